@@ -1,0 +1,91 @@
+"""The wire between an instance and whoever drives it: header names, paths and JSON shapes, and nothing that acts.
+
+The MME container contract is AWS's (`POST /models`, `POST /models/{name}/invoke`, ...). What Torpor adds travels under
+`X-Torpor-*` headers and `/_torpor/*` paths, which a foreign container never sees.
+"""
+
+from enum import StrEnum
+from typing import TypedDict
+
+# -- AWS's names ---------------------------------------------------------------------------------------------------
+TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
+CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+
+PING = "/ping"
+MODELS = "/models"
+INVOCATIONS = "/invocations"
+
+# -- Torpor's own --------------------------------------------------------------------------------------------------
+SERVER_TIMING = "Server-Timing"
+"""Milliseconds per step, `queue;dur=0.1, download;dur=3.2, ...`. See `Step`."""
+
+MODEL_CACHE = "X-Torpor-Model-Cache"
+"""`hit` when the model was in memory as the request arrived, else `miss`. Absent on single-model instances."""
+
+FAULT = "X-Torpor-Fault"
+"""Set on an answer that is the platform's and not the model's own. The value is a `Fault`; the body `{"message": ...}`."""
+
+STATE = "/_torpor/state"
+"""`GET`: an `InstanceState`. With `?after=N`, only the decisions with a `seq` greater than N."""
+
+
+class Step(StrEnum):
+    """What a request waited for, in the order it happens. Together they add up to its wall time."""
+
+    HOLD = "hold"
+    WAKE = "wake"
+    QUEUE = "queue"
+    DOWNLOAD = "download"
+    UNPACK = "unpack"
+    LOAD = "load"
+    PREDICT = "predict"
+    OVERHEAD = "overhead"
+
+
+class Fault(StrEnum):
+    """Why an instance could not hand the request to its model. The endpoint turns each into AWS's error."""
+
+    TARGET_MISSING = "target-missing"  # a multi-model instance was called with no target model
+    TARGET_FORBIDDEN = "target-forbidden"  # the target leaves the prefix, or is no valid key
+    ARTIFACT_MISSING = "artifact-missing"  # no such object, or no permission to read it
+    ARTIFACT_INVALID = "artifact-invalid"  # not a tar, truncated, hostile, too large
+    STORE_UNREACHABLE = "store-unreachable"  # S3 did not answer
+    LOAD_FAILED = "load-failed"  # the model's own code or file failed to load
+    NO_ROOM = "no-room"  # it can never fit in this instance's memory or on its disk
+    NOT_READY = "not-ready"  # still downloading or loading when the caller's time was up; the load goes on
+    TIMED_OUT = "timed-out"  # the model took longer than an invocation may
+    MODEL_DIED = "model-died"  # the model's process ended while it held the request
+
+
+class DecisionRecord(TypedDict, total=False):
+    """One decision about one model, for a person to read: what, why, and what it cost."""
+
+    seq: int
+    at_s: float  # epoch seconds
+    model: str  # the TargetModel
+    action: str  # hit | wait | download | load | loaded | evict | unloaded | refuse | failed | drop
+    reason: str
+    bytes: int
+    took_s: float
+    for_model: str  # who needed the room, when this one had to leave
+
+
+class LoadedModel(TypedDict):
+    name: str
+    size_bytes: int
+    in_flight: int
+    idle_s: float
+    format: str
+
+
+class InstanceState(TypedDict):
+    """What an instance says of itself."""
+
+    models: list[LoadedModel]
+    budget_bytes: int
+    used_bytes: int  # measured, not planned
+    disk_bytes: int
+    disk_budget_bytes: int
+    cpu_s: float  # processor seconds used since it started
+    decisions: list[DecisionRecord]
+    last_seq: int

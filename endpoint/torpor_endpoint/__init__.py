@@ -1,0 +1,1 @@
+"""The service: AWS APIs, routing, waking, scaling, metrics and the ledger."""

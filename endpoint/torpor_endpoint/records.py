@@ -1,0 +1,87 @@
+"""The service's own nouns, as frozen values: what a model, a variant and an endpoint are once CamelCase is gone.
+
+They hold what was asked for and what is so; they decide nothing and do nothing.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class EndpointStatus(StrEnum):
+    """The `EndpointStatus` values of DescribeEndpoint."""
+
+    CREATING = "Creating"
+    IN_SERVICE = "InService"
+    UPDATING = "Updating"
+    ROLLING_BACK = "RollingBack"
+    DELETING = "Deleting"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True)
+class Container:
+    """One ContainerDefinition."""
+
+    image: str
+    model_data_url: str | None = None
+    multi_model: bool = False
+    model_cache: bool = True  # MultiModelConfig.ModelCacheSetting
+    hostname: str | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Model:
+    name: str
+    arn: str
+    created_s: float
+    container: Container
+    request: dict[str, Any]  # CreateModel's members as sent, for DescribeModel
+
+
+@dataclass(frozen=True)
+class Serverless:
+    memory_mib: int
+    max_concurrency: int
+    provisioned_concurrency: int = 0
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One ProductionVariant with its model resolved, so that a running endpoint outlives the model's record."""
+
+    name: str
+    model_name: str
+    container: Container
+    weight: float = 1.0
+    instance_type: str | None = None
+    instance_count: int = 1
+    instances_min: int | None = None  # ManagedInstanceScaling
+    instances_max: int | None = None
+    serverless: Serverless | None = None
+    startup_timeout_s: float = 480.0  # ContainerStartupHealthCheckTimeoutInSeconds; AWS's default is 8 minutes
+
+
+@dataclass(frozen=True)
+class EndpointConfig:
+    name: str
+    arn: str
+    created_s: float
+    request: dict[str, Any]  # CreateEndpointConfig's members as sent, for DescribeEndpointConfig
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An endpoint as it is (`config_name`, `variants`) and as it is becoming (`pending_*`)."""
+
+    name: str
+    arn: str
+    created_s: float
+    modified_s: float
+    status: EndpointStatus
+    config_name: str
+    variants: tuple[Variant, ...]
+    pending_config_name: str | None = None
+    pending_variants: tuple[Variant, ...] | None = None
+    failure_reason: str | None = None

@@ -1,0 +1,1 @@
+"""Torpor: a serverless multi-model endpoint that you run yourself."""

@@ -1,0 +1,5 @@
+"""The `torpor` command."""
+
+
+def main() -> None:
+    raise SystemExit("not built yet")

@@ -1,0 +1,1 @@
+"""The pytest plugin: a session endpoint on a free port."""
