@@ -63,7 +63,9 @@ class DecisionRecord(TypedDict, total=False):
     seq: int
     at_s: float  # epoch seconds
     model: str  # the TargetModel
-    action: str  # hit | wait | download | load | loaded | evict | unloaded | refuse | failed | drop
+    action: (
+        str  # load | loaded | evict | unloaded | refuse | failed, and download | downloaded | delete | deleted on disk
+    )
     reason: str
     bytes: int
     took_s: float
@@ -76,11 +78,15 @@ class LoadedModel(TypedDict):
     in_flight: int
     idle_s: float
     format: str
+    hits: int
 
 
 class InstanceState(TypedDict):
     """What an instance says of itself."""
 
+    unready: str | None  # why /ping is not 200; None if it is
+    fault: str | None  # the Fault behind it, where it is final
+    kept: bool  # whether it holds many models and lets them go by itself
     models: list[LoadedModel]
     budget_bytes: int
     used_bytes: int  # measured, not planned

@@ -61,6 +61,7 @@ class Variant:
     instances_max: int | None = None
     serverless: Serverless | None = None
     startup_timeout_s: float = 480.0  # ContainerStartupHealthCheckTimeoutInSeconds; AWS's default is 8 minutes
+    request: dict[str, Any] = field(default_factory=dict)  # the ProductionVariant as sent, for what is only echoed
 
 
 @dataclass(frozen=True)
@@ -84,4 +85,5 @@ class Endpoint:
     variants: tuple[Variant, ...]
     pending_config_name: str | None = None
     pending_variants: tuple[Variant, ...] | None = None
-    failure_reason: str | None = None
+    failure_reason: str | None = None  # why it is Failed, or why its last update was rolled back
+    deployment: dict[str, Any] | None = None  # the last DeploymentConfig as sent

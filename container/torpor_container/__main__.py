@@ -1,0 +1,37 @@
+"""`torpor-container serve`: what the image runs, and what SageMaker starts it with."""
+
+import sys
+
+from torpor_container.app import Instance
+from torpor_container.server import Server, ServerOptions
+from torpor_container.settings import SETTINGS, BadSetting, Settings
+
+USAGE = """usage: torpor-container serve
+
+Serves the SageMaker container contract. Everything is set by environment variables:
+"""
+
+
+def main() -> None:
+    """The command. Exits with 2 and a clear line for a bad call or a bad setting."""
+    if sys.argv[1:] != ["serve"]:
+        wanted = sys.argv[1:] in (["--help"], ["-h"])
+        print(_usage(), file=sys.stdout if wanted else sys.stderr)
+        raise SystemExit(0 if wanted else 2)
+    try:
+        settings = Settings.read()
+    except BadSetting as error:
+        print(f"torpor-container: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    sys.argv = sys.argv[:1]  # gunicorn reads the command line too
+    bind = f"unix:{settings.socket}" if settings.socket else f"0.0.0.0:{settings.port}"
+    Server(lambda: Instance(settings).app(), ServerOptions(bind=bind)).run()
+
+
+def _usage() -> str:
+    rows = (f"  {row.variable:34} {row.meaning} [{row.default}]" for row in SETTINGS)
+    return USAGE + "\n".join(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Composes one instance from its settings: the only place that makes collaborators."""
+
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.types import ASGIApp
+
+from torpor_container.artifacts.disk import DiskTier
+from torpor_container.artifacts.folder import FolderArtifactStore
+from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.s3 import S3ArtifactStore
+from torpor_container.artifacts.s3_access import S3Access
+from torpor_container.artifacts.store import ArtifactStore
+from torpor_container.artifacts.unpack import UnpackLimits
+from torpor_container.core.policies import LRU, Nobody, policy
+from torpor_container.core.residency import Residency
+from torpor_container.formats import Conventions
+from torpor_container.journal import ON_DISK, Journal
+from torpor_container.keeper import Keeper, Patience
+from torpor_container.memory import cpu_s
+from torpor_container.routes import Routes
+from torpor_container.serving import Contract, Kept, Serving, Single
+from torpor_container.settings import Settings
+from torpor_container.shelf import Shelf
+from torpor_container.wire import InstanceState
+from torpor_container.workshop import Workshop
+
+clock = time.monotonic
+
+UNLIMITED = 1_000_000
+"""The platform itself limits how many models it loads at once; the instance's threads bound the work."""
+
+
+class Instance:
+    """Everything that one instance is made of."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._journal = Journal(clock)
+        conventions = Conventions(multi_model=settings.multi_model, default_accept=settings.default_accept)
+        self._workshop = Workshop(settings, conventions, clock)
+        self._shelf = self._make_shelf() if settings.model_source else None
+        self._serving = self._make_serving()
+
+    def app(self) -> ASGIApp:
+        routes = Routes(self._serving, self.state, self._settings.body_max_bytes, clock)
+        return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
+
+    async def state(self, after: int, model: str | None) -> InstanceState:
+        """What `GET /_torpor/state` says."""
+        fault = self._serving.fault()
+        return {
+            "unready": self._serving.unready(),
+            "fault": fault.value if fault else None,
+            "kept": isinstance(self._serving, Kept),
+            "models": self._serving.models(),
+            "budget_bytes": self._settings.memory_bytes,
+            "used_bytes": await self._workshop.used_bytes(),
+            "disk_bytes": self._shelf.used_bytes if self._shelf else 0,
+            "disk_budget_bytes": self._settings.disk_bytes,
+            "cpu_s": cpu_s(),
+            "decisions": self._journal.after(after, model),
+            "last_seq": self._journal.last_seq,
+        }
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        if self._shelf is not None:
+            await self._shelf.restore()
+        await self._serving.start()
+        try:
+            yield
+        finally:
+            await self._serving.close()
+            if self._shelf is not None:
+                await self._shelf.close()
+            await self._workshop.close()
+
+    # -- the parts -------------------------------------------------------------------------------------------------
+    def _make_serving(self) -> Serving:
+        settings = self._settings
+        if not settings.multi_model:
+            name = settings.model_source.rpartition("/")[2]
+            directory = Path(settings.base_dir) / "model"
+            return Single(self._workshop, directory, self._shelf, name, clock, settings.invocation_timeout_s)
+        if self._shelf is None:
+            books = Residency(settings.memory_bytes, Nobody(), UNLIMITED, self._journal.writer())
+            return Contract(self._workshop, books, clock, settings.invocation_timeout_s)
+        books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
+        patience = Patience(settings.ready_wait_s, settings.load_timeout_s)
+        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache)
+        return Kept(keeper, settings.invocation_timeout_s)
+
+    def _make_shelf(self) -> Shelf:
+        settings = self._settings
+        source = settings.model_source if settings.multi_model else settings.model_source.rpartition("/")[0]
+        prefix = Prefix.parse(source)
+        disk = DiskTier(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
+        books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
+        limits = UnpackLimits(settings.unpack_max_bytes, settings.unpack_max_ratio, settings.unpack_max_entries)
+        return Shelf(prefix, self._make_store(prefix), disk, books, limits, clock, settings.revalidate)
+
+    def _make_store(self, prefix: Prefix) -> ArtifactStore:
+        if prefix.scheme == "file":
+            return FolderArtifactStore(Path(prefix.bucket))
+        remote = S3ArtifactStore(prefix.bucket, S3Access.read(os.environ, self._settings.s3_endpoint))
+        if not self._settings.s3_folder:
+            return remote
+        return FolderArtifactStore(Path(self._settings.s3_folder), prefix.bucket, otherwise=remote)

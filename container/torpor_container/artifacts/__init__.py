@@ -1,0 +1,1 @@
+"""From an S3 key to a folder on disk that can be trusted."""

@@ -1,0 +1,154 @@
+"""The disk tier: unpacked artifacts at `<root>/<model id>/model`, each whole or not there. It never decides who leaves.
+
+One process owns a root. Methods block and may be called from several threads at once, but from one at a time per key.
+A folder appears by one rename, finished, and counts as long as it has its record; removing starts with that.
+"""
+
+import json
+import re
+import shutil
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_container.artifacts.errors import DiskFull, disk_full_for
+from torpor_container.artifacts.location import artifact_id
+
+_UNFINISHED = ".unfinished"
+_RECORD = "artifact.json"
+_MODEL_ID = re.compile("[0-9a-f]{32}")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One version of one object, unpacked."""
+
+    key: str
+    version: str
+    model_id: str
+    directory: Path
+    size_bytes: int
+
+
+class DiskTier:
+    """What is on disk of one bucket's artifacts."""
+
+    def __init__(self, root: Path, budget_bytes: int, bucket: str = "") -> None:
+        self.budget_bytes = budget_bytes
+        self._root = root
+        self._bucket = bucket
+        self._entries: dict[str, Entry] = {}
+        self._lock = threading.Lock()
+
+    def scan(self) -> list[Entry]:
+        """Read what an earlier process left, the oldest first, and remove what it did not finish."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self._root / _UNFINISHED, ignore_errors=True)
+        ours = [folder for folder in self._root.iterdir() if _MODEL_ID.fullmatch(folder.name)]
+        for folder in sorted(ours, key=_written_ns):
+            if (entry := self._read(folder)) is None or entry.key in self._entries:
+                self._erase(folder)
+            else:
+                self._entries[entry.key] = entry
+        return self.entries()
+
+    def entries(self) -> list[Entry]:
+        with self._lock:
+            return list(self._entries.values())
+
+    def find(self, key: str) -> Entry | None:
+        """The version of this key that is on disk, which need not be the newest in S3."""
+        with self._lock:
+            return self._entries.get(key)
+
+    @property
+    def used_bytes(self) -> int:
+        return sum(entry.size_bytes for entry in self.entries())
+
+    # -- one artifact's way in and out -----------------------------------------------------------------------------
+    def workspace(self) -> Path:
+        """A new folder, on the same disk, to download to and to unpack in. `publish` or `discard` ends it."""
+        unfinished = self._root / _UNFINISHED
+        with disk_full_for("a workspace"):
+            unfinished.mkdir(parents=True, exist_ok=True)
+            return Path(tempfile.mkdtemp(dir=unfinished))
+
+    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
+        """Make the workspace's `model` folder the artifact of this key, in place of an older version.
+
+        Raises DiskFull if it is over the whole budget.
+        """
+        if size_bytes > self.budget_bytes:
+            raise DiskFull(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
+        folder = self._root / artifact_id(self._bucket, key, version)
+        entry = Entry(key, version, folder.name, folder / "model", size_bytes)
+        self.remove(key)
+        self._erase(folder)  # what an earlier removal left
+        with disk_full_for(key):
+            finished = workspace / "finished"
+            finished.mkdir()
+            (workspace / "model").rename(finished / "model")
+            (finished / _RECORD).write_text(self._record(entry))
+            finished.rename(folder)
+        with self._lock:
+            self._entries[key] = entry
+        return entry
+
+    def discard(self, workspace: Path) -> None:
+        """Remove a workspace and what is left in it."""
+        shutil.rmtree(workspace, ignore_errors=True)
+
+    def remove(self, key: str) -> int:
+        """Remove an artifact; answer the bytes that this frees."""
+        with self._lock:
+            entry = self._entries.pop(key, None)
+        if entry is None:
+            return 0
+        self._erase(entry.directory.parent)
+        return entry.size_bytes
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    def _erase(self, folder: Path) -> None:
+        (folder / _RECORD).unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def _record(self, entry: Entry) -> str:
+        return json.dumps(
+            {
+                "bucket": self._bucket,
+                "key": entry.key,
+                "version": entry.version,
+                "size_bytes": entry.size_bytes,
+                "boot": _boot(),
+            }
+        )
+
+    def _read(self, folder: Path) -> Entry | None:
+        """What the folder's record says, if it can be trusted.
+
+        Files are not synced one by one, so after a crash of the whole machine they may be torn: a record written before
+        the last boot is worth nothing. A process that is killed tears nothing.
+        """
+        try:
+            record = json.loads((folder / _RECORD).read_text())
+            entry = Entry(record["key"], record["version"], folder.name, folder / "model", record["size_bytes"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+        expected = artifact_id(self._bucket, entry.key, entry.version)
+        return entry if folder.name == expected and record["boot"] == _boot() and entry.directory.is_dir() else None
+
+
+def _boot() -> str:
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:  # not Linux
+        return ""
+
+
+def _written_ns(folder: Path) -> int:
+    try:
+        return (folder / _RECORD).stat().st_mtime_ns
+    except OSError:
+        return 0

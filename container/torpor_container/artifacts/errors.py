@@ -1,0 +1,104 @@
+"""What can go wrong between a target model and its folder on disk. Each error knows its fault and says what to do.
+
+ArtifactError
+├── TargetForbidden     the target is no key under the prefix
+├── ArtifactMissing     no such object
+├── ArtifactForbidden   no permission to read it
+├── ArtifactInvalid     it arrived whole, and is no artifact
+├── StoreUnreachable    the store did not answer
+│   └── DownloadBroken  it answered, but with other bytes than it promised
+└── DiskFull            no room on the instance's disk
+"""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+from torpor_container.errors import ContainerError
+from torpor_container.wire import Fault
+
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
+
+
+class ArtifactError(ContainerError):
+    """A model's artifact could not be brought to disk."""
+
+    type = "ArtifactException"
+    fault: ClassVar[Fault]
+
+
+class TargetForbidden(ArtifactError):
+    status = 400
+    fault = Fault.TARGET_FORBIDDEN
+
+    def __init__(self, target: str, rule: str) -> None:
+        super().__init__(f"Target model {target[:256]!r} {rule}. Name an object below the model prefix.")
+
+
+class ArtifactMissing(ArtifactError):
+    status = 404
+    fault = Fault.ARTIFACT_MISSING
+
+    def __init__(self, bucket: str, key: str) -> None:
+        super().__init__(
+            f"Failed to download model data (bucket: {bucket}, key: {key}). "
+            "Please ensure that there is an object located at the URL."
+        )
+
+
+class ArtifactForbidden(ArtifactError):
+    """S3 also answers so for an object that is missing, to whoever may not list the bucket."""
+
+    status = 403
+    fault = Fault.ARTIFACT_MISSING
+
+    def __init__(self, bucket: str, key: str, signed: bool = True) -> None:
+        hint = "" if signed else " No AWS credentials were found, so the request went unsigned."
+        super().__init__(
+            f"Failed to download model data (bucket: {bucket}, key: {key}). Please ensure that there is an object "
+            f"located at the URL and that the credentials have permission to read it (s3:GetObject).{hint}"
+        )
+
+
+class ArtifactInvalid(ArtifactError):
+    status = 422
+    fault = Fault.ARTIFACT_INVALID
+
+    def __init__(self, key: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"Model data (key: {key}) can not be used: {reason}. Pack it anew and upload it again.")
+
+
+class StoreUnreachable(ArtifactError):
+    status = 502
+    fault = Fault.STORE_UNREACHABLE
+
+    def __init__(self, bucket: str, key: str, reason: str) -> None:
+        super().__init__(
+            f"Failed to download model data (bucket: {bucket}, key: {key}): {reason}. "
+            "Please check the S3 endpoint and the region, and try again."
+        )
+
+
+class DownloadBroken(StoreUnreachable):
+    """Cut off, damaged, or overwritten while it was read: another attempt may succeed."""
+
+
+class DiskFull(ArtifactError):
+    status = 507
+    fault = Fault.NO_ROOM
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"No room on the instance's disk for the model data (key: {key}): {reason}.")
+
+
+@contextmanager
+def disk_full_for(key: str) -> Iterator[None]:
+    """Turn the system's "no space left" into DiskFull."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_SPACE:
+            raise
+        raise DiskFull(key, error.strerror or "no space left") from error

@@ -1,0 +1,78 @@
+"""Artifacts that lie on this machine, read in place: a bucket is a folder, and a key is a path in it."""
+
+import asyncio
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, disk_full_for
+from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
+from torpor_container.keys import ordinary
+
+
+@dataclass(frozen=True)
+class FolderArtifactStore:
+    """`root/<bucket>/<key>`, and for whatever is not a plain file there, the other store (if there is one)."""
+
+    root: Path
+    bucket: str = ""
+    otherwise: ArtifactStore | None = None
+
+    async def head(self, key: str) -> ArtifactHead:
+        head = await asyncio.to_thread(self._local_head, key)
+        if head is not None:
+            return head
+        if self.otherwise is not None:
+            return await self.otherwise.head(key)
+        raise ArtifactMissing(self._named, key)
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        path = await asyncio.to_thread(self.local_path, key)
+        if path is not None:
+            await asyncio.to_thread(self._copy, key, head, path, into)
+        elif self.otherwise is not None:
+            await self.otherwise.get(key, head, into)
+        else:
+            raise ArtifactMissing(self._named, key)
+
+    def local_path(self, key: str) -> Path | None:
+        """The key's own file: a regular one, and no link that leads out of the bucket."""
+        if not ordinary(key):
+            return None
+        try:
+            root = self.root.resolve(strict=True)
+            folder = (root / self.bucket).resolve(strict=True)
+            path = (folder / key).resolve(strict=True)
+        except (OSError, RuntimeError):  # not there, a file where a folder should be, or links in a circle
+            return None
+        inside = path.is_relative_to(folder) and folder.is_relative_to(root)
+        return path if inside and path.is_file() else None
+
+    @property
+    def _named(self) -> str:
+        return self.bucket or str(self.root)
+
+    def _local_head(self, key: str) -> ArtifactHead | None:
+        path = self.local_path(key)
+        if path is None:
+            return None
+        try:
+            with path.open("rb") as file:
+                found = os.fstat(file.fileno())
+        except PermissionError as error:
+            raise ArtifactForbidden(self._named, key) from error
+        except FileNotFoundError:
+            return None
+        return ArtifactHead(found.st_size, f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}")
+
+    def _copy(self, key: str, head: ArtifactHead, path: Path, into: Path) -> None:
+        partial = into.with_name(into.name + ".part")
+        try:
+            with disk_full_for(key):
+                shutil.copyfile(path, partial)
+            if self._local_head(key) != head:
+                raise DownloadBroken(self._named, key, "it was overwritten while it was read")
+            partial.replace(into)
+        finally:
+            partial.unlink(missing_ok=True)

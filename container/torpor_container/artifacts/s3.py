@@ -1,0 +1,88 @@
+"""Artifacts from S3, or from anything that speaks its protocol. It reads one bucket, and writes nothing to it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError, PreconditionError, UnauthenticatedError
+
+from torpor_container.artifacts.errors import (
+    ArtifactForbidden,
+    ArtifactMissing,
+    DownloadBroken,
+    StoreUnreachable,
+    disk_full_for,
+)
+from torpor_container.artifacts.receiver import Receiver, md5_of
+from torpor_container.artifacts.s3_access import S3Access, connect, encrypted_at_rest, signs
+from torpor_container.artifacts.store import ArtifactHead
+
+if TYPE_CHECKING:
+    from obstore import GetOptions
+
+CHUNK_BYTES = 1024 * 1024
+"""What is handed to a worker thread at a time: most artifacts are one chunk, and memory stays flat for the others."""
+
+
+class S3ArtifactStore:
+    """One bucket, read with obstore."""
+
+    def __init__(self, bucket: str, access: S3Access) -> None:
+        self._bucket = bucket
+        self._client = connect(bucket, access)
+
+    async def head(self, key: str) -> ArtifactHead:
+        with self._faults(key):
+            meta = await obstore.head_async(self._client, key)
+        return ArtifactHead(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat())
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        receiver = Receiver(into)
+        try:
+            with disk_full_for(key):
+                await self._receive(key, head, receiver)
+                await self._verify(key, head, receiver)
+                await asyncio.to_thread(receiver.complete)
+        except BaseException:
+            await asyncio.to_thread(receiver.abandon)
+            raise
+
+    def local_path(self, key: str) -> Path | None:
+        return None
+
+    async def _receive(self, key: str, head: ArtifactHead, receiver: Receiver) -> None:
+        async with aclosing(self._chunks(key, head)) as chunks:
+            async for chunk in chunks:
+                await asyncio.to_thread(receiver.take, chunk)
+
+    async def _chunks(self, key: str, head: ArtifactHead) -> AsyncGenerator[bytes, None]:
+        only_that: GetOptions = {"if_match": head.version} if head.version.startswith('"') else {}
+        with self._faults(key):
+            answer = await obstore.get_async(self._client, key, options=only_that)
+            async for chunk in answer.stream(min_chunk_size=CHUNK_BYTES):
+                yield chunk
+
+    async def _verify(self, key: str, head: ArtifactHead, received: Receiver) -> None:
+        if received.size_bytes != head.size_bytes:
+            reason = f"{received.size_bytes} of {head.size_bytes} bytes arrived"
+            raise DownloadBroken(self._bucket, key, reason)
+        expected = md5_of(head.version)
+        if expected in (None, received.md5) or await encrypted_at_rest(self._client, key):
+            return
+        raise DownloadBroken(self._bucket, key, f"the bytes that arrived have MD5 {received.md5}, not {expected}")
+
+    @contextmanager
+    def _faults(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise ArtifactMissing(self._bucket, key) from error
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            raise ArtifactForbidden(self._bucket, key, signs(self._client)) from error
+        except PreconditionError as error:
+            raise DownloadBroken(self._bucket, key, "it was overwritten while it was read") from error
+        except (BaseError, ValueError) as error:
+            raise StoreUnreachable(self._bucket, key, str(error).partition("\n")[0]) from error

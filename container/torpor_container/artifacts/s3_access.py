@@ -1,0 +1,138 @@
+"""How S3 is reached and with whose credentials, said in full: no variable of the environment adds to it by itself."""
+
+import asyncio
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, S3Credential, S3CredentialProvider
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class S3Access:
+    """An endpoint (empty: AWS), credentials (empty: the AWS SDK's usual chain) and how long to put up with silence."""
+
+    endpoint_url: str = ""
+    region: str = ""
+    access_key_id: str = ""
+    secret_access_key: str = field(default="", repr=False)
+    session_token: str = field(default="", repr=False)
+    patience_s: float = 30.0
+    connect_timeout_s: float = 5.0
+    retries_max: int = 3
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str], endpoint_url: str = "") -> "S3Access":
+        """Credentials and region from the environment. The endpoint never: `AWS_ENDPOINT_URL` may well be ourselves."""
+        return cls(
+            endpoint_url=endpoint_url,
+            region=environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION", ""),
+            access_key_id=environment.get("AWS_ACCESS_KEY_ID", ""),
+            secret_access_key=environment.get("AWS_SECRET_ACCESS_KEY", ""),
+            session_token=environment.get("AWS_SESSION_TOKEN", ""),
+        )
+
+
+def connect(bucket: str, access: S3Access) -> S3Store:
+    """A client for one bucket. It connects when it is first used."""
+    credentials, region = _given(access) if access.access_key_id else _usual_chain()
+    region = access.region or region or "us-east-1"
+    endpoint = (access.endpoint_url or _aws_endpoint(region)).rstrip("/")
+    return S3Store(
+        bucket,
+        config={
+            # The first of the two wins over the second, and either may be set in the environment.
+            "aws_endpoint_url_s3": endpoint,
+            "endpoint": endpoint,
+            "region": region,
+            "virtual_hosted_style_request": False,
+            "skip_signature": credentials is None,
+        },
+        client_options=_client_options(endpoint, access),
+        retry_config={
+            "max_retries": access.retries_max,
+            "retry_timeout": timedelta(seconds=access.patience_s),
+            "backoff": {
+                "init_backoff": timedelta(milliseconds=100),
+                "max_backoff": timedelta(seconds=2),
+                "base": 2,
+            },
+        },
+        credential_provider=credentials,
+    )
+
+
+def signs(client: S3Store) -> bool:
+    return client.credential_provider is not None
+
+
+async def encrypted_at_rest(client: S3Store, key: str) -> bool:
+    """Whether the object's ETag may look like an MD5 and be none. Asked only when they differ: it is a request more.
+
+    AWS: "Objects encrypted by SSE-C or SSE-KMS have ETags that are not an MD5 digest of their object data." The client
+    does not hand on the header that tells.
+    """
+    try:
+        url = await obstore.sign_async(client, "HEAD", key, timedelta(minutes=1))
+        headers = await asyncio.to_thread(_head, url)
+    except (BaseError, OSError):
+        return False
+    return headers.get("x-amz-server-side-encryption", "").startswith("aws:kms")
+
+
+def _head(url: str) -> Mapping[str, str]:
+    with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=10) as answer:
+        headers: Mapping[str, str] = answer.headers
+    return headers
+
+
+def _given(access: S3Access) -> tuple["S3CredentialProvider", str]:
+    credential: S3Credential = {
+        "access_key_id": access.access_key_id,
+        "secret_access_key": access.secret_access_key,
+        "token": access.session_token or None,
+        "expires_at": None,
+    }
+    return lambda: credential, ""
+
+
+def _usual_chain() -> tuple["S3CredentialProvider | None", str]:
+    # boto3 is slow to import, and an instance that was handed its credentials never needs it.
+    import boto3
+    from obstore.auth.boto3 import Boto3CredentialProvider
+
+    session: Any = boto3.Session()
+    region: str = session.region_name or ""
+    if session.get_credentials() is None:
+        return None, region
+    return Boto3CredentialProvider(session), region
+
+
+def _aws_endpoint(region: str) -> str:
+    return f"https://s3.{region}.amazonaws.com" + (".cn" if region.startswith("cn-") else "")
+
+
+def _client_options(endpoint: str, access: S3Access) -> "ClientConfig":
+    options: ClientConfig = {
+        "allow_http": endpoint.startswith("http://"),
+        "connect_timeout": timedelta(seconds=access.connect_timeout_s),
+        "read_timeout": timedelta(seconds=access.patience_s),
+        "timeout": timedelta(hours=1),  # of a whole download; how long a load may take is the keeper's affair
+    }
+    host = urlsplit(endpoint).hostname or ""
+    if host in _LOOPBACK or host.endswith(".localhost"):
+        # Naming a proxy and an exception from it is the only way to keep HTTP_PROXY away from our own machine.
+        options["proxy_url"] = "http://127.0.0.1:9"
+        options["proxy_excludes"] = host
+    return options

@@ -1,0 +1,120 @@
+"""Reads JSON: the shapes in which SageMaker's algorithms and common clients send rows, and JSON Lines.
+
+[1, 2]                                   one row
+[[1, 2], [3, 4]]                         rows
+{"instances": [[1, 2], ...]}             rows; also "rows" and "inputs"
+{"instances": [{"features": [1, 2]}]}    also {"data": {"features": {"values": [1, 2]}}}
+{"columns": {"a": [1, 3], "b": [2, 4]}}  columns, in the order given; also {"columns": [[1, 3], [2, 4]]}
+{"columns": ["a", "b"], "data": [[1, 2], ...]}
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torpor_container.content.layout import Layout, Rows
+from torpor_container.errors import BadInput
+
+STEPS = ("data", "features", "values")
+"""The keys that lead from an instance to its numbers."""
+
+
+def decode_json(body: bytes, layout: Layout) -> Rows:
+    """Raises BadInput."""
+    return numbers(unwrap(parse(body)), layout)
+
+
+def decode_jsonlines(body: bytes, layout: Layout) -> Rows:
+    """One row a line: a list, or an object with `features`. Raises BadInput, which names the line."""
+    lines = [line for line in body.split(b"\n") if line.strip()]
+    try:
+        values = json.loads(b"[" + b",".join(lines) + b"]")
+    except (ValueError, RecursionError):
+        values = [_line(number, line) for number, line in enumerate(lines, start=1)]
+    return numbers(_rows(values), layout)
+
+
+def parse(body: bytes) -> Any:
+    """The JSON value. Raises BadInput."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
+
+
+def unwrap(value: Any) -> Any:
+    """Lists of numbers out of any of the shapes above. Raises BadInput."""
+    if not isinstance(value, dict):
+        return _rows(value)
+    for key, read in ENVELOPES.items():
+        if key in value:
+            return read(value)
+    raise BadInput(f"the JSON object has none of the keys {', '.join(ENVELOPES)}")
+
+
+def numbers(value: Any, layout: Layout) -> Rows:
+    """An array. Raises BadInput, which names the row and column at fault where there is one."""
+    try:
+        return layout.array(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise BadInput(_explain(value) or str(error)) from None
+
+
+def _rows(value: Any) -> Any:
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        return [_instance(item) for item in value]
+    return value
+
+
+def _instance(value: Any) -> Any:
+    while isinstance(value, dict):
+        if value.get("keys"):
+            raise BadInput("sparse features (keys) are not taken as JSON; send text/libsvm")
+        step = next((key for key in STEPS if key in value), None)
+        if step is None:
+            raise BadInput(f"an instance is a list of numbers or an object with {' or '.join(STEPS)}")
+        value = value[step]
+    return value
+
+
+def _columns(value: Any) -> Any:
+    columns = list(value.values()) if isinstance(value, dict) else value
+    if not (isinstance(columns, list) and all(isinstance(column, list) for column in columns)):
+        raise BadInput("columns are lists of numbers, by name or in order")
+    if len({len(column) for column in columns}) > 1:
+        raise BadInput("the columns are not of one length")
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+ENVELOPES: Mapping[str, Callable[[Any], Any]] = {
+    "instances": lambda value: _rows(value["instances"]),
+    "rows": lambda value: _rows(value["rows"]),
+    "inputs": lambda value: _rows(value["inputs"]),
+    "data": lambda value: _rows(_instance(value)),
+    "features": lambda value: _rows(_instance(value)),
+    "columns": lambda value: _columns(value["columns"]),
+}
+"""By key, the first found wins: `data` stands before `columns`, which are mere names beside it."""
+
+
+def _line(number: int, line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"line {number} is not JSON: {error}") from None
+
+
+def _explain(value: Any) -> str | None:
+    """What is wrong with rows that numpy refused."""
+    if not isinstance(value, list):
+        return "rows of numbers are wanted"
+    rows = value if any(isinstance(row, list) for row in value) else [value]
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, list):
+            return f"row {number} is not a list"
+        for column, cell in enumerate(row, start=1):
+            if not isinstance(cell, int | float | None | list):
+                return f"row {number}, column {column}: {json.dumps(cell)[:40]} is not a number"
+        if len(row) != len(rows[0]):
+            return f"row {number} has {len(row)} columns, and row 1 has {len(rows[0])}"
+    return None

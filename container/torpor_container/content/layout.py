@@ -1,0 +1,52 @@
+"""How a model wants its rows, and the check that they are so."""
+
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torpor_container.errors import BadInput
+
+Rows = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The numbers' type, and how many columns a row has where the model says so."""
+
+    dtype: Any = np.float32
+    columns: int | None = None
+    absent: float = nan
+    """What a cell means that a sparse row leaves out: missing for trees, zero for linear models."""
+    table: bool = True
+    """Rows by columns. Otherwise a tensor of any rank, which the model itself checks."""
+
+    def array(self, values: object) -> Rows:
+        """An array of this type. Raises ValueError, TypeError or OverflowError, as numpy finds them."""
+        if np.issubdtype(self.dtype, np.integer):
+            return whole(np.array(values), self.dtype)
+        with np.errstate(over="ignore"):  # beyond float32 is infinite, as in a cast that XGBoost makes itself
+            return np.array(values, dtype=self.dtype)
+
+    def fit(self, rows: Rows) -> Rows:
+        """Two-dimensional rows with the right number of columns. Raises BadInput."""
+        if not self.table:
+            return rows
+        if rows.ndim == 1:
+            rows = rows.reshape(1, -1)
+        if rows.ndim != 2 or not rows.size:
+            raise BadInput(f"rows of numbers are wanted, and the body holds an array of shape {rows.shape}")
+        if self.columns is not None and rows.shape[1] != self.columns:
+            raise BadInput(f"the model takes {self.columns} columns, and the rows have {rows.shape[1]}")
+        return rows
+
+
+def whole(array: Rows, dtype: Any) -> Rows:
+    """Whole numbers, or ValueError where a cast would drop a fraction."""
+    with np.errstate(invalid="ignore"):
+        cast = array.astype(dtype)
+    if not np.array_equal(cast, array):
+        raise ValueError("the model takes whole numbers only")
+    return cast

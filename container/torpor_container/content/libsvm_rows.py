@@ -1,0 +1,44 @@
+"""Reads `text/libsvm`: `[label] index:value index:value ...`, one row a line; what a row leaves out is absent.
+
+Indexes are taken as they are, as SageMaker's XGBoost container takes them: column 0 is `0:`, and a model that was
+trained on files that count from 1 has one column more.
+"""
+
+import numpy as np
+
+from torpor_container.content.layout import Layout, Rows
+from torpor_container.errors import BadInput
+
+CELLS_MAX = 2**25
+"""A short sparse row can name a huge column; rows are dense here, so their size is bounded."""
+
+
+def decode_libsvm(body: bytes, layout: Layout) -> Rows:
+    """Dense rows, as wide as the model or as the highest index. Raises BadInput, which names the row."""
+    rows = [_row(number, line.split()) for number, line in enumerate(body.strip().split(b"\n"), start=1)]
+    width = max((index + 1 for row in rows for index in row), default=0)
+    columns = layout.columns or width
+    if width > columns:
+        raise BadInput(f"the model takes {columns} columns, and the rows have {width}")
+    if len(rows) * columns > CELLS_MAX:
+        raise BadInput(f"{len(rows)} rows of {columns} columns are too many for one request")
+    dense = np.full((len(rows), columns), layout.absent, dtype=layout.dtype)
+    for position, row in enumerate(rows):
+        if row:
+            dense[position, list(row)] = list(row.values())
+    return dense
+
+
+def _row(number: int, tokens: list[bytes]) -> dict[int, float]:
+    features = tokens[1:] if tokens and b":" not in tokens[0] else tokens
+    try:
+        return dict(_feature(token) for token in features if not token.startswith(b"qid:"))
+    except ValueError as error:
+        raise BadInput(f"row {number}: {error}") from None
+
+
+def _feature(token: bytes) -> tuple[int, float]:
+    index, colon, value = token.partition(b":")
+    if not (colon and index.isdigit()):
+        raise ValueError(f"{token[:40].decode('utf-8', 'replace')!r} is not index:value")
+    return int(index), float(value)

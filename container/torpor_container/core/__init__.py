@@ -1,0 +1,1 @@
+"""Decisions about models as pure values and small state machines: no I/O, no clock, no randomness, no asyncio."""

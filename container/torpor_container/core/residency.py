@@ -1,0 +1,239 @@
+"""Which models are in a tier (memory, or disk), which are in flight, and who must leave: plans, never acts.
+
+One `Residency` keeps the books of one tier. The shell asks, carries the plan out, and reports back:
+
+    request ──► Hit                 it is here; the caller holds a pin until `released`
+            ├─► Wait                somebody brings it in already; the caller holds a pin
+            ├─► Lead                nobody does: the caller brings it in, then asks `admit`
+            └─► Later               it is on its way out: ask again after a change
+    admit   ──► Admit(victims)      unload these, `unloaded` each, then bring it in: `loaded` or `failed`
+            ├─► Later               all room is in use, or too many loads at once: ask again after a change
+            └─► Refuse              it can never fit
+
+The plan never exceeds the budget: room is taken from the victims and given to the newcomer in one step, and nothing
+with a pin is ever a victim. Whoever got Hit, Wait or Lead calls `released` once, unless told of a failure: `failed`
+ends all pins of that model.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from torpor_container.core.policies import Policy
+
+
+class Stage(Enum):
+    COMING = auto()  # somebody fetches it; no room taken yet
+    LOADING = auto()  # admitted: its predicted size is taken
+    HERE = auto()
+    LEAVING = auto()  # chosen to leave: its room is given away, the shell has yet to unload it
+
+
+@dataclass(slots=True)
+class Resident:
+    """What is known of one model while it is here, coming or leaving."""
+
+    stage: Stage = Stage.COMING
+    size_bytes: int = 0
+    pins: int = 0
+    hits: int = 0
+    used_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One line of the story of a model: `action` is a word of the contract, `reason` a sentence."""
+
+    at_s: float
+    model: str
+    action: str
+    reason: str
+    size_bytes: int = 0
+    took_s: float = 0.0
+    for_model: str = ""
+
+
+@dataclass(frozen=True)
+class Hit:
+    pass
+
+
+@dataclass(frozen=True)
+class Wait:
+    pass
+
+
+@dataclass(frozen=True)
+class Lead:
+    pass
+
+
+@dataclass(frozen=True)
+class Admit:
+    victims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Later:
+    reason: str
+
+
+@dataclass(frozen=True)
+class Refuse:
+    reason: str
+
+
+HIT, WAIT, LEAD = Hit(), Wait(), Lead()  # they carry nothing, so one of each serves every request
+
+
+class Residency:
+    """The books of one tier. Bytes are what the shell measures or predicts; `now_s` is any clock that only goes forward."""
+
+    def __init__(
+        self,
+        budget_bytes: int,
+        policy: Policy,
+        loads_max: int,
+        record: Callable[[Decision], None] = lambda decision: None,
+    ) -> None:
+        self.budget_bytes = budget_bytes
+        self._policy = policy
+        self._loads_max = loads_max
+        self._record = record
+        self._models: dict[str, Resident] = {}
+        self._loads = 0
+        self.planned_bytes = 0  # HERE + LOADING
+        self._unaccounted_bytes = 0  # what the measurement shows beyond the books
+
+    # -- asking ----------------------------------------------------------------------------------------------------
+    def request(self, name: str, now_s: float) -> Hit | Wait | Lead | Later:
+        """A caller wants the model."""
+        model = self._models.get(name)
+        if model is None:
+            self._models[name] = Resident(pins=1, used_s=now_s)
+            return LEAD
+        if model.stage is Stage.LEAVING:
+            return Later("it is on its way out")
+        model.pins += 1
+        model.used_s = now_s
+        if model.stage is not Stage.HERE:
+            return WAIT
+        model.hits += 1
+        self._policy.touched(name)
+        return HIT
+
+    def admit(self, name: str, size_bytes: int, now_s: float) -> Admit | Later | Refuse:
+        """The leader knows how big the model will be: may it come in, and who leaves for it?"""
+        if size_bytes > self.budget_bytes:
+            reason = f"it needs {size_bytes:,} bytes and the whole budget is {self.budget_bytes:,}"
+            self._note(now_s, name, "refuse", reason, size_bytes)
+            return Refuse(reason)
+        if self._loads >= self._loads_max:
+            return Later(f"{self._loads} loads are in flight, the limit")
+        missing_bytes = self.planned_bytes + self._unaccounted_bytes + size_bytes - self.budget_bytes
+        if missing_bytes > 0 and (short := self._short(missing_bytes, name, size_bytes, now_s)):
+            return short
+        victims = self._evict(missing_bytes, name, now_s)
+        self._models[name].stage = Stage.LOADING
+        self._models[name].size_bytes = size_bytes
+        self.planned_bytes += size_bytes
+        self._loads += 1
+        room = f"after {len(victims)} left for it" if victims else "there is room"
+        self._note(now_s, name, "load", f"predicted {size_bytes:,} bytes; {room}", size_bytes)
+        return Admit(victims)
+
+    # -- reporting back --------------------------------------------------------------------------------------------
+    def loaded(self, name: str, size_bytes: int, took_s: float, now_s: float) -> None:
+        """It is here, and this is what it really takes. Call `excess` next: it may be more than was predicted."""
+        model = self._models[name]
+        self._note(now_s, name, "loaded", f"measured {size_bytes:,} bytes", size_bytes, took_s)
+        self.planned_bytes += size_bytes - model.size_bytes
+        self._loads -= 1
+        model.stage, model.size_bytes = Stage.HERE, size_bytes
+        self._policy.added(name, size_bytes, took_s)
+
+    def failed(self, name: str, reason: str, now_s: float) -> None:
+        """It did not come in. Every pin on it ends here."""
+        model = self._models.pop(name)
+        if model.stage is Stage.LOADING:
+            self.planned_bytes -= model.size_bytes
+            self._loads -= 1
+        self._note(now_s, name, "failed", reason)
+
+    def released(self, name: str) -> bool:
+        """One caller is done with it. True if nobody uses it now."""
+        model = self._models[name]
+        model.pins -= 1
+        return model.pins == 0 and model.stage is Stage.HERE
+
+    def unloaded(self, name: str, took_s: float, now_s: float) -> None:
+        """A model that had to leave is gone."""
+        model = self._models.pop(name)
+        self._note(now_s, name, "unloaded", "its room is free", model.size_bytes, took_s)
+
+    def measured(self, used_bytes: int) -> None:
+        """The process's own measurement has the last word: what the books do not explain takes room too."""
+        self._unaccounted_bytes = max(0, used_bytes - self.planned_bytes)
+
+    # -- making models leave ---------------------------------------------------------------------------------------
+    def excess(self, newcomer: str, now_s: float) -> tuple[str, ...]:
+        """Who must leave because more is used than planned. Busy models stay, so it may not be enough."""
+        over_bytes = self.planned_bytes + self._unaccounted_bytes - self.budget_bytes
+        return self._evict(over_bytes, newcomer, now_s)
+
+    def drop(self, name: str, reason: str, now_s: float) -> bool:
+        """Make one idle model leave, whatever the policy says. False if it is not here or busy."""
+        model = self._models.get(name)
+        if model is None or model.stage is not Stage.HERE or model.pins:
+            return False
+        self._leave(name, reason, "", now_s)
+        return True
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+    def __contains__(self, name: str) -> bool:
+        model = self._models.get(name)
+        return model is not None and model.stage is Stage.HERE
+
+    def __iter__(self) -> Iterator[tuple[str, Resident]]:
+        """Every model that is here, with its books."""
+        return ((name, model) for name, model in self._models.items() if model.stage is Stage.HERE)
+
+    def get(self, name: str) -> Resident | None:
+        return self._models.get(name)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    def _may_leave(self, name: str) -> bool:
+        return self._models[name].pins == 0
+
+    def _short(self, missing_bytes: int, name: str, size_bytes: int, now_s: float) -> Later | Refuse | None:
+        """Why the room cannot be made now, or ever; None if idle models can make it."""
+        idle_bytes = sum(model.size_bytes for _, model in self if not model.pins)
+        if missing_bytes <= idle_bytes:
+            return None
+        if idle_bytes < self.planned_bytes:
+            return Later(f"{missing_bytes:,} bytes are missing and every other model is busy")
+        used = f"the process itself uses {self._unaccounted_bytes:,} of {self.budget_bytes:,}"
+        reason = f"it needs {size_bytes:,} bytes and {used}"
+        self._note(now_s, name, "refuse", reason, size_bytes)
+        return Refuse(reason)
+
+    def _evict(self, missing_bytes: int, newcomer: str, now_s: float) -> tuple[str, ...]:
+        victims: list[str] = []
+        while missing_bytes > 0 and (victim := self._policy.victim(self._may_leave)) is not None:
+            missing_bytes -= self._models[victim].size_bytes
+            self._leave(victim, f"{newcomer} needs the room", newcomer, now_s)
+            victims.append(victim)
+        return tuple(victims)
+
+    def _leave(self, name: str, reason: str, for_model: str, now_s: float) -> None:
+        model = self._models[name]
+        model.stage = Stage.LEAVING
+        self.planned_bytes -= model.size_bytes
+        self._policy.removed(name)
+        story = f"{reason}; idle for {now_s - model.used_s:.1f} s after {model.hits} hits"
+        self._record(Decision(now_s, name, "evict", story, model.size_bytes, 0.0, for_model))
+
+    def _note(
+        self, now_s: float, name: str, action: str, reason: str, size_bytes: int = 0, took_s: float = 0.0
+    ) -> None:
+        self._record(Decision(now_s, name, action, reason, size_bytes, took_s))

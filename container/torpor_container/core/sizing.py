@@ -1,0 +1,47 @@
+"""How big a model will be in memory: predicted before the load, corrected by every measurement after it.
+
+The prediction for a model never seen is `fixed + ratio x artifact bytes`, by format; the ratio is learned. A model
+that was measured before is predicted by its own measurement.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+LEARNING = 0.3
+"""How much one measurement moves what is known: recent loads count, one odd load does not upset it."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is believed of a format before anything is measured."""
+
+    fixed_bytes: int = 256 * 1024
+    ratio: float = 4.0  # bytes in memory per byte on disk
+
+
+class Sizing:
+    """Predicts sizes in bytes. Remembers the measurements of the last `known_max` models, and one ratio per format."""
+
+    def __init__(self, priors: dict[str, Prior], known_max: int = 10_000) -> None:
+        self._priors = priors
+        self._ratios: dict[str, float] = {}
+        self._known: OrderedDict[str, int] = OrderedDict()
+        self._known_max = known_max
+
+    def predict(self, model_id: str, format_name: str, artifact_bytes: int) -> int:
+        known = self._known.get(model_id)
+        if known is not None:
+            return known
+        prior = self._priors.get(format_name, Prior())
+        return prior.fixed_bytes + int(self._ratios.get(format_name, prior.ratio) * artifact_bytes)
+
+    def measured(self, model_id: str, format_name: str, artifact_bytes: int, size_bytes: int) -> None:
+        """A load was measured: `size_bytes` is what the process grew by."""
+        self._known[model_id] = size_bytes
+        self._known.move_to_end(model_id)
+        if len(self._known) > self._known_max:
+            self._known.popitem(last=False)
+        prior = self._priors.get(format_name, Prior())
+        seen = max(0.0, size_bytes - prior.fixed_bytes) / max(artifact_bytes, 1)
+        before = self._ratios.get(format_name, prior.ratio)
+        self._ratios[format_name] = before + LEARNING * (seen - before)

@@ -1,0 +1,216 @@
+"""What can go wrong in an instance, and the answer each error becomes. They are raised where the fault is known.
+
+    ContainerError
+    ├── CallerFault                 the request is at fault
+    │   ├── BadInput                400
+    │   ├── NotSupported            405
+    │   ├── NotAcceptable           406
+    │   ├── BodyTooLarge            413
+    │   ├── UnsupportedContentType  415
+    │   └── TargetMissing           400
+    ├── ModelFault                  the model is at fault, while it predicts
+    │   ├── PredictionFailed        500
+    │   ├── OutOfMemory             507
+    │   ├── ModelDied               500, or 507 when it was killed as the kernel kills for memory
+    │   └── TimedOut                500
+    ├── LoadFault                   the artifact, or what it needs, is at fault
+    │   ├── LoadFailed              500
+    │   │   ├── UnknownFormat       500
+    │   │   ├── AmbiguousArtifact   500
+    │   │   └── LoadTimedOut        500
+    │   ├── LoadOutOfMemory         507
+    │   └── NoRoom                  507
+    └── RegistryFault               the model is not where the caller thinks
+        ├── ModelNotFound           404
+        ├── AlreadyLoaded           409
+        └── NotReady                503
+
+The body is Multi Model Server's, `{"code": 404, "type": "ModelNotFoundException", "message": "..."}`, but for
+PredictionFailed: there it is the message and the traceback as text, as the inference toolkit answers it.
+"""
+
+import json
+import traceback
+from collections.abc import Iterable
+from typing import ClassVar, Self
+
+from torpor_container.invocation import Reply
+from torpor_container.wire import Fault
+
+KILLED_EXITS = frozenset({-9, 137})
+"""Exit codes of SIGKILL. Multi Model Server takes 137 for the kernel's out-of-memory killer and answers 507."""
+
+
+class ContainerError(Exception):
+    """Any of them. `fault` is set where the answer is the platform's and not the model's own."""
+
+    status: int = 500
+    type: ClassVar[str] = "InternalServerException"
+    fault: ClassVar[Fault | None] = None
+
+    def reply(self) -> Reply:
+        """The wire form."""
+        body = {"code": self.status, "type": self.type, "message": str(self)}
+        return Reply(json.dumps(body).encode(), "application/json", self.status)
+
+
+# -- the caller's ------------------------------------------------------------------------------------------------------
+class CallerFault(ContainerError):
+    status = 400
+    type = "BadRequestException"
+
+
+class BadInput(CallerFault):
+    """The body is not what this model takes: empty, junk, the wrong number of columns."""
+
+
+class NotAcceptable(CallerFault):
+    status = 406
+    type = "NotAcceptableException"
+
+    @classmethod
+    def of(cls, accept: str, offered: Iterable[str]) -> Self:
+        return cls(f"Accept type {accept} is not supported. Please use supported accept types: {', '.join(offered)}.")
+
+
+class UnsupportedContentType(CallerFault):
+    status = 415
+    type = "UnsupportedMediaTypeException"
+
+    @classmethod
+    def of(cls, content_type: str, known: Iterable[str]) -> Self:
+        return cls(f"{content_type} is not an accepted ContentType: {', '.join(known)}.")
+
+
+class BodyTooLarge(CallerFault):
+    status = 413
+    type = "RequestEntityTooLargeException"
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(f"the body has {size_bytes} bytes, and {limit_bytes} is the limit (TORPOR_BODY_MAX_BYTES)")
+
+
+class NotSupported(CallerFault):
+    """This instance runs in another mode than the request needs."""
+
+    status = 405
+    type = "MethodNotAllowedException"
+
+
+class TargetMissing(CallerFault):
+    fault = Fault.TARGET_MISSING
+
+    def __init__(self) -> None:
+        super().__init__("the request names no target model, and this instance serves many")
+
+
+# -- the model's, at invoke --------------------------------------------------------------------------------------------
+class ModelFault(ContainerError):
+    pass
+
+
+class PredictionFailed(ModelFault):
+    """The model, or the user's script, raised."""
+
+    @classmethod
+    def because(cls, error: BaseException) -> Self:
+        return cls(f"{error}\n{''.join(traceback.format_exception(error))}")
+
+    def reply(self) -> Reply:
+        return Reply(str(self).encode(), "text/plain; charset=utf-8", self.status)
+
+
+class OutOfMemory(ModelFault):
+    status = 507
+    type = "InsufficientMemoryException"
+
+
+class ModelDied(ModelFault):
+    """The model's own process ended while it held the request, or before."""
+
+    fault = Fault.MODEL_DIED
+
+    def __init__(self, exit_code: int | None, reason: str = "") -> None:
+        """`exit_code` is None where we ended it ourselves; `reason` says why."""
+        super().__init__(f"the model's process ended: {reason or f'exit code {exit_code}'}")
+        self.exit_code = exit_code
+        self.status = 507 if exit_code in KILLED_EXITS else 500
+
+
+class TimedOut(ModelFault):
+    fault = Fault.TIMED_OUT
+
+    def __init__(self, timeout_s: float) -> None:
+        super().__init__(f"the model did not answer within {timeout_s:g} s")
+
+
+# -- at load -----------------------------------------------------------------------------------------------------------
+class LoadFault(ContainerError):
+    fault = Fault.LOAD_FAILED
+
+
+class LoadFailed(LoadFault):
+    """The model's own file or code failed to load; the message is the reason."""
+
+
+class UnknownFormat(LoadFailed):
+    @classmethod
+    def of(cls, found: Iterable[str], known: Iterable[str]) -> Self:
+        return cls(f"no model file of a known format ({', '.join(known)}) among: {', '.join(found) or 'no files'}")
+
+
+class AmbiguousArtifact(LoadFailed):
+    @classmethod
+    def of(cls, files: Iterable[str]) -> Self:
+        return cls(f"several model files in one artifact: {', '.join(files)}. Keep one, or add inference.py")
+
+
+class LoadTimedOut(LoadFailed):
+    def __init__(self, name: str, timeout_s: float) -> None:
+        super().__init__(f"{name} did not load within {timeout_s:g} s")
+
+
+class LoadOutOfMemory(LoadFault):
+    status = 507
+    type = "InsufficientMemoryException"
+    fault = Fault.NO_ROOM
+
+
+class NoRoom(LoadFault):
+    """It can never fit in this instance's memory or on its disk."""
+
+    status = 507
+    type = "InsufficientMemoryException"
+    fault = Fault.NO_ROOM
+
+
+# -- where the model is ------------------------------------------------------------------------------------------------
+class RegistryFault(ContainerError):
+    pass
+
+
+class ModelNotFound(RegistryFault):
+    status = 404
+    type = "ModelNotFoundException"
+
+    def __init__(self, name: str, reason: str = "") -> None:
+        super().__init__(f"Model not found: {name}" + (f" ({reason})" if reason else ""))
+
+
+class AlreadyLoaded(RegistryFault):
+    status = 409
+    type = "ConflictStatusException"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Model {name} is already registered.")
+
+
+class NotReady(RegistryFault):
+    """Still downloading or loading when the caller's time was up; the load goes on."""
+
+    status = 503
+    type = "ServiceUnavailableException"
+    fault = Fault.NOT_READY
+
+    def __init__(self, name: str, waited_s: float) -> None:
+        super().__init__(f"{name} is still downloading or loading after {waited_s:g} s")

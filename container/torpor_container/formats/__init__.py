@@ -1,0 +1,49 @@
+"""The formats that an instance can serve, and the rule that finds the model in an unpacked artifact.
+
+A directory may hold several files. Which of them is the model:
+
+1. a user script wins: `code/inference.py`, then `inference.py` (or the name in SAGEMAKER_PROGRAM);
+2. else the file that SageMaker's own training writes, `xgboost-model`;
+3. else the one file of a known format. Several are an error that names them; files of no known format are ignored.
+
+Only the top of the directory is looked at, as SageMaker's containers do, and hidden files are not.
+"""
+
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from torpor_container.errors import AmbiguousArtifact, UnknownFormat
+from torpor_container.formats import onnx, script, sklearn, xgboost
+from torpor_container.formats.format import Conventions, Format, Model
+
+__all__ = ["CANONICAL", "ENTRY_POINTS", "FORMATS", "SCRIPT", "Conventions", "Format", "Model", "available", "detect"]
+
+SCRIPT = script.FORMAT.name
+CANONICAL = ("xgboost-model",)
+ENTRY_POINTS = "torpor.formats"
+
+FORMATS: tuple[Format, ...] = (script.FORMAT, xgboost.FORMAT, sklearn.FORMAT, onnx.FORMAT)
+
+
+def available() -> tuple[Format, ...]:
+    """The formats above, then those that installed packages add: an entry point names a `Format`."""
+    return FORMATS + tuple(entry.load() for entry in entry_points(group=ENTRY_POINTS))
+
+
+def detect(directory: Path, program: str = script.PROGRAM, formats: Sequence[Format] = FORMATS) -> tuple[Format, Path]:
+    """The format and the file of the model in this directory. Raises UnknownFormat or AmbiguousArtifact."""
+    if script.FORMAT in formats and (found := script.find(directory, program)):
+        return script.FORMAT, found
+    candidates = [(known, path) for known in formats for path in known.files(directory)]
+    canonical = [(known, path) for known, path in candidates if path.name in CANONICAL]
+    return _only(canonical or candidates, directory, formats)
+
+
+def _only(candidates: list[tuple[Format, Path]], directory: Path, formats: Sequence[Format]) -> tuple[Format, Path]:
+    paths = sorted({path.relative_to(directory).as_posix() for _, path in candidates})
+    if not paths:
+        raise UnknownFormat.of(sorted(path.name for path in directory.iterdir()), [known.name for known in formats])
+    if len(paths) > 1:
+        raise AmbiguousArtifact.of(paths)
+    return candidates[0]

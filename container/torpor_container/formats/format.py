@@ -1,0 +1,75 @@
+"""What a format is: how its files are recognised, how one is loaded, and what it will roughly weigh."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Protocol
+
+from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
+from torpor_container.invocation import Invocation, Reply
+
+
+class Model(Protocol):
+    """A loaded model. `invoke` may be called from several threads at once; it raises the container's errors."""
+
+    format: str
+
+    def invoke(self, invocation: Invocation) -> Reply: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """Which habits of SageMaker's containers an instance follows. One for all its models."""
+
+    multi_model: bool = True
+    """SageMaker's XGBoost container answers otherwise on a multi-model endpoint than on any other."""
+    default_accept: str = ""
+    """SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT: the answer's type where the caller names none."""
+
+    @property
+    def toolkit(self) -> Answers:
+        """What the inference toolkit and the scikit-learn container do."""
+        return TOOLKIT.preferring(self.default_accept)
+
+    @property
+    def xgboost(self) -> Answers:
+        return (XGBOOST_MULTI_MODEL if self.multi_model else XGBOOST).preferring(self.default_accept)
+
+
+@dataclass(frozen=True)
+class Format:
+    """One row of the table of formats."""
+
+    name: str
+    files: Callable[[Path], list[Path]]
+    """The files in a directory that it can load. It reads names and first bytes, and loads nothing."""
+    load: Callable[[Path, Conventions], Model]
+    """Raises LoadFailed or LoadOutOfMemory. Frameworks are imported here, and not before."""
+    bytes_per_artifact_byte: float
+    fixed_bytes: int
+    """What a model is taken to weigh in memory until the first one was measured."""
+
+    def recognise(self, directory: Path) -> Path | None:
+        """The first file here that it can load."""
+        return next(iter(self.files(directory)), None)
+
+
+def named(*patterns: str, holding: bytes = b"") -> Callable[[Path], list[Path]]:
+    """Recognises files at the top of a directory by name, and by what their first bytes hold."""
+
+    def files(directory: Path) -> list[Path]:
+        return [path for path in sorted(directory.iterdir()) if _fits(path) and holding in _head(path)]
+
+    def _fits(path: Path) -> bool:
+        fits = any(fnmatchcase(path.name.lower(), pattern) for pattern in patterns)
+        return fits and not path.name.startswith(".") and path.is_file()
+
+    return files
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(512)

@@ -1,0 +1,100 @@
+"""The script's own process: loads it, says so, then serves one request after another until the socket ends."""
+
+import resource
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory, OutOfMemory, PredictionFailed
+from torpor_container.formats.format import Conventions
+from torpor_container.formats.script import frames
+from torpor_container.formats.script.frames import Frame, Kind
+from torpor_container.formats.script.model import ScriptModel
+from torpor_container.invocation import Invocation
+
+
+def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
+    """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes` and `conventions`."""
+    main(
+        socket.socket(fileno=descriptors[0]),
+        arguments["directory"],
+        arguments["script"],
+        conventions=Conventions(**arguments.get("conventions", {})),
+        memory_bytes=arguments.get("memory_bytes"),
+    )
+    return 0
+
+
+def main(
+    connection: socket.socket,
+    directory: str,
+    program: str,
+    conventions: Conventions,
+    memory_bytes: int | None = None,
+) -> None:
+    """Serve the script `program`, a path or a name within `directory`. A script that exits ends the process."""
+    connection.set_inheritable(False)  # what the script starts must not hold it open
+    if memory_bytes is not None:
+        limit_memory(memory_bytes)
+    with connection, connection.makefile("rb") as requests:
+        model = _load(connection, Path(directory), program, conventions)
+        while model is not None and (request := read(requests)) is not None:
+            connection.sendall(frames.encode(answer(model, request)))
+
+
+def read(stream: BinaryIO) -> Frame | None:
+    """The next frame; None where the stream ends."""
+    prefix = stream.read(frames.PREFIX.size)
+    if len(prefix) < frames.PREFIX.size:
+        return None
+    head_bytes, body_bytes = frames.sizes(prefix)
+    return frames.decode(stream.read(head_bytes), stream.read(body_bytes))
+
+
+def answer(model: ScriptModel, request: Frame) -> Frame:
+    """One request to one answer. What the script raises is the answer, as the inference toolkit gives it."""
+    try:
+        reply = model.invoke(Invocation(request.body, **request.fields))
+        return Frame(Kind.REPLY, {"content_type": reply.content_type}, reply.body)
+    except ContainerError as error:
+        return _error(Kind.ERROR, error)
+    except MemoryError as error:
+        return _error(Kind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
+    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
+        return _error(Kind.ERROR, PredictionFailed.because(error))
+
+
+def limit_memory(extra_bytes: int) -> None:
+    """Let this process take so much more than it has: beyond it the script gets MemoryError, and the machine is safe.
+
+    The limit is on writable private memory (RLIMIT_DATA), not on addresses, of which libraries reserve far more.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (_data_bytes() + extra_bytes, hard))
+
+
+def _data_bytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    kib = next(line.split()[1] for line in status.splitlines() if line.startswith("VmData:"))
+    return int(kib) * 1024
+
+
+def _load(connection: socket.socket, directory: Path, program: str, conventions: Conventions) -> ScriptModel | None:
+    try:
+        model = ScriptModel.load(directory / program, directory, conventions)
+    except ContainerError as error:
+        failure: ContainerError = error
+    except MemoryError as error:
+        failure = LoadOutOfMemory(f"the script ran out of memory while loading: {error}")
+    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
+        failure = LoadFailed(str(PredictionFailed.because(error)))
+    else:
+        connection.sendall(frames.encode(Frame(Kind.LOADED)))
+        return model
+    connection.sendall(frames.encode(_error(Kind.FAILED, failure)))
+    return None
+
+
+def _error(kind: Kind, error: ContainerError) -> Frame:
+    return Frame(kind, {"type": type(error).__name__}, str(error).encode())

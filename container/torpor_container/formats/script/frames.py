@@ -1,0 +1,55 @@
+"""The frames between an instance and a script's process: lengths, a JSON head, a body. They encode and decode only.
+
+The instance sends INVOKE {content_type, accept, custom_attributes} + body. The script's process first says LOADED, or
+FAILED {type} + message; then, for each INVOKE, REPLY {content_type} + body, or ERROR {type} + message.
+"""
+
+import json
+import struct
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+PREFIX = struct.Struct(">IQ")
+HEAD_MAX = 64 * 1024
+BODY_MAX = 256 * 1024 * 1024
+
+
+class Kind(StrEnum):
+    LOADED = "loaded"
+    FAILED = "failed"
+    INVOKE = "invoke"
+    REPLY = "reply"
+    ERROR = "error"
+
+
+class BadFrame(Exception):
+    """The other side does not speak this protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    kind: Kind
+    fields: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+def encode(frame: Frame) -> bytes:
+    head = json.dumps({"kind": frame.kind, **frame.fields}).encode()
+    return PREFIX.pack(len(head), len(frame.body)) + head + frame.body
+
+
+def sizes(prefix: bytes) -> tuple[int, int]:
+    """The lengths of head and body that follow. Raises BadFrame where they can not be meant."""
+    head, body = PREFIX.unpack(prefix)
+    if head > HEAD_MAX or body > BODY_MAX:
+        raise BadFrame(f"a frame with a head of {head} bytes and a body of {body}")
+    return head, body
+
+
+def decode(head: bytes, body: bytes) -> Frame:
+    """Raises BadFrame."""
+    try:
+        fields = json.loads(head)
+        return Frame(Kind(fields.pop("kind")), fields, body)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadFrame(f"the head of a frame is {head[:80]!r}") from error

@@ -1,0 +1,93 @@
+"""A user script's functions, with the inference toolkit's signatures, and its defaults for those that are missing.
+
+    model_fn(model_dir)                                 default: the model file beside the script
+    input_fn(body, content_type)                        default: rows as a numpy array
+    predict_fn(data, model)                             default: the model's predict
+    output_fn(prediction, accept)                       default: encoded as accepted; may return (body, type)
+    transform_fn(model, body, content_type, accept)     in place of the last three
+
+Each may take one argument more, the toolkit's `context`.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from torpor_container.content.media import CSV, JSON
+from torpor_container.errors import LoadFailed
+
+NAMES = ("model_fn", "input_fn", "predict_fn", "output_fn", "transform_fn")
+TEXT_TYPES = (JSON, CSV)
+Function = Callable[..., Any]
+
+
+class Text(str):
+    """A body of a text type. The toolkit hands scripts `str`, the framework containers `bytes`: this suits both."""
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return str(self)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a function may ask about its surroundings, under Multi Model Server's names."""
+
+    system_properties: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The functions that the script defines; None for the others."""
+
+    model_fn: Function | None
+    input_fn: Function | None
+    predict_fn: Function | None
+    output_fn: Function | None
+    transform_fn: Function | None
+    context: Context
+
+    @classmethod
+    def of(cls, module: ModuleType, directory: Path) -> "Functions":
+        """Raises LoadFailed for transform_fn beside one of those that it replaces."""
+        found = {name: getattr(module, name, None) for name in NAMES}
+        if found["transform_fn"] and (found["input_fn"] or found["predict_fn"] or found["output_fn"]):
+            raise LoadFailed(
+                "Cannot use transform_fn implementation in conjunction with "
+                "input_fn, predict_fn, and/or output_fn implementation"
+            )
+        return cls(**found, context=Context({"model_dir": str(directory)}))
+
+    @property
+    def only_loads(self) -> bool:
+        """No function of its own after model_fn."""
+        return not (self.input_fn or self.predict_fn or self.output_fn or self.transform_fn)
+
+    def call(self, function: Function, *arguments: Any) -> Any:
+        """Call it, with the context where it takes one argument more."""
+        if len(signature(function).parameters) == len(arguments) + 1:
+            return function(*arguments, self.context)
+        return function(*arguments)
+
+
+def import_script(path: Path) -> ModuleType:
+    """Import the script under its own name, with its folder on the path. Whatever it raises is raised."""
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise LoadFailed(f"{path.name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # pickles and its own helpers find its classes by this name
+    spec.loader.exec_module(module)
+    return module
+
+
+def body_of(body: bytes, content_type: str) -> Any:
+    """The toolkit decodes the text types that are named without parameters; with them it is done here too."""
+    if content_type.partition(";")[0].strip().lower() not in TEXT_TYPES:
+        return body
+    return Text(body, "utf-8")

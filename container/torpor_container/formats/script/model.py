@@ -1,0 +1,119 @@
+"""A loaded user script: runs its functions, and the defaults between them, on one request after another."""
+
+from pathlib import Path
+from typing import Any
+
+from torpor_container.content import Layout, decode
+from torpor_container.content.answers import json_list
+from torpor_container.content.media import CSV, JSON
+from torpor_container.errors import LoadFailed, PredictionFailed
+from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
+from torpor_container.formats.script.functions import Functions, body_of, import_script
+from torpor_container.formats.served import ServedModel
+from torpor_container.invocation import Invocation, Reply
+
+DEFAULT_ACCEPT = JSON
+
+
+class ScriptModel:
+    """The script's functions and the model that model_fn gave."""
+
+    format = SCRIPT
+
+    def __init__(
+        self, functions: Functions, native: Any, default: ServedModel[Any] | None, conventions: Conventions
+    ) -> None:
+        """`native` is what the script calls its model; `default` serves it where the script does not."""
+        self._functions = functions
+        self._native = native
+        self._default = default
+        self._conventions = conventions
+
+    @classmethod
+    def load(cls, script: Path, directory: Path, conventions: Conventions) -> "ScriptModel":
+        """Whatever the script raises is raised; beside that LoadFailed and LoadOutOfMemory."""
+        functions = Functions.of(import_script(script), directory)
+        if functions.model_fn is None:
+            served = _load_beside(directory, conventions)
+            return cls(functions, served.native, served, conventions)
+        native = functions.call(functions.model_fn, str(directory))
+        return cls(functions, native, _served(native, conventions), conventions)
+
+    def invoke(self, invocation: Invocation) -> Reply:
+        """Whatever the script raises is raised; beside that the errors of the defaults."""
+        if self._functions.only_loads and self._default is not None:
+            return self._default.invoke(invocation)
+        accept = self._accept(invocation.accept)
+        content_type = invocation.content_type or CSV
+        if self._functions.transform_fn:
+            body = body_of(invocation.body, content_type)
+            result = self._functions.call(self._functions.transform_fn, self._native, body, content_type, accept)
+        else:
+            result = self._steps(invocation, content_type, accept)
+        return _reply(result, accept)
+
+    def close(self) -> None:
+        """Nothing: the process ends with the script."""
+
+    def _steps(self, invocation: Invocation, content_type: str, accept: str) -> Any:
+        functions = self._functions
+        if functions.input_fn:
+            body = body_of(invocation.body, content_type)
+            prediction = self._predict(functions.call(functions.input_fn, body, content_type))
+        elif functions.predict_fn or self._default is None:
+            prediction = self._predict(self._read(invocation))
+        else:
+            prediction = self._default.predict(self._default.read(invocation))
+        if functions.output_fn:
+            return functions.call(functions.output_fn, prediction, accept)
+        answers = self._conventions.toolkit
+        kind = answers.choose(accept)
+        return answers.encode(prediction, kind), kind
+
+    def _read(self, invocation: Invocation) -> Any:
+        if self._default is not None:
+            return _as_taken_by(self._native, self._default.read(invocation))
+        return decode(invocation.body, invocation.content_type, Layout())
+
+    def _predict(self, inputs: Any) -> Any:
+        if self._functions.predict_fn:
+            return self._functions.call(self._functions.predict_fn, inputs, self._native)
+        if not callable(getattr(self._native, "predict", None)):
+            raise PredictionFailed("Please provide a predict_fn implementation: the model has no predict method")
+        return self._native.predict(_as_taken_by(self._native, inputs))
+
+    def _accept(self, accept: str) -> str:
+        """As the toolkit: the caller's own words, or the default where there are none."""
+        if accept and accept != "*/*":
+            return accept
+        return self._conventions.default_accept or DEFAULT_ACCEPT
+
+
+def _load_beside(directory: Path, conventions: Conventions) -> ServedModel[Any]:
+    known, path = detect(directory, formats=[known for known in FORMATS if known.name != SCRIPT])
+    served = known.load(path, conventions)
+    if not isinstance(served, ServedModel):
+        raise LoadFailed(f"a {known.name} model needs a model_fn in the script beside it")
+    return served
+
+
+def _served(native: Any, conventions: Conventions) -> ServedModel[Any] | None:
+    return pickled.adopt(native, conventions) if callable(getattr(native, "predict", None)) else None
+
+
+def _as_taken_by(native: Any, rows: Any) -> Any:
+    """A booster predicts on a DMatrix only: SageMaker's XGBoost container hands scripts one."""
+    if type(native).__name__ != "Booster" or not hasattr(rows, "dtype"):
+        return rows
+    from xgboost import DMatrix
+
+    return DMatrix(rows, nthread=1)
+
+
+def _reply(result: Any, accept: str) -> Reply:
+    body, kind = result if isinstance(result, tuple) and len(result) == 2 else (result, accept)
+    if isinstance(body, str):
+        return Reply(body.encode(), kind)
+    if isinstance(body, bytes | bytearray | memoryview):
+        return Reply(bytes(body), kind)
+    return Reply(json_list(body), JSON)

@@ -1,0 +1,159 @@
+"""The instance's side of a script's process: sends it one request at a time, and outlives whatever it does."""
+
+import asyncio
+import socket
+from contextlib import suppress
+from typing import NoReturn, Protocol
+
+from torpor_container import errors
+from torpor_container.errors import KILLED_EXITS, ContainerError, LoadFailed, LoadOutOfMemory, ModelDied
+from torpor_container.formats.script import frames
+from torpor_container.formats.script.frames import BadFrame, Frame, Kind
+from torpor_container.invocation import Invocation, Reply
+
+RAISED: dict[str, type[ContainerError]] = {
+    raised.__name__: raised
+    for raised in (
+        errors.BadInput,
+        errors.NotAcceptable,
+        errors.UnsupportedContentType,
+        errors.PredictionFailed,
+        errors.OutOfMemory,
+        errors.LoadFailed,
+        errors.UnknownFormat,
+        errors.AmbiguousArtifact,
+        errors.LoadOutOfMemory,
+    )
+}
+"""What a script's process may report: errors that a message alone makes again on this side."""
+
+GRACE_S = 1.0
+
+
+class ChildProcess(Protocol):
+    """A handle on the script's process, whoever started it."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def kill(self) -> None:
+        """End it now. Harmless once it has ended."""
+
+    async def wait(self) -> int:
+        """The exit code, negative for a signal."""
+
+
+class ScriptProcess:
+    """One script in one process. `loaded` comes first and once; then `invoke`, first come first served."""
+
+    def __init__(self, connection: socket.socket, child: ChildProcess) -> None:
+        self.pid = child.pid
+        self._connection = connection
+        self._child = child
+        self._turn = asyncio.Lock()
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._ended = ""  # why we ended it ourselves
+
+    async def loaded(self, timeout_s: float) -> None:
+        """Wait until the script has loaded. Raises LoadFailed, LoadOutOfMemory, or TimeoutError; then it is ended."""
+        self._connection.setblocking(False)
+        self._streams = await asyncio.open_unix_connection(sock=self._connection)
+        self._watch = asyncio.create_task(self._read_no_more_once_it_ended())
+        try:
+            async with asyncio.timeout(timeout_s):
+                frame = await self._receive()
+        except (asyncio.IncompleteReadError, ConnectionError, BadFrame):
+            await self._raise_load_failure()
+        except BaseException:
+            self._end("it did not load in time")
+            raise
+        if frame.kind is not Kind.LOADED:
+            raise _raised(frame)
+
+    async def invoke(self, invocation: Invocation) -> Reply:
+        """One request, after those that came before it.
+
+        Raises what the script's process reports, or ModelDied. A caller that gives up while the script works on its
+        request ends the process: there is no other way to stop it, and its late answer would be the next caller's.
+        """
+        request = frames.encode(Frame(Kind.INVOKE, _fields(invocation), invocation.body))
+        async with self._turn:
+            try:
+                frame = await self._exchange(request)
+            except (asyncio.IncompleteReadError, ConnectionError, BadFrame):
+                raise ModelDied(await self._exit_code(), self._ended) from None
+            except BaseException:
+                self._end("it did not answer in time")
+                raise
+        if frame.kind is not Kind.REPLY:
+            raise _raised(frame)
+        return Reply(frame.body, frame.fields["content_type"])
+
+    async def close(self) -> None:
+        """Let the script go: the end of the socket ends its loop, and a moment later the process is ended."""
+        self._ended = self._ended or "it was unloaded"
+        if self._streams is None:
+            self._connection.close()
+        else:
+            self._streams[1].transport.abort()
+        await self._exit_code()
+        if self._watch is not None:
+            await self._watch
+
+    async def _exchange(self, request: bytes) -> Frame:
+        if self._streams is None or self._ended:
+            raise ConnectionResetError
+        writer = self._streams[1]
+        writer.write(request)
+        await writer.drain()
+        return await self._receive()
+
+    async def _receive(self) -> Frame:
+        assert self._streams is not None
+        reader = self._streams[0]
+        head_bytes, body_bytes = frames.sizes(await reader.readexactly(frames.PREFIX.size))
+        head = await reader.readexactly(head_bytes)
+        return frames.decode(head, await reader.readexactly(body_bytes))
+
+    async def _read_no_more_once_it_ended(self) -> None:
+        """A process that the script started may hold the socket open: the end of the script's own is what counts.
+
+        What was sent before is still read.
+        """
+        await self._child.wait()
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RD)
+
+    async def _exit_code(self) -> int | None:
+        """The exit code of a process that has ended or is about to; None where we ended it."""
+        try:
+            async with asyncio.timeout(GRACE_S):
+                code = await self._child.wait()
+        except TimeoutError:
+            self._end("it stopped answering")
+            code = await self._child.wait()
+        return None if self._ended else code
+
+    async def _raise_load_failure(self) -> NoReturn:
+        code = await self._exit_code()
+        if code in KILLED_EXITS:
+            raise LoadOutOfMemory(f"the script's process was killed while it loaded: exit code {code}")
+        raise LoadFailed(f"the script's process ended while it loaded: {self._ended or f'exit code {code}'}")
+
+    def _end(self, reason: str) -> None:
+        self._ended = self._ended or reason
+        self._child.kill()
+
+
+def _fields(invocation: Invocation) -> dict[str, str]:
+    return {
+        "content_type": invocation.content_type,
+        "accept": invocation.accept,
+        "custom_attributes": invocation.custom_attributes,
+    }
+
+
+def _raised(frame: Frame) -> ContainerError:
+    kind = RAISED.get(frame.fields.get("type", ""), errors.PredictionFailed)
+    return kind(frame.body.decode("utf-8", "replace"))

@@ -1,0 +1,23 @@
+"""One call to a model and its answer, as plain values: bytes in, bytes out."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """The body and the headers that reach a model; an absent header is empty."""
+
+    body: bytes
+    content_type: str = ""
+    accept: str = ""
+    custom_attributes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer. `custom_attributes` is None when the model set none."""
+
+    body: bytes
+    content_type: str
+    status: int = 200
+    custom_attributes: str | None = None

@@ -1,0 +1,51 @@
+"""The last decisions of an instance, newest last, for a person to read and for the endpoint to collect."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from torpor_container.core.residency import Decision
+from torpor_container.wire import DecisionRecord
+
+KEPT = 20_000
+
+ON_DISK = {
+    "load": "download",
+    "loaded": "downloaded",
+    "evict": "delete",
+    "unloaded": "deleted",
+    "failed": "not-downloaded",
+}
+"""The disk tier makes the same decisions as memory; these are their names there."""
+
+
+class Journal:
+    """A bounded, numbered list of decisions. Times become epoch seconds here."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._epoch_offset_s = time.time() - clock()
+        self._records: deque[DecisionRecord] = deque(maxlen=KEPT)
+        self.last_seq = 0
+
+    def writer(self, names: Mapping[str, str] | None = None) -> Callable[[Decision], None]:
+        """A recorder for one tier; `names` renames its actions."""
+        renamed = names or {}
+        return lambda decision: self._write(decision, renamed.get(decision.action, decision.action))
+
+    def after(self, seq: int, model: str | None = None) -> list[DecisionRecord]:
+        """The decisions later than `seq`, of one model if named."""
+        return [record for record in self._records if record["seq"] > seq and model in (None, record["model"])]
+
+    def _write(self, decision: Decision, action: str) -> None:
+        self.last_seq += 1
+        record: DecisionRecord = {
+            "seq": self.last_seq,
+            "at_s": decision.at_s + self._epoch_offset_s,
+            "model": decision.model,
+            "action": action,
+            "reason": decision.reason,
+            "bytes": decision.size_bytes,
+            "took_s": decision.took_s,
+            "for_model": decision.for_model,
+        }
+        self._records.append(record)

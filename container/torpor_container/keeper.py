@@ -1,0 +1,184 @@
+"""Makes the model that a request names resident, lends it out, and lets others go: the shell around the residency plan.
+
+It carries out what the books decide and reports back; it chooses nobody itself. One instance has one keeper, on one
+event loop, so its steps between two awaits are atomic.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from torpor_container.core.residency import Hit, Lead, Residency
+from torpor_container.errors import LoadTimedOut, ModelDied, NotReady
+from torpor_container.runners import Runner
+from torpor_container.shelf import Shelf
+from torpor_container.tier import Tier
+from torpor_container.timing import Story, Timing
+from torpor_container.wire import LoadedModel, Step
+from torpor_container.workshop import Loaded, Workshop
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long whom to wait for, in seconds."""
+
+    ready_wait_s: float = 60.0
+    load_timeout_s: float = 360.0
+
+
+@dataclass(frozen=True)
+class Coming:
+    """One model on its way in, and everybody's share in it."""
+
+    work: "asyncio.Task[None]"
+    story: Story
+
+
+@dataclass
+class Loan:
+    """A runner that stays loaded while the loan lasts."""
+
+    runner: Runner
+    hit: bool
+    broken: bool = False
+
+
+class Keeper:
+    """The models of one kept instance."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        workshop: Workshop,
+        books: Residency,
+        patience: Patience,
+        clock: Callable[[], float],
+        cache: bool = True,
+    ) -> None:
+        self._shelf = shelf
+        self._workshop = workshop
+        self._tier = Tier(books, clock, self._unload)
+        self._patience = patience
+        self._clock = clock
+        self._cache = cache
+        self._runners: dict[str, Runner] = {}
+        self._coming: dict[str, Coming] = {}
+
+    async def start(self) -> None:
+        self._tier.books.measured(await self._workshop.used_bytes())
+
+    def name_of(self, target: str) -> str:
+        """The one name of a target, however it is written. Raises TargetForbidden."""
+        return self._shelf.name_of(target)
+
+    @asynccontextmanager
+    async def lend(self, name: str, timing: Timing) -> AsyncIterator[Loan]:
+        """The runner of this model, loaded if need be and kept loaded until the block ends.
+
+        Raises NotReady when the caller's wait is over (the load goes on), and whatever the load raised.
+        """
+        hit = await self._obtain(name, timing)
+        loan = Loan(self._runners[name], hit)
+        try:
+            yield loan
+        except ModelDied:
+            loan.broken = True
+            raise
+        finally:
+            self._take_back(name, loan)
+
+    async def close(self) -> None:
+        for coming in self._coming.values():
+            coming.work.cancel()
+        await asyncio.gather(*(coming.work for coming in self._coming.values()), return_exceptions=True)
+        await self._tier.close()
+
+    def models(self) -> list[LoadedModel]:
+        return self._tier.models(self._runners)
+
+    # -- making it resident ----------------------------------------------------------------------------------------
+    async def _obtain(self, name: str, timing: Timing) -> bool:
+        """Pin the model, brought in if need be. True if it was in memory already."""
+        since_s = self._clock()
+        plan = await self._tier.requested(name)
+        if isinstance(plan, Hit):
+            return True
+        if isinstance(plan, Lead):
+            self._start(name)
+        coming = self._coming[name]
+        try:
+            await asyncio.wait_for(asyncio.shield(coming.work), self._patience.ready_wait_s)
+        except TimeoutError:
+            self._give_up(name, coming)
+            raise NotReady(name, self._patience.ready_wait_s) from None
+        except asyncio.CancelledError:
+            self._give_up(name, coming)
+            raise
+        finally:
+            timing.waited_for(coming.story, since_s)
+        return False
+
+    def _give_up(self, name: str, coming: Coming) -> None:
+        """A caller waits no more. If the load has failed, its pin is gone already."""
+        work = coming.work
+        if not (work.done() and (work.cancelled() or work.exception())):
+            self._tier.released(name)
+
+    def _start(self, name: str) -> None:
+        story = Story(self._clock)
+        work = asyncio.create_task(self._bring(name, story), name=f"load {name}")
+        work.add_done_callback(_look_at)
+        self._coming[name] = Coming(work, story)
+
+    async def _bring(self, name: str, story: Story) -> None:
+        try:
+            async with asyncio.timeout(self._patience.load_timeout_s):
+                loaded = await self._bring_from_shelf(name, story)
+        except BaseException as error:
+            self._tier.books.failed(name, str(error) or type(error).__name__, self._clock())
+            if isinstance(error, TimeoutError):
+                raise LoadTimedOut(name, self._patience.load_timeout_s) from None
+            raise
+        else:
+            self._runners[name] = loaded.runner
+            self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock())
+        finally:
+            del self._coming[name]
+            self._tier.changed()
+        self._tier.go_on(self._measure(name))
+
+    async def _bring_from_shelf(self, name: str, story: Story) -> Loaded:
+        placed = await self._shelf.take(name, story)
+        try:
+            found = await self._workshop.recognise(placed.model_id, placed.directory)
+            await self._tier.dismiss(await self._tier.admitted(name, found.predicted_bytes))
+            with story.step(Step.LOAD):
+                return await self._workshop.load(found)
+        finally:
+            self._shelf.give(name)
+
+    async def _measure(self, newcomer: str) -> None:
+        """The instance's real memory has the last word, also over what was admitted."""
+        self._tier.books.measured(await self._workshop.used_bytes())
+        self._tier.dismiss(self._tier.books.excess(newcomer, self._clock()))
+
+    # -- letting go ------------------------------------------------------------------------------------------------
+    def _take_back(self, name: str, loan: Loan) -> None:
+        if not self._tier.released(name) or (self._cache and not loan.broken):
+            return
+        reason = "its process ended" if loan.broken else "ModelCacheSetting is Disabled"
+        if self._tier.books.drop(name, reason, self._clock()):
+            self._tier.dismiss((name,))
+
+    async def _unload(self, name: str) -> None:
+        await self._workshop.unload(self._runners.pop(name))
+        self._tier.books.measured(await self._workshop.settle())
+        if not self._cache:
+            await self._shelf.drop(name, "ModelCacheSetting is Disabled")
+
+
+def _look_at(work: "asyncio.Task[None]") -> None:
+    """A load whose callers have all left still ends with an error that somebody must have seen."""
+    if not work.cancelled():
+        work.exception()

@@ -1,0 +1,204 @@
+"""The container contract over HTTP: parse, call, answer. `/invocations` is plain ASGI, the rest is Starlette's router."""
+
+import json
+from collections.abc import Awaitable, Callable
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from torpor_container import wire
+from torpor_container.errors import BadInput, BodyTooLarge, ContainerError, NotSupported
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.serving import Contract, Serving
+from torpor_container.timing import Clock, Timing
+
+PAGE = 100
+"""Models on one page of `GET /models`, as in AWS's own model server."""
+
+
+class Routes:
+    """The routes of one instance."""
+
+    def __init__(
+        self,
+        serving: Serving,
+        state: Callable[[int, str | None], Awaitable[wire.InstanceState]],
+        body_max_bytes: int,
+        clock: Clock,
+    ) -> None:
+        self._serving = serving
+        self._state = state
+        self._body_max_bytes = body_max_bytes
+        self._clock = clock
+
+    def app(self, prefix: str, lifespan: Callable[[Starlette], object]) -> ASGIApp:
+        """The whole ASGI application; every path under `prefix`."""
+        table = [
+            Route(wire.PING, self.ping),
+            Route(wire.MODELS, self.list_models, methods=["GET"]),
+            Route(wire.MODELS, self.load_model, methods=["POST"]),
+            Route(wire.MODELS + "/{name}", self.get_model, methods=["GET"]),
+            Route(wire.MODELS + "/{name}", self.unload_model, methods=["DELETE"]),
+            Route(wire.STATE, self.state),
+        ]
+        routed = [Route(prefix + route.path, route.endpoint, methods=route.methods) for route in table]
+        handlers = {ContainerError: _container_error}
+        rest = Starlette(routes=routed, exception_handlers=handlers, lifespan=lifespan)  # type: ignore[arg-type]
+        return HotPath(self, rest, prefix)
+
+    # -- health ----------------------------------------------------------------------------------------------------
+    async def ping(self, request: Request) -> Response:
+        reason = self._serving.unready()
+        if reason is None:
+            return JSONResponse({"status": "Healthy"})
+        return JSONResponse({"status": "Unhealthy", "reason": reason}, status_code=503)
+
+    async def state(self, request: Request) -> Response:
+        after = request.query_params.get("after", "0")
+        if not after.isdigit():
+            raise BadInput(f"after={after!r} is not a decision's number")
+        return JSONResponse(await self._state(int(after), request.query_params.get("model")))
+
+    # -- models ----------------------------------------------------------------------------------------------------
+    async def load_model(self, request: Request) -> Response:
+        name, url = _load_request(await request.body())
+        await self._contract().load(name, url)
+        return JSONResponse({"status": f"loaded {name}"})
+
+    async def list_models(self, request: Request) -> Response:
+        names = sorted(model["name"] for model in self._serving.models())
+        start = _page_start(request.query_params.get("next_page_token"))
+        answer: dict[str, object] = {"models": [self._described(name) for name in names[start : start + PAGE]]}
+        if start + PAGE < len(names):
+            answer["nextPageToken"] = str(start + PAGE)
+        return JSONResponse(answer)
+
+    async def get_model(self, request: Request) -> Response:
+        return JSONResponse(self._described(request.path_params["name"]))
+
+    async def unload_model(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        await self._contract().unload(name)
+        return JSONResponse({"status": f"unloaded {name}"})
+
+    def _described(self, name: str) -> dict[str, str]:
+        url = self._serving.url_of(name) if isinstance(self._serving, Contract) else name
+        return {"modelName": name, "modelUrl": url}
+
+    def _contract(self) -> Contract:
+        if not isinstance(self._serving, Contract):
+            raise NotSupported(
+                "this instance loads and unloads its models itself; start it with SAGEMAKER_MULTI_MODEL=true and no TORPOR_MODEL_SOURCE to drive it"
+            )
+        return self._serving
+
+    # -- invocations -----------------------------------------------------------------------------------------------
+    async def invoke(self, target: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        timing = Timing(self._clock)
+        try:
+            body = await self._read(receive)
+            answer = await self._serving.invoke(target, _invocation(scope, body), timing)
+        except ContainerError as error:
+            await _send(send, error.reply(), timing, fault=error.fault)
+        else:
+            await _send(send, answer.reply, timing, hit=answer.hit)
+
+    async def _read(self, receive: Receive) -> bytes:
+        """The whole body. One that is too large is read to its end and thrown away, so that the caller gets its answer."""
+        chunks: list[bytes] = []
+        size_bytes = 0
+        more = True
+        while more:
+            message = await receive()
+            chunk = message.get("body", b"")
+            size_bytes += len(chunk)
+            if size_bytes <= self._body_max_bytes:
+                chunks.append(chunk)
+            more = message.get("more_body", False)
+        if size_bytes > self._body_max_bytes:
+            raise BodyTooLarge(size_bytes, self._body_max_bytes)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+class HotPath:
+    """Takes invocations out before the router: `/invocations` and `/models/{name}/invoke`."""
+
+    def __init__(self, routes: Routes, rest: ASGIApp, prefix: str) -> None:
+        self._routes = routes
+        self._rest = rest
+        self._invocations = prefix + wire.INVOCATIONS
+        self._models = prefix + wire.MODELS + "/"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._rest(scope, receive, send)
+        elif scope["path"] == self._invocations:
+            target = _header(scope, _TARGET)
+            await self._routes.invoke(target, scope, receive, send)
+        elif scope["path"].startswith(self._models) and scope["path"].endswith("/invoke"):
+            await self._routes.invoke(scope["path"][len(self._models) : -len("/invoke")], scope, receive, send)
+        else:
+            await self._rest(scope, receive, send)
+
+
+_TARGET = wire.TARGET_MODEL.lower().encode()
+_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
+_MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
+_FAULT = wire.FAULT.lower().encode()
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+
+
+def _invocation(scope: Scope, body: bytes) -> Invocation:
+    found = {key: value for key, value in scope["headers"] if key in (b"content-type", b"accept", _ATTRIBUTES)}
+    text = {key: value.decode("latin-1") for key, value in found.items()}
+    return Invocation(body, text.get(b"content-type", ""), text.get(b"accept", ""), text.get(_ATTRIBUTES, ""))
+
+
+async def _send(
+    send: Send, reply: Reply, timing: Timing, hit: bool | None = None, fault: wire.Fault | None = None
+) -> None:
+    headers = [
+        (b"content-type", reply.content_type.encode("latin-1")),
+        (b"content-length", b"%d" % len(reply.body)),
+        (b"server-timing", timing.header().encode()),
+    ]
+    if hit is not None:
+        headers.append((_MODEL_CACHE, b"hit" if hit else b"miss"))
+    if fault is not None:
+        headers.append((_FAULT, fault.value.encode()))
+    if reply.custom_attributes is not None:
+        headers.append((_ATTRIBUTES, reply.custom_attributes.encode("latin-1", "replace")))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})
+
+
+async def _container_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ContainerError)
+    reply = error.reply()
+    return Response(reply.body, reply.status, media_type=reply.content_type)
+
+
+def _load_request(body: bytes) -> tuple[str, str]:
+    """LoadModel's members. Raises BadInput that names the member."""
+    try:
+        document = json.loads(body)
+    except ValueError as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
+    for member in ("model_name", "url"):
+        if not isinstance(document, dict) or not isinstance(document.get(member), str) or not document[member]:
+            raise BadInput(f'LoadModel needs {{"model_name": "…", "url": "…"}}: {member} is missing or no text')
+    return document["model_name"], document["url"]
+
+
+def _page_start(token: str | None) -> int:
+    if token is None:
+        return 0
+    if not token.isdigit():
+        raise BadInput(f"next_page_token={token!r} is not one that this server gave")
+    return int(token)

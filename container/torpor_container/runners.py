@@ -1,0 +1,89 @@
+"""A loaded model that can be invoked: inside this process, or in a process of its own. They know nothing of residency."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from math import inf
+from typing import Protocol
+
+from torpor_container.errors import TimedOut
+from torpor_container.formats import Model
+from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.memory import uss_bytes
+
+CHEAP_S = 0.0005
+"""A prediction that usually takes less runs on the event loop: a hop to a thread and back costs a fifth of this."""
+CHEAP_BYTES = 64 * 1024
+LEARNING = 0.2
+
+
+class Runner(Protocol):
+    """One loaded model."""
+
+    format: str
+
+    async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
+        """Predict. Raises the container's errors; `TimedOut` after `timeout_s`."""
+
+    async def close(self) -> None:
+        """Let go of everything it holds."""
+
+    def own_bytes(self) -> int:
+        """Memory in processes of its own, in bytes; 0 for a model inside this process."""
+
+
+class InProcess:
+    """A model of a known format. Cheap ones predict on the event loop, the others on a thread: measured, not guessed."""
+
+    def __init__(self, model: Model, threads: Executor, clock: Callable[[], float]) -> None:
+        self.format = model.format
+        self._model = model
+        self._threads = threads
+        self._clock = clock
+        self._typical_s = inf
+
+    async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
+        if self._typical_s < CHEAP_S and len(invocation.body) <= CHEAP_BYTES:
+            return self._predict(invocation)
+        work = asyncio.get_running_loop().run_in_executor(self._threads, self._predict, invocation)
+        try:
+            return await asyncio.wait_for(work, timeout_s)
+        except TimeoutError:
+            raise TimedOut(timeout_s) from None
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._model.close)
+
+    def own_bytes(self) -> int:
+        return 0
+
+    def _predict(self, invocation: Invocation) -> Reply:
+        began_s = self._clock()
+        try:
+            return self._model.invoke(invocation)
+        finally:
+            took_s = self._clock() - began_s
+            usual_s = self._typical_s if self._typical_s < inf else took_s
+            self._typical_s = usual_s + LEARNING * (took_s - usual_s)
+
+
+class Scripted:
+    """A user script in its own process: it may crash, leak or hang, and only it pays."""
+
+    format = "script"
+
+    def __init__(self, process: ScriptProcess) -> None:
+        self._process = process
+
+    async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
+        try:
+            return await asyncio.wait_for(self._process.invoke(invocation), timeout_s)
+        except TimeoutError:
+            raise TimedOut(timeout_s) from None
+
+    async def close(self) -> None:
+        await self._process.close()
+
+    def own_bytes(self) -> int:
+        return uss_bytes(self._process.pid)

@@ -1,0 +1,94 @@
+"""Serves an ASGI application by gunicorn's ASGI worker: under its arbiter, or alone on an inherited socket.
+
+Both ways run the same protocol code. Alone is for an instance that a host supervises already.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gunicorn.app.base import BaseApplication
+from gunicorn.workers.gasgi import ASGIWorker
+from starlette.types import ASGIApp
+
+KEEP_ALIVE_S = 3600
+"""Idle connections are the endpoint's to close: one closed here could be in use at that moment."""
+
+
+class PromptWorker(ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's worker, which hears SIGTERM at once instead of at its next heartbeat."""
+
+    _serving: "asyncio.Task[Any] | None" = None
+
+    async def _serve(self) -> None:
+        self._serving = asyncio.current_task()
+        await super()._serve()
+
+    def handle_exit_signal(self) -> None:
+        super().handle_exit_signal()
+        if self._serving is not None:
+            self._serving.cancel()
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """`bind` as gunicorn has it: `host:port` or `unix:/path`."""
+
+    bind: str = "127.0.0.1:8080"
+    graceful_s: int = 30
+    log_level: str = "info"
+
+    def gunicorn(self) -> dict[str, object]:
+        return {
+            "bind": self.bind,
+            "workers": 1,
+            "worker_class": "torpor_container.server.PromptWorker",
+            "keepalive": KEEP_ALIVE_S,
+            "timeout": 0,  # a heartbeat missed under load is no reason to lose every model in memory
+            "graceful_timeout": self.graceful_s,
+            "loglevel": self.log_level,
+            "asgi_lifespan": "on",
+            "control_socket_disable": True,
+            "asgi_disconnect_grace_period": 600,  # who leaves early does not undo what others may wait for
+        }
+
+
+class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+    """A gunicorn application whose options and ASGI callable are given, not read from a file."""
+
+    def __init__(self, make_app: Callable[[], ASGIApp], options: ServerOptions) -> None:
+        self._make_app = make_app
+        self._options = options
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in self._options.gunicorn().items():
+            self.cfg.set(name, value)
+
+    def load(self) -> ASGIApp:
+        return self._make_app()
+
+
+def serve_alone(make_app: Callable[[], ASGIApp], listener: socket.socket, options: ServerOptions) -> None:
+    """Serve on one listening socket in this process until SIGTERM, or until its parent is gone."""
+    server = Server(make_app, options)
+    worker = PromptWorker(
+        1, os.getppid(), [_Listener(listener)], server, 0, server.cfg, server.logger_class(server.cfg)
+    )
+    worker.init_process()
+
+
+@dataclass
+class _Listener:
+    """What gunicorn wraps a listening socket in."""
+
+    sock: socket.socket
+
+    def close(self) -> None:
+        self.sock.close()
+
+    def __str__(self) -> str:
+        return str(self.sock.getsockname())

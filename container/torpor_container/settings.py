@@ -1,0 +1,109 @@
+"""Every setting of an instance, in one table that reads the environment. Nothing else reads it.
+
+SageMaker's own variables keep SageMaker's names; what Torpor adds is `TORPOR_*`. On an endpoint they travel in the
+container's `Environment`.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MIB = 1024 * 1024
+
+
+def _bool(text: str) -> bool:
+    if text.lower() not in ("true", "false", "1", "0"):
+        raise ValueError("is neither true nor false")
+    return text.lower() in ("true", "1")
+
+
+def _mib(text: str) -> int:
+    return int(float(text) * MIB)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of the table: the variable, the field it fills, how it is read, its default and its meaning."""
+
+    variable: str
+    field: str
+    read: Callable[[str], Any]
+    default: str
+    meaning: str
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("SAGEMAKER_MULTI_MODEL", "multi_model", _bool, "false", "Serve many models by name instead of one."),
+    Setting("SAGEMAKER_BIND_TO_PORT", "port", int, "8080", "The port of `torpor-container serve`."),
+    Setting("SAGEMAKER_BASE_DIR", "base_dir", str, "/opt/ml", "Where `model/` (one model) and `models/` (the disk tier) are."),
+    Setting("SAGEMAKER_PROGRAM", "program", str, "inference.py", "The user script's file name."),
+    Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The answer's type where the caller names none."),
+    Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket instead of a port."),
+    Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
+    Setting("TORPOR_MODEL_SOURCE", "model_source", str, "", "`s3://bucket/prefix` of the models (kept mode), or of the one artifact."),
+    Setting("TORPOR_S3_ENDPOINT", "s3_endpoint", str, "", "The S3 endpoint to pull from; empty for AWS. `AWS_ENDPOINT_URL` is not used."),
+    Setting("TORPOR_S3_FOLDER", "s3_folder", str, "", "The embedded object store's folder, to read artifacts in place."),
+    Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false` unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
+    Setting("TORPOR_REVALIDATE", "revalidate", _bool, "false", "Ask S3 for a newer version before a model is loaded from disk. AWS does not."),
+    Setting("TORPOR_POLICY", "policy", str, "LRU", "Who leaves first under memory pressure: LRU, LFU or GDSF."),
+    Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "Memory of the instance: its own process, the models and their scripts."),
+    Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "Disk for unpacked artifacts."),
+    Setting("TORPOR_VCPU", "vcpu", int, "1", "Threads that predict, and loads side by side."),
+    Setting("TORPOR_LOADS_MAX", "loads_max", int, "4", "Models that download and load side by side."),
+    Setting("TORPOR_READY_WAIT_SECONDS", "ready_wait_s", float, "60", "How long a caller waits for its model before ModelNotReadyException; the load goes on."),
+    Setting("TORPOR_LOAD_TIMEOUT_SECONDS", "load_timeout_s", float, "360", "Download and load together, at most."),
+    Setting("TORPOR_INVOCATION_TIMEOUT_SECONDS", "invocation_timeout_s", float, "60", "One prediction, at most."),
+    Setting("TORPOR_BODY_MAX_BYTES", "body_max_bytes", int, "6291456", "The largest request body."),
+    Setting("TORPOR_UNPACK_MAX_MIB", "unpack_max_bytes", _mib, "10240", "The largest artifact when unpacked."),
+    Setting("TORPOR_UNPACK_MAX_RATIO", "unpack_max_ratio", float, "200", "The largest ratio of unpacked to packed bytes."),
+    Setting("TORPOR_UNPACK_MAX_ENTRIES", "unpack_max_entries", int, "10000", "The most files in one artifact."),
+    Setting("TORPOR_WARM_PARENT", "warm_parent", str, "", "The warm parent's socket. Set by the endpoint; else an own one is started when a script needs it."),
+)  # fmt: skip
+
+
+class BadSetting(Exception):
+    """A setting cannot be read. The message names the variable."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The table's values. Sizes in bytes, times in seconds."""
+
+    multi_model: bool
+    port: int
+    base_dir: str
+    program: str
+    default_accept: str
+    socket: str
+    path_prefix: str
+    model_source: str
+    s3_endpoint: str
+    s3_folder: str
+    model_cache: bool
+    revalidate: bool
+    policy: str
+    memory_bytes: int
+    disk_bytes: int
+    vcpu: int
+    loads_max: int
+    ready_wait_s: float
+    load_timeout_s: float
+    invocation_timeout_s: float
+    body_max_bytes: int
+    unpack_max_bytes: int
+    unpack_max_ratio: float
+    unpack_max_entries: int
+    warm_parent: str
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
+        return cls(**{setting.field: _value(setting, environment) for setting in SETTINGS})
+
+
+def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
+    text = environment.get(setting.variable, setting.default)
+    try:
+        return setting.read(text)
+    except ValueError as error:
+        raise BadSetting(f"{setting.variable}={text!r}: {error}. {setting.meaning}") from error

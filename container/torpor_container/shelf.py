@@ -1,0 +1,141 @@
+"""The disk tier at work: artifacts downloaded and unpacked once, kept for the next load, removed when the disk is full."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_container.artifacts.disk import DiskTier, Entry
+from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
+from torpor_container.artifacts.unpack import UnpackLimits, unpack
+from torpor_container.core.residency import Hit, Residency
+from torpor_container.errors import NoRoom
+from torpor_container.tier import Tier
+from torpor_container.timing import Story
+from torpor_container.wire import Step
+
+UNPACKED_RATIO = 3
+"""Bytes on disk per byte in S3, before it is known. Corrected as soon as the artifact is unpacked."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An unpacked artifact, pinned on disk until given back."""
+
+    model_id: str
+    directory: Path
+
+
+class Shelf:
+    """Where the keeper gets folders from. One caller per key at a time: the keeper sees to that."""
+
+    def __init__(
+        self,
+        prefix: Prefix,
+        store: ArtifactStore,
+        disk: DiskTier,
+        books: Residency,
+        limits: UnpackLimits,
+        clock: Callable[[], float],
+        revalidate: bool = False,
+    ) -> None:
+        self._prefix = prefix
+        self._store = store
+        self._disk = disk
+        self._tier = Tier(books, clock, self._remove)
+        self._limits = limits
+        self._revalidate = revalidate
+
+    async def take(self, name: str, story: Story) -> Placed:
+        """The folder of this model, from disk if it is there. Raises the artifact errors and NoRoom."""
+        if self._revalidate:
+            await self._drop_if_stale(name)
+        if not isinstance(await self._tier.requested(name), Hit):
+            try:
+                await self._fetch(name, story)
+            except BaseException as error:
+                self._tier.books.failed(name, str(error) or type(error).__name__, self._tier.clock())
+                self._tier.changed()
+                raise
+            self._tier.dismiss(self._tier.books.excess(name, self._tier.clock()))
+        entry = self._entry(name)
+        return Placed(entry.model_id, entry.directory)
+
+    def give(self, name: str) -> None:
+        """The folder is needed no more by this caller; it stays for the next one."""
+        self._tier.released(name)
+
+    async def drop(self, name: str, reason: str) -> None:
+        """Remove a folder nobody uses."""
+        if self._tier.books.drop(name, reason, self._tier.clock()):
+            await self._tier.dismiss((name,))
+
+    async def restore(self) -> None:
+        """Enter into the books what an earlier process left on disk."""
+        for entry in await asyncio.to_thread(self._disk.scan):
+            name = entry.key.removeprefix(self._prefix.path).removeprefix("/")
+            await self._tier.requested(name)
+            try:
+                await self._tier.dismiss(await self._tier.admitted(name, entry.size_bytes))
+            except NoRoom as error:
+                self._tier.books.failed(name, str(error), self._tier.clock())
+                await self._remove(name)
+            else:
+                self._tier.books.loaded(name, entry.size_bytes, 0.0, self._tier.clock())
+                self._tier.released(name)
+
+    async def close(self) -> None:
+        await self._tier.close()
+
+    @property
+    def used_bytes(self) -> int:
+        return self._tier.books.planned_bytes
+
+    def name_of(self, target: str) -> str:
+        """The one name of a target, however it is written. Raises TargetForbidden."""
+        self._prefix.key_of(target)
+        return target.removeprefix("/")
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    def _entry(self, name: str) -> Entry:
+        entry = self._disk.find(self._prefix.key_of(name))
+        assert entry is not None, "the books say that it is on disk"
+        return entry
+
+    async def _fetch(self, name: str, story: Story) -> None:
+        key = self._prefix.key_of(name)
+        began_s = self._tier.clock()
+        with story.step(Step.DOWNLOAD):
+            head = await self._store.head(key)
+        await self._tier.dismiss(await self._tier.admitted(name, head.size_bytes * UNPACKED_RATIO))
+        size_bytes = await self._bring(key, head, story)
+        now_s = self._tier.clock()
+        self._tier.books.loaded(name, size_bytes, now_s - began_s, now_s)
+
+    async def _bring(self, key: str, head: ArtifactHead, story: Story) -> int:
+        workspace = await asyncio.to_thread(self._disk.workspace)
+        try:
+            with story.step(Step.DOWNLOAD):
+                archive = await asyncio.to_thread(self._store.local_path, key)
+                if archive is None:
+                    archive = workspace / "artifact"
+                    await self._store.get(key, head, archive)
+            with story.step(Step.UNPACK):
+                return await asyncio.to_thread(self._unpack, key, head, archive, workspace)
+        finally:
+            await asyncio.to_thread(self._disk.discard, workspace)
+
+    def _unpack(self, key: str, head: ArtifactHead, archive: Path, workspace: Path) -> int:
+        unpacked = unpack(archive, workspace / "model", self._limits, key)
+        self._disk.publish(key, head.version, workspace, unpacked.size_bytes)
+        return unpacked.size_bytes
+
+    async def _drop_if_stale(self, name: str) -> None:
+        key = self._prefix.key_of(name)
+        entry = self._disk.find(key)
+        if entry is not None and (await self._store.head(key)).version != entry.version:
+            await self.drop(name, "the object in S3 is newer")
+
+    async def _remove(self, name: str) -> None:
+        await asyncio.to_thread(self._disk.remove, self._prefix.key_of(name))

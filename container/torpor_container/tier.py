@@ -1,0 +1,92 @@
+"""One tier's books with a bell: the waiting that a pure plan cannot do."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+
+from torpor_container.core.residency import Admit, Hit, Later, Lead, Refuse, Residency, Wait
+from torpor_container.errors import NoRoom
+from torpor_container.runners import Runner
+from torpor_container.wire import LoadedModel
+
+
+class Tier:
+    """Asks the books again whenever something changed, until they say yes or never; sees leavers out."""
+
+    def __init__(self, books: Residency, clock: Callable[[], float], remove: Callable[[str], Awaitable[None]]) -> None:
+        self.books = books
+        self.clock = clock
+        self._remove = remove
+        self._bell = asyncio.Event()
+        self._background: set[asyncio.Task[None]] = set()
+
+    def changed(self) -> None:
+        """Wake everybody who waits for room."""
+        self._bell.set()
+        self._bell = asyncio.Event()
+
+    async def change(self) -> None:
+        """Wait until something is released, loaded, failed or gone."""
+        await self._bell.wait()
+
+    async def requested(self, name: str) -> Hit | Wait | Lead:
+        while isinstance(plan := self.books.request(name, self.clock()), Later):
+            await self.change()
+        return plan
+
+    async def admitted(self, name: str, size_bytes: int) -> tuple[str, ...]:
+        """Wait for room; answer who must leave for it. Raises NoRoom if there can never be enough."""
+        while True:
+            match self.books.admit(name, size_bytes, self.clock()):
+                case Admit(victims):
+                    return victims
+                case Refuse(reason):
+                    raise NoRoom(f"{name} can not be loaded: {reason}")
+                case Later():
+                    await self.change()
+
+    def released(self, name: str) -> bool:
+        """Give a pin back. True if nobody uses the model now."""
+        idle = self.books.released(name)
+        if idle:
+            self.changed()
+        return idle
+
+    def dismiss(self, names: Sequence[str]) -> "asyncio.Future[None]":
+        """Remove models that the books chose to leave. It goes on whatever becomes of the caller who awaits it."""
+        return self.go_on(self._see_out(names))
+
+    def go_on(self, work: Coroutine[None, None, None]) -> "asyncio.Future[None]":
+        """Do something that must be finished even when nobody waits for it any more."""
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return asyncio.shield(task)
+
+    def models(self, runners: Mapping[str, Runner]) -> list[LoadedModel]:
+        """What is here, in its wire form."""
+        now_s = self.clock()
+        return [
+            {
+                "name": name,
+                "size_bytes": model.size_bytes,
+                "in_flight": model.pins,
+                "idle_s": now_s - model.used_s,
+                "format": runners[name].format,
+                "hits": model.hits,
+            }
+            for name, model in self.books
+            if name in runners
+        ]
+
+    async def close(self) -> None:
+        await asyncio.gather(*self._background, return_exceptions=True)
+
+    async def _see_out(self, names: Sequence[str]) -> None:
+        for name in names:
+            began_s = self.clock()
+            try:
+                await self._remove(name)
+            finally:
+                now_s = self.clock()
+                self.books.unloaded(name, now_s - began_s, now_s)
+                self.changed()

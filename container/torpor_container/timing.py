@@ -1,0 +1,70 @@
+"""What a request waited for, step by step, as `Server-Timing`: the steps add up to the wall time."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from collections.abc import Iterator
+
+from torpor_container.wire import Step
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Span:
+    step: Step
+    start_s: float
+    end_s: float
+
+
+@dataclass
+class Story:
+    """The spans of bringing one model in. Everybody who waited for it reads off the part that he waited."""
+
+    clock: Clock
+    spans: list[Span] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, step: Step) -> Iterator[None]:
+        start_s = self.clock()
+        try:
+            yield
+        finally:
+            self.spans.append(Span(step, start_s, self.clock()))
+
+
+class Timing:
+    """One request's steps, in seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began_s = clock()
+        self.steps: dict[Step, float] = {}
+
+    def add(self, step: Step, took_s: float) -> None:
+        self.steps[step] = self.steps.get(step, 0.0) + took_s
+
+    @contextmanager
+    def step(self, step: Step) -> Iterator[None]:
+        start_s = self._clock()
+        try:
+            yield
+        finally:
+            self.add(step, self._clock() - start_s)
+
+    def waited_for(self, story: Story, since_s: float) -> None:
+        """Add what the story shows from `since_s` on; what no span explains was queueing."""
+        waited_s = self._clock() - since_s
+        for span in story.spans:
+            shared_s = max(0.0, span.end_s - max(span.start_s, since_s))
+            if shared_s:
+                self.add(span.step, shared_s)
+                waited_s -= shared_s
+        self.add(Step.QUEUE, max(0.0, waited_s))
+
+    def header(self) -> str:
+        """`Server-Timing`, in milliseconds, with the rest of the wall time as overhead."""
+        total_s = self._clock() - self._began_s
+        rest_s = max(0.0, total_s - sum(self.steps.values()))
+        steps = {**self.steps, Step.OVERHEAD: rest_s}
+        return ", ".join(f"{step};dur={took_s * 1000:.3f}" for step, took_s in steps.items())

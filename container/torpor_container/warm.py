@@ -1,0 +1,138 @@
+"""The client's side of the warm parent: start one, and ask it for children. It forks nothing itself."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a child shall run: `module:function(arguments, descriptors) -> exit code`."""
+
+    run: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    log: Path | None = None
+
+    def message(self) -> bytes:
+        job = {
+            "run": self.run,
+            "arguments": dict(self.arguments),
+            "environment": dict(self.environment),
+            "log": str(self.log) if self.log else None,
+        }
+        return json.dumps(job).encode() + b"\n"
+
+
+class Child:
+    """One forked process. It ends, at the latest, when this handle is closed or its owner dies."""
+
+    def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.pid = pid
+        self._writer = writer
+        self._exit = asyncio.ensure_future(self._watch(reader))
+
+    async def wait(self) -> int:
+        """The exit code, negative for a signal as `subprocess` has it; -9 too if the warm parent itself is gone."""
+        return await asyncio.shield(self._exit)
+
+    @property
+    def running(self) -> bool:
+        return not self._exit.done()
+
+    def terminate(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it and all it started, now: the warm parent does so when the line closes."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        if self.running:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    async def _watch(self, reader: asyncio.StreamReader) -> int:
+        try:
+            answer = await reader.readline()
+            return int(json.loads(answer)["exit"]) if answer else -signal.SIGKILL
+        except ConnectionError:
+            return -signal.SIGKILL
+        finally:
+            self._writer.close()
+
+
+class WarmParent:
+    """A warm parent that listens at `path`, whoever started it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
+        """Fork a child with these open descriptors. Raises ConnectionError if the warm parent is gone."""
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            line.connect(str(self.path))
+            socket.send_fds(line, [message := job.message()], list(descriptors))
+            if len(message) > 200_000:
+                raise ValueError("the job's arguments and environment are over 200 kB")
+            line.setblocking(False)
+            reader, writer = await asyncio.open_unix_connection(sock=line)
+        except BaseException:
+            line.close()
+            raise
+        try:
+            answer = await reader.readline()
+            if not answer:
+                raise ConnectionError("the warm parent ended before it forked")
+        except BaseException:
+            writer.close()  # and so the child ends, if it was forked already
+            raise
+        return Child(json.loads(answer)["pid"], reader, writer)
+
+
+class OwnedWarmParent(WarmParent):
+    """A warm parent that this process started, and that ends with it."""
+
+    def __init__(self, path: Path, process: asyncio.subprocess.Process) -> None:
+        super().__init__(path)
+        self._process = process
+
+    @classmethod
+    async def start(cls, path: Path) -> "OwnedWarmParent":
+        """Start it, listening at `path` at once: what is asked before its imports are done waits in line."""
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(path))
+            listener.listen(512)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "torpor_container.zygote",
+                str(listener.fileno()),
+                stdin=asyncio.subprocess.PIPE,
+                pass_fds=[listener.fileno()],
+                start_new_session=True,
+            )
+        return cls(path, process)
+
+    @property
+    def running(self) -> bool:
+        return self._process.returncode is None
+
+    async def close(self) -> None:
+        """End it, and every child with it."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        await self._process.wait()
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)

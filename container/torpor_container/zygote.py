@@ -1,0 +1,225 @@
+"""The warm parent: one process with the frameworks imported, which forks instances and script processes on request.
+
+It never predicts and never starts a thread: a fork of a process that did may hang. It listens on a Unix socket; each
+connection asks for one child and is that child's lifeline from then on:
+
+    client ──► {"run": "module:function", "arguments": {...}, "environment": {...}, "log": path}\\n   (+ descriptors)
+    client ◄── {"pid": 123}\\n … {"exit": 0}\\n
+
+When the client closes the connection, or dies, its child is killed with its whole session. When the owner of the
+warm parent dies, its standard input ends, it goes, and the kernel takes the children along. So nothing outlives the
+endpoint, whatever is killed.
+"""
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+PRELOAD = (
+    "numpy",
+    "xgboost",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
+    "sklearn.pipeline",
+    "starlette.applications",
+    "gunicorn.workers.gasgi",
+    "torpor_container.instance",
+)
+"""What children find imported. Not onnxruntime: its import starts threads, and it costs a child only 0.2 s."""
+
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""Numeric libraries start their thread pools as they are imported, unless told otherwise."""
+
+MESSAGE_MAX = 256 * 1024
+DESCRIPTORS_MAX = 8
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class Line:
+    """One connection and the child it asked for. `pid` is 0 until the request is read."""
+
+    connection: socket.socket
+    pid: int = 0
+    received: bytearray = field(default_factory=bytearray)
+    descriptors: list[int] = field(default_factory=list)
+
+
+class WarmParent:
+    """The loop of the warm parent: requests in, children out, exits reported."""
+
+    def __init__(self, listener: socket.socket, lifeline: int) -> None:
+        self._listener = listener
+        self._lifeline = lifeline
+        self._lines: dict[int, Line] = {}
+        self._selector = selectors.DefaultSelector()
+        self._wake_read, self._wake_write = os.pipe()
+
+    def run(self) -> None:
+        """Serve until the owner is gone."""
+        os.set_blocking(self._wake_write, False)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        self._listener.setblocking(False)
+        for watched in (self._listener, self._lifeline, self._wake_read):
+            self._selector.register(watched, selectors.EVENT_READ)
+        while self._turn():
+            pass
+        for line in self._lines.values():
+            self._kill(line)
+
+    def _turn(self) -> bool:
+        for key, _ in self._selector.select():
+            if key.fileobj == self._lifeline:
+                return False
+            if key.fileobj == self._wake_read:
+                os.read(self._wake_read, 4096)
+                self._reap()
+            elif key.fileobj is self._listener:
+                self._accept()
+            elif key.fd in self._lines:
+                self._read(self._lines[key.fd])
+        return True
+
+    def _accept(self) -> None:
+        with suppress(BlockingIOError, ConnectionAbortedError):
+            connection, _ = self._listener.accept()
+            connection.setblocking(False)
+            self._lines[connection.fileno()] = Line(connection)
+            self._selector.register(connection, selectors.EVENT_READ)
+
+    def _read(self, line: Line) -> None:
+        try:
+            message, descriptors, _, _ = socket.recv_fds(line.connection, 65536, DESCRIPTORS_MAX)
+        except BlockingIOError:
+            return
+        except OSError:
+            message, descriptors = b"", []
+        line.descriptors += descriptors
+        line.received += message
+        if not message or len(line.received) > MESSAGE_MAX:
+            self._kill(line)
+            self._forget(line)
+        elif not line.pid and line.received.endswith(b"\n"):
+            self._fork(line)
+
+    def _fork(self, line: Line) -> None:
+        job = json.loads(line.received)
+        pid = os.fork()
+        if pid == 0:
+            self._become_child(line, job)
+        line.pid = pid
+        for descriptor in line.descriptors:
+            os.close(descriptor)
+        line.descriptors.clear()
+        self._tell(line, {"pid": pid})
+
+    def _become_child(self, line: Line, job: dict[str, Any]) -> NoReturn:
+        """In the child: let go of everything of the parent's, then do the job."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._selector.close()
+        self._listener.close()
+        for other in self._lines.values():
+            other.connection.close()
+        for descriptor in (self._wake_read, self._wake_write):
+            os.close(descriptor)
+        run_job(job, line.descriptors)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for line in [line for line in self._lines.values() if line.pid == pid]:
+                kill_session(pid)  # whatever it started goes with it
+                line.pid = -1
+                self._tell(line, {"exit": os.waitstatus_to_exitcode(status)})
+                self._forget(line)
+
+    def _tell(self, line: Line, answer: dict[str, int]) -> None:
+        with suppress(OSError):  # the client is gone: its end of the line is read next
+            line.connection.sendall(json.dumps(answer).encode() + b"\n")
+
+    def _kill(self, line: Line) -> None:
+        if line.pid > 0:
+            kill_session(line.pid)
+
+    def _forget(self, line: Line) -> None:
+        self._selector.unregister(line.connection)
+        del self._lines[line.connection.fileno()]
+        line.connection.close()
+
+
+def kill_session(leader: int) -> None:
+    """Kill a child and every process of its session's group."""
+    for kill in (os.killpg, os.kill):
+        with suppress(ProcessLookupError, PermissionError):
+            kill(leader, signal.SIGKILL)
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent ends (Linux)."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
+    """Run `module:function(arguments, descriptors)` in this fresh child and leave with its exit code."""
+    code = 1
+    try:
+        parent = os.getppid()
+        os.setsid()
+        die_with_parent()
+        if os.getppid() != parent:
+            os._exit(1)  # the warm parent ended in between
+        if job.get("log"):
+            _redirect_output(job["log"])
+        for name in ONE_THREAD:
+            os.environ.pop(name, None)
+        os.environ.update(job.get("environment") or {})
+        module, _, function = job["run"].partition(":")
+        code = getattr(importlib.import_module(module), function)(job.get("arguments") or {}, descriptors) or 0
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else 1
+    except BaseException:  # noqa: BLE001  the outermost edge of a process: say what happened, then go
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _redirect_output(path: str) -> None:
+    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+
+
+def main() -> None:
+    """`python -m torpor_container.zygote DESCRIPTOR`: the listening socket is inherited, standard input is the lifeline."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    for name in PRELOAD:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a collection in a child would touch, and so copy, every shared page
+    WarmParent(listener, sys.stdin.fileno()).run()
+
+
+if __name__ == "__main__":
+    os.environ.update(ONE_THREAD)
+    main()

@@ -1,0 +1,80 @@
+"""Requests in, responses out: a bounded body read from ASGI, an answer sent to it. Nothing here knows a protocol."""
+
+import zlib
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torpor_endpoint.aws.errors import too_large, unreadable
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class Disconnected(Exception):
+    """The caller went away before its request was whole."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """`headers` by lower-case name; `query` as it stood behind the question mark."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    query: str = ""
+    body: bytes = b""
+
+
+@dataclass(frozen=True)
+class Response:
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def opened(scope: Scope) -> Request:
+    """The request without its body."""
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    return Request(scope["method"], scope["path"], headers, scope.get("query_string", b"").decode("latin-1"))
+
+
+async def body_of(request: Request, receive: Receive, limit_bytes: int) -> bytes:
+    """The whole body, decompressed. One that is too large is read to its end too: else the connection breaks."""
+    body, more = bytearray(), True
+    size_bytes = 0
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        size_bytes += len(message.get("body", b""))
+        if size_bytes <= limit_bytes:
+            body += message.get("body", b"")
+        more = message.get("more_body", False)
+    if size_bytes > limit_bytes:
+        raise too_large(limit_bytes)
+    if request.headers.get("content-encoding", "") == "gzip":  # boto3 compresses PutMetricData above 10 KB
+        return _gunzipped(bytes(body), limit_bytes)
+    return bytes(body)
+
+
+def _gunzipped(body: bytes, limit_bytes: int) -> bytes:
+    gunzip = zlib.decompressobj(wbits=31)
+    try:
+        plain = gunzip.decompress(body, limit_bytes)
+    except zlib.error as error:
+        raise unreadable("The body is not valid gzip.") from error
+    if gunzip.unconsumed_tail:
+        raise too_large(limit_bytes)
+    if not gunzip.eof:
+        raise unreadable("The gzip body is truncated.")
+    return plain
+
+
+async def sent(response: Response, send: Send) -> None:
+    headers = {**response.headers, "content-length": str(len(response.body))}
+    pairs = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": response.status, "headers": pairs})
+    await send({"type": "http.response.body", "body": response.body})

@@ -1,0 +1,36 @@
+"""Which of AWS's wire protocols a request speaks; one service may be called in several."""
+
+from typing import Any, Protocol
+
+from botocore.model import OperationModel, ServiceModel, Shape
+
+from torpor_endpoint.aws.asgi import Request, Response
+from torpor_endpoint.aws.cbor import Cbor
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.json_rpc import JsonRpc
+from torpor_endpoint.aws.query import Query
+
+
+class WireProtocol(Protocol):
+    """Reads requests and writes answers and errors in one wire form."""
+
+    def operation(self, request: Request) -> str: ...
+
+    def params(self, request: Request, shape: Shape) -> dict[str, Any]: ...
+
+    def answer(self, operation: OperationModel, answer: dict[str, Any], request_id: str) -> Response: ...
+
+    def error(self, error: AwsError, service: ServiceModel, request_id: str) -> Response: ...
+
+    def unknown(self, message: str) -> AwsError: ...
+
+
+def protocol_of(request: Request) -> WireProtocol:
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip()
+    if request.path.startswith("/service/") or "smithy-protocol" in request.headers:
+        return Cbor()
+    if "x-amz-target" in request.headers:
+        return JsonRpc(content_type or "application/x-amz-json-1.1")
+    if content_type == "application/x-www-form-urlencoded" or "Action=" in request.query:
+        return Query()
+    return JsonRpc("application/x-amz-json-1.1")

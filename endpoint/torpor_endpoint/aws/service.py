@@ -1,0 +1,136 @@
+"""One AWS service as an ASGI app: dispatch, validation and errors, written once around a table of operations."""
+
+import asyncio
+import inspect
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from botocore.loaders import Loader
+from botocore.model import OperationModel, ServiceModel
+
+from torpor_endpoint.aws.asgi import Disconnected, Receive, Request, Response, Scope, Send, body_of, opened, sent
+from torpor_endpoint.aws.errors import AwsError, internal_failure
+from torpor_endpoint.aws.protocols import WireProtocol, protocol_of
+from torpor_endpoint.aws.pruning import pruned
+from torpor_endpoint.aws.scope import region_of
+from torpor_endpoint.aws.validation import Violation, message, violations
+
+BODY_LIMIT_BYTES = 1 << 20
+
+log = logging.getLogger(__name__)
+
+C = TypeVar("C")
+Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One validated call. `params` has the members as on the wire, timestamps as epoch seconds."""
+
+    operation: str
+    params: dict[str, Any]
+    region: str
+    account: str
+    request_id: str
+
+
+Operation = Callable[[C, Call], Answer | Awaitable[Answer]]
+
+
+class Service(Generic[C]):
+    """An ASGI app that answers `operations` of the AWS service `name`, botocore's name for it.
+
+    An `async def` operation is awaited on the event loop; a plain function runs in a worker thread. Nulls and empty
+    optional members are left out of every answer, except those in `kept`. An operation's `AwsError` is answered in
+    the caller's protocol; anything else it raises is logged and answered as InternalFailure.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        context: C,
+        operations: Mapping[str, Operation[C]],
+        *,
+        account: str,
+        kept: Collection[str] = (),
+    ) -> None:
+        self.name = name
+        self._context = context
+        self._operations = operations
+        self._account = account
+        self._kept = kept
+
+    @cached_property
+    def model(self) -> ServiceModel:
+        """botocore's service model, the contract as data; loading takes some 100 ms, so on first use."""
+        return ServiceModel(Loader().load_service_model(self.name, "service-2"), self.name)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request, request_id = opened(scope), str(uuid.uuid4())
+        protocol = protocol_of(request)
+        if "model" not in vars(self):
+            await asyncio.to_thread(getattr, self, "model")
+        try:
+            body = await body_of(request, receive, BODY_LIMIT_BYTES)
+            request = Request(request.method, request.path, request.headers, request.query, body)
+            response = await self._answered(protocol, request, request_id)
+        except Disconnected:
+            return
+        except AwsError as error:
+            response = protocol.error(error, self.model, request_id)
+        except Exception:
+            log.exception("%s %s failed, request %s", self.name, protocol.operation(request), request_id)
+            response = protocol.error(internal_failure(), self.model, request_id)
+        await sent(response, send)
+
+    async def _answered(self, protocol: WireProtocol, request: Request, request_id: str) -> Response:
+        operation = self._operation(protocol, request)
+        params = self._params(protocol, request, operation)
+        call = Call(operation.name, params, region_of(request.headers, request.query), self._account, request_id)
+        answer = await self._carried_out(call)
+        shape = operation.output_shape
+        return protocol.answer(operation, pruned(answer, shape, self._kept) if shape else {}, request_id)
+
+    def _operation(self, protocol: WireProtocol, request: Request) -> OperationModel:
+        name = protocol.operation(request)
+        if name not in self.model.operation_names:
+            raise protocol.unknown(f"{name or 'The request'} is not an operation of {self.name}.")
+        if name not in self._operations:
+            raise protocol.unknown(f"Torpor does not implement the operation {name} of {self.name}.")
+        return self.model.operation_model(name)
+
+    def _params(self, protocol: WireProtocol, request: Request, operation: OperationModel) -> dict[str, Any]:
+        shape = operation.input_shape
+        if shape is None:
+            return {}
+        params = protocol.params(request, shape)
+        found = list(violations(params, shape))
+        if found:
+            raise refusal(found, operation)
+        return params
+
+    async def _carried_out(self, call: Call) -> Answer:
+        operation = self._operations[call.operation]
+        if inspect.iscoroutinefunction(operation):
+            answer: Answer = await operation(self._context, call)
+            return answer
+        done = await asyncio.to_thread(operation, self._context, call)
+        return await done if inspect.isawaitable(done) else done
+
+
+def refusal(found: list[Violation], operation: OperationModel) -> AwsError:
+    """ValidationException from a JSON service; one that speaks or once spoke query has codes of its own."""
+    codes = {shape.metadata.get("error", {}).get("code") for shape in operation.error_shapes}
+    if "MissingParameter" in codes and all(violation.missing for violation in found):
+        return AwsError("MissingParameter", 400, f"The parameter {_pascal(found[0].path)} is required.")
+    metadata = operation.service_model.metadata
+    query = metadata["protocol"] == "query" or "awsQueryCompatible" in metadata
+    return AwsError("ValidationError" if query else "ValidationException", 400, message(found))
+
+
+def _pascal(path: str) -> str:
+    return ".".join(part if part == "member" else part[:1].upper() + part[1:] for part in path.split("."))

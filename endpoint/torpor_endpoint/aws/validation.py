@@ -1,0 +1,115 @@
+"""Checks an operation's parameters against the constraints of botocore's service model, and says what AWS would say.
+
+Required members, lengths, ranges, enums and patterns; types are `reading`'s.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.model import Shape
+
+SHOWN = 10
+"""How many violations a message spells out; all of them are counted."""
+
+JAVA_PATTERNS = {
+    # AWS writes its patterns for Java. Python knows no \p{..}; these stand for the same or slightly more.
+    r"\p{L}": r"\w",
+    r"\p{N}": r"\d",
+    r"\p{Z}": r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
+    r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF",
+}
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One failed constraint. `path` is AWS's: camelCase, list items as `.1.member`."""
+
+    path: str
+    value: str | None
+    constraint: str
+
+    @property
+    def missing(self) -> bool:
+        return self.value is None
+
+    def __str__(self) -> str:
+        value = "null" if self.value is None else f"'{self.value}'"
+        return f"Value {value} at '{self.path}' failed to satisfy constraint: {self.constraint}"
+
+
+def message(violations: list[Violation]) -> str:
+    """`2 validation errors detected: Value ...; Value ...`"""
+    errors = "error" if len(violations) == 1 else "errors"
+    return f"{len(violations)} validation {errors} detected: " + "; ".join(map(str, violations[:SHOWN]))
+
+
+def violations(value: Any, shape: Shape, path: str = "") -> Iterator[Violation]:
+    """Every constraint that `value`, as `reading` left it, does not satisfy."""
+    for constraint in _broken(value, shape):
+        yield Violation(path, _shown(value), constraint)
+    if shape.type_name == "structure" and not shape.is_document_type:
+        yield from _in_structure(value, shape, path)
+    elif shape.type_name == "list":
+        for number, item in enumerate(value, start=1):
+            yield from violations(item, shape.member, f"{path}.{number}.member")
+    elif shape.type_name == "map":
+        yield from _in_map(value, shape, path)
+
+
+def _in_structure(value: Mapping[str, Any], shape: Shape, path: str) -> Iterator[Violation]:
+    for name, member in shape.members.items():
+        here = f"{path}.{_camel(name)}" if path else _camel(name)
+        if name in value:
+            yield from violations(value[name], member, here)
+        elif name in shape.required_members:
+            yield Violation(here, None, "Member must not be null")
+
+
+def _in_map(value: Mapping[str, Any], shape: Shape, path: str) -> Iterator[Violation]:
+    for key, item in value.items():
+        for constraint in _broken(key, shape.key):
+            yield Violation(path, _shown(value), f"Map keys must satisfy constraint: [{constraint}]")
+        yield from violations(item, shape.value, f"{path}.{key}.member")
+
+
+def _broken(value: Any, shape: Shape) -> Iterator[str]:
+    if shape.type_name in ("string", "list", "map", "blob"):
+        outside = list(_outside(len(value), "length", shape))
+    elif shape.type_name in ("integer", "long", "float", "double"):
+        outside = list(_outside(value, "value", shape))
+    else:
+        return
+    yield from outside
+    enum, pattern = shape.metadata.get("enum"), shape.metadata.get("pattern")
+    if enum and value not in enum:
+        yield f"Member must satisfy enum value set: [{', '.join(enum)}]"
+    if pattern and not outside and not _matches(pattern, value):  # matching is for texts of an allowed length only
+        yield f"Member must satisfy regular expression pattern: {pattern}"
+
+
+def _outside(size: float, what: str, shape: Shape) -> Iterator[str]:
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    if least is not None and size < least:
+        yield f"Member must have {what} greater than or equal to {least}"
+    if most is not None and size > most:
+        yield f"Member must have {what} less than or equal to {most}"
+
+
+def _matches(pattern: str, value: str) -> bool:
+    for java, python in JAVA_PATTERNS.items():
+        pattern = pattern.replace(java, python)
+    try:
+        return re.fullmatch(pattern, value) is not None
+    except re.error:
+        return True  # a Java pattern that Python cannot read; better unchecked than refused
+
+
+def _camel(name: str) -> str:
+    return name[:1].lower() + name[1:]
+
+
+def _shown(value: Any) -> str:
+    text = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+    return text if len(text) <= 256 else text[:253] + "..."

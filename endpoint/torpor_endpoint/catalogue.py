@@ -1,0 +1,146 @@
+"""The sizes and prices of SageMaker's hosting instances as dated tables with one look-up; it measures nothing.
+
+Sizes are EC2's for the type of the same name. Prices are USD per hour in us-east-1, given only where a source was
+read, and None otherwise: an unknown price must not look like a free instance.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import MappingProxyType
+
+PRICED_ON = "2026-09-27"
+PRICE_SOURCE = "AWS Price List API, offer AmazonSageMaker, us-east-1"
+
+USD_PER_HOUR = MappingProxyType(
+    {
+        "ml.t2.medium": 0.0464,
+        "ml.c5.large": 0.102,
+        "ml.c5.xlarge": 0.204,
+        "ml.m5.large": 0.115,
+        "ml.m5.xlarge": 0.23,
+        "ml.m5.2xlarge": 0.461,
+        "ml.r5.large": 0.151,
+        "ml.r5.xlarge": 0.302,
+        "ml.r5.2xlarge": 0.605,
+        "ml.g4dn.xlarge": 0.7364,
+        "ml.g4dn.2xlarge": 0.94,
+        "ml.g4dn.4xlarge": 1.505,
+        "ml.g5.xlarge": 1.41,
+        "ml.g5.2xlarge": 1.52,
+        "ml.g5.4xlarge": 2.03,
+    }
+)
+
+SERVERLESS_USD_PER_GB_SECOND = 0.00002  # SKU USE1-ServerlessInf:Mem-3GB, effective 2026-09-01: 0.00006 per second
+SERVERLESS_USD_PER_GB_MOVED = 0.016  # data in and out, from AWS's worked pricing example
+
+# Families in which memory grows with the vCPUs: family, MiB per vCPU, sizes.
+_SMALL = "large xlarge 2xlarge 4xlarge"
+_GRAVITON = f"{_SMALL} 8xlarge 12xlarge 16xlarge"
+_INTEL_6 = f"{_GRAVITON} 24xlarge 32xlarge"
+_INTEL_7 = f"{_GRAVITON} 24xlarge 48xlarge"
+_FAMILIES = (
+    ("c4", 1920, _SMALL),
+    ("c5", 2048, f"{_SMALL} 9xlarge 18xlarge"),
+    ("c5d", 2048, f"{_SMALL} 9xlarge 18xlarge"),
+    ("c6g", 2048, _GRAVITON),
+    ("c6gd", 2048, _GRAVITON),
+    ("c6gn", 2048, _GRAVITON),
+    ("c6i", 2048, _INTEL_6),
+    ("c6in", 2048, _INTEL_6),
+    ("c7g", 2048, _GRAVITON),
+    ("c7i", 2048, _INTEL_7),
+    ("c8g", 2048, f"medium {_INTEL_7}"),
+    ("m4", 4096, "xlarge 2xlarge 4xlarge 10xlarge 16xlarge"),
+    ("m5", 4096, f"{_SMALL} 12xlarge 24xlarge"),
+    ("m5d", 4096, f"{_SMALL} 12xlarge 24xlarge"),
+    ("m6g", 4096, _GRAVITON),
+    ("m6gd", 4096, _GRAVITON),
+    ("m6i", 4096, _INTEL_6),
+    ("m7i", 4096, _INTEL_7),
+    ("m8g", 4096, f"medium {_INTEL_7}"),
+    ("r5", 8192, f"{_SMALL} 12xlarge 24xlarge"),
+    ("r5d", 8192, f"{_SMALL} 12xlarge 24xlarge"),
+    ("r6g", 8192, _GRAVITON),
+    ("r6gd", 8192, _GRAVITON),
+    ("r6i", 8192, _INTEL_6),
+    ("r7gd", 8192, f"medium {_GRAVITON}"),
+    ("r7i", 8192, _INTEL_7),
+    ("r8g", 8192, f"medium {_INTEL_7}"),
+)
+
+# Types that follow no rule: name, vCPUs, GiB, GPUs.
+_IRREGULAR = (
+    ("ml.t2.medium", 2, 4, 0),
+    ("ml.t2.large", 2, 8, 0),
+    ("ml.t2.xlarge", 4, 16, 0),
+    ("ml.t2.2xlarge", 8, 32, 0),
+    ("ml.c4.8xlarge", 36, 60, 0),
+    ("ml.p2.xlarge", 4, 61, 1),
+    ("ml.p2.8xlarge", 32, 488, 8),
+    ("ml.p2.16xlarge", 64, 732, 16),
+    ("ml.p3.2xlarge", 8, 61, 1),
+    ("ml.p3.8xlarge", 32, 244, 4),
+    ("ml.p3.16xlarge", 64, 488, 8),
+    ("ml.g4dn.xlarge", 4, 16, 1),
+    ("ml.g4dn.2xlarge", 8, 32, 1),
+    ("ml.g4dn.4xlarge", 16, 64, 1),
+    ("ml.g4dn.8xlarge", 32, 128, 1),
+    ("ml.g4dn.12xlarge", 48, 192, 4),
+    ("ml.g4dn.16xlarge", 64, 256, 1),
+    ("ml.g5.xlarge", 4, 16, 1),
+    ("ml.g5.2xlarge", 8, 32, 1),
+    ("ml.g5.4xlarge", 16, 64, 1),
+    ("ml.g5.8xlarge", 32, 128, 1),
+    ("ml.g5.12xlarge", 48, 192, 4),
+    ("ml.g5.16xlarge", 64, 256, 1),
+    ("ml.g5.24xlarge", 96, 384, 4),
+    ("ml.g5.48xlarge", 192, 768, 8),
+    ("ml.g6.xlarge", 4, 16, 1),
+    ("ml.g6.2xlarge", 8, 32, 1),
+    ("ml.g6.4xlarge", 16, 64, 1),
+    ("ml.g6.8xlarge", 32, 128, 1),
+    ("ml.g6.12xlarge", 48, 192, 4),
+    ("ml.g6.16xlarge", 64, 256, 1),
+    ("ml.g6.24xlarge", 96, 384, 4),
+    ("ml.g6.48xlarge", 192, 768, 8),
+)
+
+_VCPUS = MappingProxyType({"medium": 1, "large": 2, "xlarge": 4})  # and `Nxlarge` is N times an xlarge
+
+
+@dataclass(frozen=True)
+class InstanceType:
+    name: str
+    vcpus: int
+    memory_mib: int
+    gpus: int
+    usd_per_hour: float | None
+
+
+def _vcpus(size: str) -> int:
+    return _VCPUS.get(size) or 4 * int(size.removesuffix("xlarge"))
+
+
+def _rows() -> Iterator[tuple[str, int, int, int]]:
+    for family, mib_per_vcpu, sizes in _FAMILIES:
+        for size in sizes.split():
+            yield f"ml.{family}.{size}", _vcpus(size), _vcpus(size) * mib_per_vcpu, 0
+    for name, vcpus, gib, gpus in _IRREGULAR:
+        yield name, vcpus, gib * 1024, gpus
+
+
+CATALOGUE = MappingProxyType({row[0]: InstanceType(*row, USD_PER_HOUR.get(row[0])) for row in _rows()})
+
+
+def instance_type(name: str) -> InstanceType | None:
+    """The type of this name (`ml.m5.large`), or None when the catalogue does not have it."""
+    return CATALOGUE.get(name)
+
+
+def serverless_vcpus(memory_mib: int) -> float:
+    """The share of processors that a serverless instance of this memory gets.
+
+    AWS says only that it grows with the memory. Torpor's rule is AWS Lambda's published one: 1,769 MB is one vCPU.
+    """
+    return memory_mib / 1769

@@ -1,0 +1,58 @@
+"""CloudWatch as a service: its operations in one table, over the metric registry."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torpor_endpoint.aws.service import Answer, Call, Operation, Service
+from torpor_endpoint.cloudwatch.get_metric_data import get_metric_data
+from torpor_endpoint.cloudwatch.get_metric_statistics import get_metric_statistics
+from torpor_endpoint.cloudwatch.list_metrics import list_metrics
+from torpor_endpoint.cloudwatch.put_metric_data import put_metric_data
+from torpor_endpoint.cloudwatch.registry import MetricRegistry
+
+KEPT = ("Datapoints", "Metrics", "Dimensions", "MetricDataResults", "Timestamps", "Values")
+"""Lists that callers index without asking whether they are there; CloudWatch sends them even when empty."""
+
+
+async def nothing_to_refresh() -> None:
+    """For metrics that are always current."""
+
+
+@dataclass(frozen=True)
+class CloudWatch:
+    """`refresh` brings levels, such as LoadedModelCount, up to date; it is awaited before anything is read."""
+
+    registry: MetricRegistry
+    refresh: Callable[[], Awaitable[None]] = nothing_to_refresh
+
+
+Reading = Callable[[MetricRegistry, dict[str, Any]], dict[str, Any]]
+
+
+def reading(read: Reading) -> Operation[CloudWatch]:
+    """An operation that reads: after a refresh, and off the event loop, since a fortnight of minutes takes a while."""
+
+    async def operation(cloudwatch: CloudWatch, call: Call) -> Answer:
+        await cloudwatch.refresh()
+        return await asyncio.to_thread(read, cloudwatch.registry, call.params)
+
+    return operation
+
+
+async def putting(cloudwatch: CloudWatch, call: Call) -> Answer:
+    """On the event loop, the one thread that writes to series."""
+    return put_metric_data(cloudwatch.registry, call.params)
+
+
+OPERATIONS: dict[str, Operation[CloudWatch]] = {
+    "GetMetricData": reading(get_metric_data),
+    "GetMetricStatistics": reading(get_metric_statistics),
+    "ListMetrics": reading(list_metrics),
+    "PutMetricData": putting,
+}
+
+
+def cloudwatch_service(cloudwatch: CloudWatch, *, account: str) -> Service[CloudWatch]:
+    return Service("cloudwatch", cloudwatch, OPERATIONS, account=account, kept=KEPT)

@@ -1,0 +1,102 @@
+"""Reads the instances' own state into the metrics: models loaded, memory, processor, disk, and what loading took."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from torpor_container import wire
+from torpor_endpoint.cloudwatch import metrics
+from torpor_endpoint.cloudwatch.registry import MetricRegistry
+from torpor_endpoint.crew import Member
+from torpor_endpoint.fleet import Fleet
+from torpor_endpoint.upstream import UpstreamError
+
+PERIOD_S = 20.0
+"""AWS emits these metrics every 60 s. Asked for through CloudWatch they are read at once."""
+ANSWER_WITHIN_S = 2.0
+MICROSECONDS = 1e6
+
+TIMES = {
+    # an instance's decision: the metric that its duration feeds
+    "downloaded": metrics.MODEL_DOWNLOADING_TIME,
+    "loaded": metrics.MODEL_LOADING_TIME,
+    "unloaded": metrics.MODEL_UNLOADING_TIME,
+}
+
+
+@dataclass
+class Reading:
+    """An instance's processor time when it was last read."""
+
+    cpu_s: float
+    at_s: float
+
+
+class Collector:
+    """`epoch` gives epoch seconds."""
+
+    def __init__(self, fleet: Fleet, registry: MetricRegistry, epoch: Callable[[], float]) -> None:
+        self._fleet = fleet
+        self._registry = registry
+        self._epoch = epoch
+        self._readings: dict[str, Reading] = {}
+        self._reading = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Read every instance now and then, for ever."""
+        while True:
+            await self.refresh()
+            await asyncio.sleep(PERIOD_S)
+
+    async def refresh(self) -> None:
+        """Read every ready instance now."""
+        async with self._reading:
+            members = [
+                (live.name, variant, member)
+                for live in self._fleet
+                for variant, crew in live.crews.items()
+                for member in tuple(crew.ready.values())
+            ]
+            await asyncio.gather(*(self._read(*member) for member in members))
+            present = {member.incarnation for _, _, member in members}
+            self._readings = {name: reading for name, reading in self._readings.items() if name in present}
+
+    async def _read(self, endpoint: str, variant: str, member: Member) -> None:
+        state = await state_of(member, after=member.last_seq)
+        if state is None:
+            return
+        member.last_seq = state["last_seq"]
+        dimensions = {"EndpointName": endpoint, "VariantName": variant}
+        now_s = self._epoch()
+        for metric, level in self._levels(member, state, now_s).items():
+            self._registry.series(metric, dimensions).put(member.incarnation, level, now_s)
+        for record in state["decisions"]:
+            if record["action"] in TIMES:
+                series = self._registry.series(TIMES[record["action"]], dimensions)
+                series.add(record["took_s"] * MICROSECONDS, record["at_s"])
+
+    def _levels(self, member: Member, state: wire.InstanceState, now_s: float) -> dict[metrics.Metric, float]:
+        levels = {
+            metrics.MEMORY_UTILIZATION: 100 * state["used_bytes"] / state["budget_bytes"],
+            metrics.DISK_UTILIZATION: 100 * state["disk_bytes"] / state["disk_budget_bytes"],
+        }
+        if state["kept"]:
+            levels[metrics.LOADED_MODEL_COUNT] = float(len(state["models"]))
+        before = self._readings.get(member.incarnation)
+        self._readings[member.incarnation] = Reading(state["cpu_s"], now_s)
+        if before is not None and now_s > before.at_s:
+            levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - before.cpu_s) / (now_s - before.at_s)
+        return levels
+
+
+async def state_of(member: Member, after: int = 0, model: str = "") -> wire.InstanceState | None:
+    """What the instance says of itself; None if it says nothing."""
+    path = f"{wire.STATE}?after={after}" + (f"&model={quote(model, safe='')}" if model else "")
+    try:
+        answer = await member.upstream.send("GET", path, (), b"", ANSWER_WITHIN_S)
+    except UpstreamError:
+        return None
+    state: wire.InstanceState = json.loads(answer.body)
+    return state if answer.status == 200 else None

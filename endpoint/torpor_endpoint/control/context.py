@@ -1,0 +1,24 @@
+"""What the operations of the control plane work with. They write down what is wanted; others make it so."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from torpor_endpoint.store import Store
+
+
+class Observed(Protocol):
+    """What is running, as opposed to what is wanted."""
+
+    def instance_counts(self, endpoint_name: str) -> Mapping[str, int]:
+        """Ready instances by variant name; a variant with none may be left out."""
+        ...
+
+
+@dataclass(frozen=True)
+class Control:
+    store: Store
+    clock: Callable[[], float]  # epoch seconds
+    strict: bool  # refuse what AWS refuses, although Torpor can do it
+    observed: Observed
+    changed: Callable[[str], None]  # called with an endpoint's name after its record changed, from any thread

@@ -1,0 +1,79 @@
+"""What CreateModel must satisfy beyond its shape."""
+
+from torpor_endpoint.control.rules import Rules, Wire
+
+ENVIRONMENT_ENTRIES = 100
+ENVIRONMENT_ENTRY_BYTES = 1024
+ENVIRONMENT_BYTES = 32 * 1024
+
+MODEL_RULES: Rules[Wire] = (
+    (
+        lambda params: bool(params.get("PrimaryContainer")) == bool(params.get("Containers")),
+        "Exactly one of PrimaryContainer and Containers must be given.",
+    ),
+    (
+        lambda params: len(params.get("Containers", [])) > 1,
+        "Containers has more than one entry. Torpor serves models of one container; pipelines are not supported.",
+    ),
+    (
+        lambda params: params.get("InferenceExecutionConfig", {}).get("Mode") == "Direct",
+        "InferenceExecutionConfig.Mode Direct is for several containers, which Torpor does not support.",
+    ),
+)
+
+CONTAINER_RULES: Rules[Wire] = (
+    (lambda c: "ModelPackageName" in c, "ModelPackageName is not supported by Torpor: give Image and ModelDataUrl."),
+    (lambda c: "AdditionalModelDataSources" in c, "AdditionalModelDataSources is not supported by Torpor."),
+    (lambda c: not c.get("Image"), "The container must have an Image."),
+    # "Currently you cannot use ModelDataSource in conjunction with ... SageMaker multi-model endpoints"
+    (
+        lambda c: _multi_model(c) and "ModelDataSource" in c,
+        "ModelDataSource cannot be used with Mode MultiModel: give ModelDataUrl, the S3 prefix of the models.",
+    ),
+    (
+        lambda c: _multi_model(c) and not c.get("ModelDataUrl"),
+        "Mode MultiModel needs ModelDataUrl, the S3 prefix under which the models are.",
+    ),
+    (
+        lambda c: _multi_model(c) and c["ModelDataUrl"].endswith(".tar.gz"),
+        "ModelDataUrl must be an S3 prefix with Mode MultiModel, and not the key of one archive.",
+    ),
+    (
+        lambda c: "ModelDataUrl" in c and "ModelDataSource" in c,
+        "Only one of ModelDataUrl and ModelDataSource can be given.",
+    ),
+    (
+        lambda c: "ModelDataSource" in c and not _one_archive(c["ModelDataSource"].get("S3DataSource", {})),
+        "Of ModelDataSource, Torpor supports S3DataSource with S3DataType S3Object and CompressionType Gzip only.",
+    ),
+    (
+        lambda c: not c.get("ModelDataUrl", "s3://").startswith("s3://"),
+        "ModelDataUrl must begin with s3://: other addresses are not supported by Torpor.",
+    ),
+    (
+        lambda c: len(c.get("Environment", {})) > ENVIRONMENT_ENTRIES,
+        f"Environment must not have more than {ENVIRONMENT_ENTRIES} entries.",
+    ),
+    # "The maximum length of each key and value in the Environment map is 1024 bytes. The maximum length of all keys and
+    # values in the map, combined, is 32 KB."
+    (
+        lambda c: max(_environment_bytes(c), default=0) > ENVIRONMENT_ENTRY_BYTES,
+        f"Environment must not have a key or value longer than {ENVIRONMENT_ENTRY_BYTES} bytes.",
+    ),
+    (
+        lambda c: sum(_environment_bytes(c)) > ENVIRONMENT_BYTES,
+        f"The keys and values of Environment must not be longer than {ENVIRONMENT_BYTES} bytes together.",
+    ),
+)
+
+
+def _multi_model(definition: Wire) -> bool:
+    return definition.get("Mode") == "MultiModel"
+
+
+def _one_archive(source: Wire) -> bool:
+    return source.get("S3DataType") == "S3Object" and source.get("CompressionType") == "Gzip"
+
+
+def _environment_bytes(definition: Wire) -> list[int]:
+    return [len(text.encode()) for entry in definition.get("Environment", {}).items() for text in entry]

@@ -1,0 +1,47 @@
+"""CreateModel, DescribeModel, ListModels, DeleteModel. A model is a record: nothing is fetched or loaded here."""
+
+from typing import Any
+
+from torpor_endpoint.aws.service import Call
+from torpor_endpoint.control import model_rules, shapes
+from torpor_endpoint.control.context import Control
+from torpor_endpoint.control.errors import Resource, exists, not_found
+from torpor_endpoint.control.listing import page
+from torpor_endpoint.control.rules import check
+from torpor_endpoint.control.tags import first_tags
+from torpor_endpoint.records import Model
+
+
+def create_model(control: Control, call: Call) -> dict[str, Any]:
+    check(model_rules.MODEL_RULES, call.params)
+    definition = shapes.container_definition(call.params)
+    check(model_rules.CONTAINER_RULES, definition)
+    name = call.params["ModelName"]
+    arn = Resource.MODEL.arn(call, name)
+    model = Model(name, arn, control.clock(), shapes.container(definition), shapes.without_tags(call.params))
+    if not control.store.add_model(model, first_tags(call)):
+        raise exists(Resource.MODEL, arn)
+    return {"ModelArn": arn}
+
+
+def describe_model(control: Control, call: Call) -> dict[str, Any]:
+    return shapes.model_description(found_model(control, call, call.params["ModelName"]))
+
+
+def list_models(control: Control, call: Call) -> dict[str, Any]:
+    models, token = page(control.store.models(), call.params)
+    return {"Models": list(map(shapes.model_summary, models)), "NextToken": token}
+
+
+def delete_model(control: Control, call: Call) -> dict[str, Any]:
+    """Endpoints that serve the model go on: they have what they need of it."""
+    if not control.store.remove_model(call.params["ModelName"]):
+        raise not_found(Resource.MODEL, Resource.MODEL.arn(call, call.params["ModelName"]))
+    return {}
+
+
+def found_model(control: Control, call: Call, name: str) -> Model:
+    model = control.store.model(name)
+    if model is None:
+        raise not_found(Resource.MODEL, Resource.MODEL.arn(call, name))
+    return model

@@ -1,0 +1,28 @@
+"""The control plane's operations by their AWS names. What is not here is answered as unknown."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torpor_endpoint.aws.service import Call
+from torpor_endpoint.control import endpoint_configs, endpoints, models, tags
+from torpor_endpoint.control.context import Control
+
+OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
+    "CreateModel": models.create_model,
+    "DescribeModel": models.describe_model,
+    "ListModels": models.list_models,
+    "DeleteModel": models.delete_model,
+    "CreateEndpointConfig": endpoint_configs.create_endpoint_config,
+    "DescribeEndpointConfig": endpoint_configs.describe_endpoint_config,
+    "ListEndpointConfigs": endpoint_configs.list_endpoint_configs,
+    "DeleteEndpointConfig": endpoint_configs.delete_endpoint_config,
+    "CreateEndpoint": endpoints.create_endpoint,
+    "DescribeEndpoint": endpoints.describe_endpoint,
+    "ListEndpoints": endpoints.list_endpoints,
+    "UpdateEndpoint": endpoints.update_endpoint,
+    "UpdateEndpointWeightsAndCapacities": endpoints.update_endpoint_weights_and_capacities,
+    "DeleteEndpoint": endpoints.delete_endpoint,
+    "AddTags": tags.add_tags,
+    "ListTags": tags.list_tags,
+    "DeleteTags": tags.delete_tags,
+}

@@ -1,0 +1,49 @@
+"""AddTags, ListTags, DeleteTags, and the tags that come with a Create operation."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torpor_endpoint.aws.service import Call
+from torpor_endpoint.control import shapes
+from torpor_endpoint.control.context import Control
+from torpor_endpoint.control.errors import Trouble, error
+
+TAGS = 50
+
+
+def add_tags(control: Control, call: Call) -> dict[str, Any]:
+    arn = _tagged(control, call)
+    added = shapes.tags(call.params["Tags"])
+    together = {**control.store.tags(arn), **added}
+    _check(together)
+    control.store.put_tags(arn, added)
+    return {"Tags": shapes.tag_list(together)}
+
+
+def list_tags(control: Control, call: Call) -> dict[str, Any]:
+    """All of them at once: MaxResults is at least 50, and a resource has at most 50 tags."""
+    return {"Tags": shapes.tag_list(control.store.tags(_tagged(control, call)))}
+
+
+def delete_tags(control: Control, call: Call) -> dict[str, Any]:
+    control.store.remove_tags(_tagged(control, call), call.params["TagKeys"])
+    return {}
+
+
+def first_tags(call: Call) -> dict[str, str]:
+    """The Tags of a Create operation."""
+    tags = shapes.tags(call.params.get("Tags", []))
+    _check(tags)
+    return tags
+
+
+def _tagged(control: Control, call: Call) -> str:
+    arn: str = call.params["ResourceArn"]
+    if not control.store.has(arn):
+        raise error(Trouble.NOT_FOUND, noun="resource", arn=arn)
+    return arn
+
+
+def _check(tags: Mapping[str, str]) -> None:
+    if len(tags) > TAGS:
+        raise error(Trouble.QUOTA, message=f"A resource can have at most {TAGS} tags.")

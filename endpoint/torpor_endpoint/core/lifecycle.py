@@ -1,0 +1,142 @@
+"""The lives of an endpoint and of an instance as tables of moves: they say what follows what, and do nothing."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
+from typing import TypeVar
+
+from torpor_endpoint.records import Endpoint, EndpointStatus
+
+
+class EndpointEvent(StrEnum):
+    """What can happen to an endpoint once CreateEndpoint has made it."""
+
+    READY = "ready"  # every variant, new or changed, passed its health check
+    FAILED = "failed"  # a variant could not be brought up
+    UPDATE = "update"  # UpdateEndpoint or UpdateEndpointWeightsAndCapacities
+    ROLLED_BACK = "rolled back"  # what runs is the old state again
+    DELETE = "delete"  # DeleteEndpoint
+
+
+class InstancePhase(StrEnum):
+    """Where one incarnation of an instance stands. Only a `READY` one is given requests."""
+
+    STARTING = "starting"
+    READY = "ready"
+    DRAINING = "draining"  # takes no new request, finishes those it has
+    GONE = "gone"
+
+
+class InstanceEvent(StrEnum):
+    PING_OK = "ping ok"
+    DIED = "died"  # its process ended
+    TIMED_OUT = "timed out"  # not healthy in time, no longer healthy, or still draining when its time was up
+    RETIRE = "retire"  # idle, surplus, or its endpoint goes
+    LAST_REPLY = "last reply"  # nothing in flight any more
+
+
+class IllegalMove(Exception):
+    """An event that cannot happen in this state: the caller's view of the world is out of date, or wrong."""
+
+    def __init__(self, state: StrEnum, event: StrEnum) -> None:
+        super().__init__(f"{type(state).__name__} {state.value!r} has no move for {event.value!r}")
+        self.state = state
+        self.event = event
+
+
+# DescribeEndpoint: "RollingBack: Endpoint fails to scale up or down or change its variant weight and is in the process
+# of rolling back to its previous configuration. Once the rollback completes, endpoint returns to an InService status."
+ENDPOINT_MOVES: Mapping[EndpointStatus, Mapping[EndpointEvent, EndpointStatus]] = {
+    EndpointStatus.CREATING: {
+        EndpointEvent.READY: EndpointStatus.IN_SERVICE,
+        EndpointEvent.FAILED: EndpointStatus.FAILED,
+    },
+    EndpointStatus.IN_SERVICE: {
+        EndpointEvent.UPDATE: EndpointStatus.UPDATING,
+        EndpointEvent.DELETE: EndpointStatus.DELETING,
+    },
+    EndpointStatus.UPDATING: {
+        EndpointEvent.READY: EndpointStatus.IN_SERVICE,
+        EndpointEvent.FAILED: EndpointStatus.ROLLING_BACK,
+    },
+    EndpointStatus.ROLLING_BACK: {EndpointEvent.ROLLED_BACK: EndpointStatus.IN_SERVICE},
+    EndpointStatus.FAILED: {EndpointEvent.DELETE: EndpointStatus.DELETING},
+    EndpointStatus.DELETING: {},
+}
+
+SERVING = frozenset({EndpointStatus.IN_SERVICE, EndpointStatus.UPDATING, EndpointStatus.ROLLING_BACK})
+"""The statuses in which InvokeEndpoint is answered: an update has no availability loss."""
+
+# Events that come late are no fault: a ping answered while draining, the exit of a process just killed.
+INSTANCE_MOVES: Mapping[InstancePhase, Mapping[InstanceEvent, InstancePhase]] = {
+    InstancePhase.STARTING: {
+        InstanceEvent.PING_OK: InstancePhase.READY,
+        InstanceEvent.DIED: InstancePhase.GONE,
+        InstanceEvent.TIMED_OUT: InstancePhase.GONE,
+        InstanceEvent.RETIRE: InstancePhase.GONE,  # it was never given a request, so there is nothing to finish
+    },
+    InstancePhase.READY: {
+        InstanceEvent.PING_OK: InstancePhase.READY,
+        InstanceEvent.DIED: InstancePhase.GONE,
+        InstanceEvent.TIMED_OUT: InstancePhase.GONE,
+        InstanceEvent.RETIRE: InstancePhase.DRAINING,
+    },
+    InstancePhase.DRAINING: {
+        InstanceEvent.PING_OK: InstancePhase.DRAINING,
+        InstanceEvent.DIED: InstancePhase.GONE,
+        InstanceEvent.TIMED_OUT: InstancePhase.GONE,
+        InstanceEvent.RETIRE: InstancePhase.DRAINING,
+        InstanceEvent.LAST_REPLY: InstancePhase.GONE,
+    },
+    InstancePhase.GONE: {
+        InstanceEvent.DIED: InstancePhase.GONE,
+        InstanceEvent.LAST_REPLY: InstancePhase.GONE,
+    },
+}
+
+State = TypeVar("State", bound=StrEnum)
+Event = TypeVar("Event", bound=StrEnum)
+
+
+def move(status: EndpointStatus, event: EndpointEvent) -> EndpointStatus:
+    """The status after the event. Raises `IllegalMove`."""
+    return _next(ENDPOINT_MOVES, status, event)
+
+
+def move_instance(phase: InstancePhase, event: InstanceEvent) -> InstancePhase:
+    """The phase after the event. Raises `IllegalMove`."""
+    return _next(INSTANCE_MOVES, phase, event)
+
+
+def may(status: EndpointStatus, event: EndpointEvent) -> bool:
+    """Whether an operation that causes this event is allowed now."""
+    return event in ENDPOINT_MOVES[status]
+
+
+def after(endpoint: Endpoint, event: EndpointEvent, reason: str | None = None) -> Endpoint:
+    """The endpoint after the event: what was pending becomes so once ready, and is forgotten once rolled back.
+
+    `reason` goes with FAILED. It outlives the rollback, so that a person can read why the update did not come true.
+    """
+    moved = replace(endpoint, status=move(endpoint.status, event), failure_reason=reason or endpoint.failure_reason)
+    if event is EndpointEvent.READY:
+        return replace(_adopted(moved), failure_reason=None)
+    return _without_pending(moved) if event is EndpointEvent.ROLLED_BACK else moved
+
+
+def _adopted(endpoint: Endpoint) -> Endpoint:
+    if endpoint.pending_variants is None:
+        return endpoint
+    config_name = endpoint.pending_config_name or endpoint.config_name
+    return _without_pending(replace(endpoint, config_name=config_name, variants=endpoint.pending_variants))
+
+
+def _without_pending(endpoint: Endpoint) -> Endpoint:
+    return replace(endpoint, pending_config_name=None, pending_variants=None)
+
+
+def _next(moves: Mapping[State, Mapping[Event, State]], state: State, event: Event) -> State:
+    try:
+        return moves[state][event]
+    except KeyError:
+        raise IllegalMove(state, event) from None

@@ -1,0 +1,283 @@
+"""The instances of one variant: started, probed, watched, replaced when they die, drained when they go.
+
+How many there should be is told to it (`scale`); whether a probe's answer moves an instance on is the lifecycle
+table's; a crew only carries that out.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from torpor_container import wire
+from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
+from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Slot
+from torpor_endpoint.records import Variant
+from torpor_endpoint.upstream import Answer, Upstream, UpstreamError
+
+PING_TIMEOUT_S = 2.0
+"""AWS: "the container must respond to ping requests within 2 seconds"."""
+PROBE_PAUSES_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
+HEALTH_PERIOD_S = 5.0
+UNHEALTHY_AFTER = 3
+RESTART_PAUSES_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+GRACE_S = 30.0
+"""AWS: SIGTERM, then SIGKILL 30 s later."""
+
+log = logging.getLogger(__name__)
+
+
+class StartFailed(Exception):
+    """An instance did not become ready. `final` if trying again cannot help."""
+
+    def __init__(self, reason: str, final: bool = False) -> None:
+        super().__init__(reason)
+        self.final = final
+
+
+@dataclass(eq=False)
+class Member:
+    """One incarnation of a slot, as the router sees it."""
+
+    slot: Slot
+    incarnation: str
+    upstream: Upstream
+    phase: InstancePhase = InstancePhase.STARTING
+    in_flight: int = 0
+    last_seq: int = 0  # the last decision read from it
+
+    def happened(self, event: InstanceEvent) -> None:
+        self.phase = move_instance(self.phase, event)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """The last start that failed, and how many failed in a row."""
+
+    reason: str
+    failures: int
+    final: bool
+
+
+class Crew:
+    """One variant's instances."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        variant: Variant,
+        spec: Callable[[Variant, Slot], LaunchSpec],
+        host: Host,
+        numbers: "count[int]",
+    ) -> None:
+        self.endpoint = endpoint
+        self.variant = variant
+        self.ready: dict[str, Member] = {}
+        self.trouble: Trouble | None = None
+        self.in_flight = 0
+        self.last_request_s = 0.0
+        self.held = 0
+        self.held_bytes = 0
+        self._spec = spec
+        self._host = host
+        self._numbers = numbers
+        self._tended: dict[int, asyncio.Task[None]] = {}
+        self._members: dict[int, Member] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._change = asyncio.Event()
+
+    @property
+    def size(self) -> int:
+        """How many are wanted now."""
+        return len(self._tended)
+
+    def scale(self, size: int) -> None:
+        """Want this many. More are started at once, in parallel; the last ones to come are the first to go."""
+        while len(self._tended) < size:
+            number = next(self._numbers)
+            self._tended[number] = asyncio.create_task(self._tend(number), name=f"tend {self.variant.name}/{number}")
+        for number in sorted(self._tended)[size:]:
+            self._retire(number)
+
+    def wake(self) -> None:
+        """Somebody waits: want one instance at least. However many call, it is one wake."""
+        if not self._tended:
+            self.scale(1)
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Wait until something about the crew is so."""
+        while not true():
+            await self._change.wait()
+
+    async def close(self) -> None:
+        """Drain and stop every instance."""
+        self.scale(0)
+        while self._leaving:
+            await asyncio.gather(*self._leaving, return_exceptions=True)
+
+    def released(self, member: Member) -> None:
+        """A request of this member has been answered."""
+        member.in_flight -= 1
+        if member.in_flight == 0 and member.phase is InstancePhase.DRAINING:
+            self._changed()
+
+    def suspect(self, member: Member) -> None:
+        """It took no connection, so it gets no more requests; the watch finds out what became of it."""
+        self.ready.pop(str(member.slot), None)
+
+    @property
+    def answer_within_s(self) -> float:
+        """How long an instance may take by its own settings: loading, then one prediction."""
+        settings = self.variant.container.environment
+        waits = {"TORPOR_READY_WAIT_SECONDS": 60.0, "TORPOR_INVOCATION_TIMEOUT_SECONDS": 60.0}
+        return sum(float(settings.get(name, default)) for name, default in waits.items())
+
+    # -- one slot --------------------------------------------------------------------------------------------------
+    async def _tend(self, number: int) -> None:
+        """Keep one slot filled for as long as it is wanted."""
+        failures = 0
+        while True:
+            try:
+                await self._fill(number)
+                failures = 0
+            except StartFailed as failure:
+                failures += 1
+                self.trouble = Trouble(str(failure), failures, failure.final)
+                log.warning("%s/%s/%d: %s", self.endpoint, self.variant.name, number, failure)
+            await self._host.terminate(self._slot(number), 0.0)
+            await asyncio.sleep(RESTART_PAUSES_S[min(failures, len(RESTART_PAUSES_S) - 1)])
+
+    async def _fill(self, number: int) -> None:
+        """One incarnation, from its launch to its end. Raises StartFailed."""
+        spec = self._spec(self.variant, self._slot(number))
+        try:
+            launched = await self._host.launch(spec)
+        except HostError as error:
+            raise StartFailed(str(error)) from error
+        member = Member(launched.slot, launched.incarnation, Upstream(launched.socket))
+        self._members[number] = member
+        ended = asyncio.ensure_future(self._host.exited(launched.slot))
+        self._changed()
+        try:
+            await self._until_ready(member, ended, spec.log)
+            self.trouble = None
+            self._offer(member)
+            await self._watch(member, ended)
+        finally:
+            ended.cancel()
+            self._forget(number, member)
+
+    async def _until_ready(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+        try:
+            async with asyncio.timeout(self.variant.startup_timeout_s):
+                for pause_s in _pauses():
+                    if ended.done():
+                        raise StartFailed(f"{ended.result().reason}{_last_line(output)}")
+                    if await _answers(member.upstream, self.variant.container.multi_model):
+                        member.happened(InstanceEvent.PING_OK)
+                        return
+                    await _final_fault(member.upstream)
+                    await asyncio.sleep(pause_s)
+        except TimeoutError:
+            member.happened(InstanceEvent.TIMED_OUT)
+            raise StartFailed(f"no good ping within {self.variant.startup_timeout_s:g} s{_last_line(output)}") from None
+
+    async def _watch(self, member: Member, ended: "asyncio.Future[Launched]") -> None:
+        """AWS replaces an instance whose ping keeps failing; one whose process ended is replaced at once."""
+        misses = 0
+        while misses < UNHEALTHY_AFTER:
+            done, _ = await asyncio.wait([ended], timeout=HEALTH_PERIOD_S)
+            if done:
+                log.warning("%s: %s", member.slot, ended.result().reason)
+                member.happened(InstanceEvent.DIED)
+                return
+            misses = 0 if await _answers(member.upstream, multi_model=False) else misses + 1
+            if not misses and str(member.slot) not in self.ready:
+                self._offer(member)  # it was suspected, and is well
+        log.warning("%s: %d pings in a row failed", member.slot, misses)
+        member.happened(InstanceEvent.TIMED_OUT)
+
+    def _offer(self, member: Member) -> None:
+        self.ready[str(member.slot)] = member
+        self._changed()
+
+    def _forget(self, number: int, member: Member) -> None:
+        """An incarnation is over. One that is draining is not forgotten: `_retire` has taken it over."""
+        if self._members.get(number) is member:
+            del self._members[number]
+            self.ready.pop(str(member.slot), None)
+            member.upstream.close()
+        self._changed()
+
+    # -- leaving ---------------------------------------------------------------------------------------------------
+    def _retire(self, number: int) -> None:
+        member = self._members.pop(number, None)
+        if member is not None:
+            self.ready.pop(str(member.slot), None)
+            member.happened(InstanceEvent.RETIRE)
+        tended = self._tended.pop(number)
+        tended.cancel()
+        leaving = asyncio.create_task(self._leave(number, member, tended))
+        self._leaving.add(leaving)
+        leaving.add_done_callback(self._leaving.discard)
+        self._changed()
+
+    async def _leave(self, number: int, member: Member | None, tended: "asyncio.Task[None]") -> None:
+        await asyncio.gather(tended, return_exceptions=True)
+        if member is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GRACE_S):
+                    await self.until(lambda: member.in_flight == 0)
+            member.upstream.close()
+        await self._host.terminate(self._slot(number), GRACE_S)
+
+    def _slot(self, number: int) -> Slot:
+        return Slot(self.endpoint, self.variant.name, number)
+
+    def _changed(self) -> None:
+        self._change.set()
+        self._change = asyncio.Event()
+
+
+async def _answers(upstream: Upstream, multi_model: bool) -> bool:
+    """A good `/ping`, and for a multi-model container a good `GET /models` too, as AWS asks."""
+    paths = (wire.PING, wire.MODELS) if multi_model else (wire.PING,)
+    return all([await _good(upstream, path) for path in paths])
+
+
+async def _good(upstream: Upstream, path: str) -> bool:
+    answer = await _get(upstream, path)
+    return answer is not None and 200 <= answer.status < 300
+
+
+async def _get(upstream: Upstream, path: str) -> Answer | None:
+    with suppress(UpstreamError):
+        return await upstream.send("GET", path, (), b"", PING_TIMEOUT_S)
+    return None
+
+
+async def _final_fault(upstream: Upstream) -> None:
+    """An instance that says why it will never be ready need not be waited for."""
+    answer = await _get(upstream, wire.STATE)
+    if answer is not None and answer.status == 200:
+        state: wire.InstanceState = json.loads(answer.body)
+        if state["fault"] is not None:
+            raise StartFailed(state["unready"] or state["fault"], final=True)
+
+
+def _pauses() -> Iterator[float]:
+    yield from PROBE_PAUSES_S
+    while True:
+        yield PROBE_PAUSES_S[-1]
+
+
+def _last_line(output: Path | None) -> str:
+    """What an instance printed last says more than its exit code."""
+    if output is None or not output.exists():
+        return ""
+    lines = output.read_text(errors="replace").strip().splitlines()
+    return f"; it said last: {lines[-1][:300]}" if lines else ""

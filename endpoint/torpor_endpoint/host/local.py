@@ -1,0 +1,106 @@
+"""The first host: instances are processes of this machine, forked from a warm parent, on Unix sockets.
+
+Every process belongs to somebody: an instance to its line to the warm parent, the warm parent to this process. When
+one is killed, what it owned is killed too, and nothing outlives the endpoint.
+"""
+
+import asyncio
+import secrets
+import shutil
+import socket
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from torpor_container.warm import Child, Job, OwnedWarmParent
+from torpor_endpoint.host import HostError, LaunchSpec, Launched, Phase, Slot
+
+
+@dataclass
+class Running:
+    """One incarnation and the process behind it."""
+
+    launched: Launched
+    child: Child
+
+
+class LocalHost:
+    """Instances on this machine. `folder` is private, short (a socket's path has 107 characters at most) and emptied."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._running: dict[Slot, Running] = {}
+        self._warm_parent: OwnedWarmParent | None = None
+        self._starting = asyncio.Lock()
+        shutil.rmtree(folder, ignore_errors=True)  # sockets that an earlier endpoint left behind
+        folder.mkdir(mode=0o700, parents=True)
+
+    async def launch(self, spec: LaunchSpec) -> Launched:
+        present = self.health(spec.slot)
+        if present is not None and present.phase is not Phase.EXITED:
+            return present
+        incarnation = f"i-{secrets.token_hex(8)}"
+        path = self._folder / incarnation
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(path))
+            listener.listen(1024)
+            child = await self._fork(spec, listener)
+        launched = Launched(spec.slot, incarnation, str(path), Phase.RUNNING)
+        self._running[spec.slot] = Running(launched, child)
+        return launched
+
+    async def terminate(self, slot: Slot, grace_s: float) -> None:
+        running = self._running.pop(slot, None)
+        if running is None:
+            return
+        running.child.terminate()
+        try:
+            await asyncio.wait_for(running.child.wait(), grace_s)
+        except TimeoutError:
+            running.child.kill()
+            await running.child.wait()
+        Path(running.launched.socket).unlink(missing_ok=True)
+
+    def list(self) -> tuple[Launched, ...]:
+        return tuple(_present(running) for running in self._running.values())
+
+    async def exited(self, slot: Slot) -> Launched:
+        running = self._running[slot]
+        code = await running.child.wait()
+        return replace(running.launched, phase=Phase.EXITED, reason=_how(code))
+
+    def health(self, slot: Slot) -> Launched | None:
+        running = self._running.get(slot)
+        return _present(running) if running is not None else None
+
+    async def close(self) -> None:
+        await asyncio.gather(*(self.terminate(slot, 5.0) for slot in tuple(self._running)))
+        if self._warm_parent is not None:
+            await self._warm_parent.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _fork(self, spec: LaunchSpec, listener: socket.socket) -> Child:
+        parent = await self._living_warm_parent()
+        environment = {**spec.environment, "TORPOR_WARM_PARENT": str(parent.path)}
+        if spec.log is not None:
+            spec.log.parent.mkdir(parents=True, exist_ok=True)
+        job = Job("torpor_container.instance:start", {}, environment, spec.log)
+        try:
+            return await parent.fork(job, [listener.fileno()])
+        except (OSError, ValueError) as error:
+            raise HostError(f"the instance could not be started: {error}") from error
+
+    async def _living_warm_parent(self) -> OwnedWarmParent:
+        async with self._starting:
+            if self._warm_parent is None or not self._warm_parent.running:
+                self._warm_parent = await OwnedWarmParent.start(self._folder / "warm")
+        return self._warm_parent
+
+
+def _present(running: Running) -> Launched:
+    if running.child.running:
+        return running.launched
+    return replace(running.launched, phase=Phase.EXITED, reason="its process ended")
+
+
+def _how(code: int) -> str:
+    return f"its process was ended by signal {-code}" if code < 0 else f"its process ended with exit code {code}"

@@ -1,0 +1,87 @@
+"""What an instance of a variant is started with: its size, its environment, its log. Values in, values out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_endpoint.catalogue import instance_type, serverless_vcpus
+from torpor_endpoint.host import LaunchSpec, Slot
+from torpor_endpoint.records import Variant
+
+SERVERLESS_DISK_MIB = 5 * 1024
+"""Every serverless environment has 5 GB of ephemeral disk, whatever its memory (SageMaker developer guide)."""
+
+INSTANCE_DISK_MIB = 30 * 1024
+"""Our default for instances: AWS sizes their volumes by type, and publishes no table of it."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What every instance of this endpoint shares."""
+
+    endpoint_url: str
+    region: str
+    folder: Path  # the instances' disks and logs
+    s3_endpoint: str  # where artifacts come from; empty for AWS itself
+    s3_folder: Path | None  # the embedded object store, None if another S3 is used
+    access_key: str = "torpor"
+    secret_key: str = "torpor"
+
+
+@dataclass(frozen=True)
+class Size:
+    vcpu: int
+    memory_mib: int
+    disk_mib: int
+
+
+def size_of(variant: Variant) -> Size:
+    """An instance's size by its `ml.*` type, or by its serverless memory."""
+    if variant.serverless is not None:
+        memory_mib = variant.serverless.memory_mib
+        return Size(max(1, round(serverless_vcpus(memory_mib))), memory_mib, SERVERLESS_DISK_MIB)
+    known = instance_type(variant.instance_type or "")
+    if known is None:
+        raise ValueError(f"the instance type {variant.instance_type} is not in the catalogue")
+    return Size(known.vcpus, known.memory_mib, INSTANCE_DISK_MIB)
+
+
+def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpec:
+    """Everything the host needs. What the user set in `Environment` wins over every default of ours but the wiring."""
+    folder = around.folder / slot.endpoint.lower() / slot.variant / str(slot.number)
+    return LaunchSpec(
+        slot,
+        {**_defaults(variant), **variant.container.environment, **_wiring(variant, around, folder)},
+        folder / "log",
+    )
+
+
+def _defaults(variant: Variant) -> dict[str, str]:
+    size = size_of(variant)
+    return {
+        "TORPOR_MEMORY_MIB": str(size.memory_mib),
+        "TORPOR_VCPU": str(size.vcpu),
+        "TORPOR_DISK_MIB": str(size.disk_mib),
+        "TORPOR_MODEL_CACHE": "true" if variant.container.model_cache else "false",
+        "TORPOR_BODY_MAX_BYTES": str(4 * 1024 * 1024 if variant.serverless else 6 * 1024 * 1024),
+    }
+
+
+def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, str]:
+    """What connects the container to this endpoint. Script-mode code fetches from S3 by itself, so it needs it too."""
+    wiring = {
+        "SAGEMAKER_MULTI_MODEL": "true" if variant.container.multi_model else "false",
+        "SAGEMAKER_BASE_DIR": str(folder),
+        "SAGEMAKER_REGION": around.region,
+        "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
+        "TORPOR_S3_ENDPOINT": around.s3_endpoint,
+        "TORPOR_S3_FOLDER": str(around.s3_folder or ""),
+        "AWS_REGION": around.region,
+        "AWS_DEFAULT_REGION": around.region,
+    }
+    if around.s3_folder is not None:  # everything is emulated: nothing of the container may reach AWS by accident
+        wiring |= {
+            "AWS_ENDPOINT_URL": around.endpoint_url,
+            "AWS_ACCESS_KEY_ID": around.access_key,
+            "AWS_SECRET_ACCESS_KEY": around.secret_key,
+        }
+    return wiring

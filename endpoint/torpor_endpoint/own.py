@@ -1,0 +1,115 @@
+"""Torpor's own pages under `/_torpor/`: health, metrics, what runs, why, and the instances' output."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from torpor_endpoint.cloudwatch.prometheus import exposition
+from torpor_endpoint.cloudwatch.registry import MetricRegistry
+from torpor_endpoint.collector import state_of
+from torpor_endpoint.crew import Crew, Member
+from torpor_endpoint.fleet import Fleet, LiveEndpoint
+
+LOG_MAX_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Own:
+    """What the pages read."""
+
+    fleet: Fleet
+    registry: MetricRegistry
+    refresh: Callable[[], Awaitable[None]]
+    instances_folder: Path
+
+    def app(self, lifespan: Any) -> Starlette:
+        table = {
+            "/_torpor/health": self.health,
+            "/_torpor/metrics": self.metrics,
+            "/_torpor/endpoints": self.endpoints,
+            "/_torpor/decisions": self.decisions,
+            "/_torpor/logs": self.logs,
+        }
+        return Starlette(routes=[Route(path, page) for path, page in table.items()], lifespan=lifespan)
+
+    async def health(self, request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def metrics(self, request: Request) -> Response:
+        await self.refresh()
+        return Response(exposition(self.registry), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def endpoints(self, request: Request) -> Response:
+        """Every endpoint with its variants, instances and resident models."""
+        return JSONResponse({"endpoints": [await _endpoint(live) for live in self.fleet]})
+
+    async def decisions(self, request: Request) -> Response:
+        """The decisions about one model (`?endpoint=…&model=…`), oldest first, each with its instance."""
+        live = self._named(request)
+        model = request.query_params.get("model", "").removeprefix("/")
+        stories = [await _story(member, model) for _, member in _members(live)]
+        return JSONResponse({"decisions": sorted(sum(stories, []), key=lambda record: record["at_s"])})
+
+    async def logs(self, request: Request) -> Response:
+        """The end of what each instance of an endpoint printed."""
+        live = self._named(request)
+        folder = self.instances_folder / live.name.lower()
+        return PlainTextResponse(await asyncio.to_thread(_tails, folder))
+
+    def _named(self, request: Request) -> LiveEndpoint:
+        name = request.query_params.get("endpoint", "")
+        live = self.fleet.get(name)
+        if live is None:
+            known = ", ".join(live.name for live in self.fleet) or "none"
+            raise HTTPException(404, f"no endpoint {name!r} is in service; in service: {known}")
+        return live
+
+
+def _members(live: LiveEndpoint) -> list[tuple[str, Member]]:
+    return [(name, member) for name, crew in live.crews.items() for member in tuple(crew.ready.values())]
+
+
+async def _endpoint(live: LiveEndpoint) -> dict[str, Any]:
+    return {"name": live.name, "variants": [await _variant(name, crew) for name, crew in live.crews.items()]}
+
+
+async def _variant(name: str, crew: Crew) -> dict[str, Any]:
+    return {
+        "name": name,
+        "weight": crew.variant.weight,
+        "wanted": crew.size,
+        "held": crew.held,
+        "instances": [await _instance(member) for member in tuple(crew.ready.values())],
+    }
+
+
+async def _instance(member: Member) -> dict[str, Any]:
+    state = await state_of(member, after=member.last_seq)
+    shown = {name: state[name] for name in _SHOWN} if state else {}  # type: ignore[literal-required]
+    return {"slot": str(member.slot), "id": member.incarnation, "in_flight": member.in_flight, **shown}
+
+
+_SHOWN = ("models", "budget_bytes", "used_bytes", "disk_bytes", "disk_budget_bytes")
+
+
+async def _story(member: Member, model: str) -> list[dict[str, Any]]:
+    state = await state_of(member, model=model)
+    return [{**record, "instance": member.incarnation} for record in state["decisions"]] if state else []
+
+
+def _tails(folder: Path) -> str:
+    """The last part of each log below the folder, under its name."""
+    parts = []
+    for path in sorted(folder.glob("*/*/log")):
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - LOG_MAX_BYTES))
+            parts.append(f"==> {path.parent.parent.name}/{path.parent.name} <==\n{log.read().decode(errors='replace')}")
+    return "\n".join(parts)

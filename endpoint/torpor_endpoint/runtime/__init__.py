@@ -1,0 +1,1 @@
+"""The runtime API: InvokeEndpoint from its bytes to an instance and back."""

@@ -1,0 +1,86 @@
+"""What one invocation adds to the metrics, through handles bound once per variant."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torpor_endpoint.cloudwatch import metrics
+from torpor_endpoint.cloudwatch.registry import MetricRegistry
+from torpor_endpoint.cloudwatch.series import Series
+
+MICROSECONDS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One request that was sent to a variant."""
+
+    instances: int  # active at that time
+    status: int | None  # the container's answer; None if it gave none
+    model_s: float
+    overhead_s: float
+    hit: bool | None  # None where there is no model cache
+    loading_s: float = 0.0
+
+
+class VariantMeter:
+    """The series of one variant."""
+
+    def __init__(self, registry: MetricRegistry, endpoint: str, variant: str) -> None:
+        dimensions = {"EndpointName": endpoint, "VariantName": variant}
+
+        def bound(metric: metrics.Metric) -> Series:
+            return registry.series(metric, dimensions)
+
+        self._invocations = bound(metrics.INVOCATIONS)
+        self._per_instance = bound(metrics.INVOCATIONS_PER_INSTANCE)
+        self._client_errors = bound(metrics.INVOCATION_4XX_ERRORS)
+        self._server_errors = bound(metrics.INVOCATION_5XX_ERRORS)
+        self._model_errors = bound(metrics.INVOCATION_MODEL_ERRORS)
+        self._model_latency = bound(metrics.MODEL_LATENCY)
+        self._overhead_latency = bound(metrics.OVERHEAD_LATENCY)
+        self._cache_hit = bound(metrics.MODEL_CACHE_HIT)
+        self._loading_wait = bound(metrics.MODEL_LOADING_WAIT_TIME)
+        self._no_capacity = bound(metrics.NO_CAPACITY_INVOCATION_FAILURES)
+
+    def add(self, sample: Sample, at_s: float) -> None:
+        self._invocations.add(1, at_s)
+        self._per_instance.add(1 / max(1, sample.instances), at_s)
+        status = sample.status or 0
+        self._client_errors.add(400 <= status < 500, at_s)
+        self._server_errors.add(500 <= status, at_s)
+        self._model_errors.add(not 200 <= status < 300, at_s)
+        self._model_latency.add(sample.model_s * MICROSECONDS, at_s)
+        self._overhead_latency.add(sample.overhead_s * MICROSECONDS, at_s)
+        if sample.hit is not None:
+            self._cache_hit.add(sample.hit, at_s)
+            if not sample.hit:
+                self._loading_wait.add(sample.loading_s * MICROSECONDS, at_s)
+
+    def add_no_capacity(self, at_s: float) -> None:
+        self._no_capacity.add(1, at_s)
+
+
+class Meters:
+    """One meter per variant, made when it is first needed."""
+
+    def __init__(self, registry: MetricRegistry, epoch: Callable[[], float]) -> None:
+        self._registry = registry
+        self._epoch = epoch
+        self._meters: dict[tuple[str, str], VariantMeter] = {}
+
+    def of(self, endpoint: str, variant: str) -> VariantMeter:
+        meter = self._meters.get((endpoint, variant))
+        if meter is None:
+            meter = self._meters[endpoint, variant] = VariantMeter(self._registry, endpoint, variant)
+        return meter
+
+    def add(self, endpoint: str, variant: str, sample: Sample) -> None:
+        self.of(endpoint, variant).add(sample, self._epoch())
+
+    def no_capacity(self, endpoint: str, variant: str) -> None:
+        self.of(endpoint, variant).add_no_capacity(self._epoch())
+
+    def forget(self, endpoint: str) -> None:
+        """The endpoint is gone; so are its meters."""
+        for key in [key for key in self._meters if key[0] == endpoint]:
+            del self._meters[key]

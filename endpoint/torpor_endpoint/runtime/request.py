@@ -1,0 +1,86 @@
+"""One InvokeEndpoint request as values: its headers read and checked once, its body taken within the limit."""
+
+import re
+from dataclasses import dataclass
+
+from torpor_container import wire
+from torpor_endpoint.aws.asgi import Disconnected, Receive, Scope
+from torpor_endpoint.runtime.errors import RuntimeFault, Situation
+
+TARGET_MODEL = wire.TARGET_MODEL.lower().encode()
+CUSTOM_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
+TARGET_VARIANT = b"x-amzn-sagemaker-target-variant"
+TARGET_CONTAINER = b"x-amzn-sagemaker-target-container-hostname"
+INFERENCE_COMPONENT = b"x-amzn-sagemaker-inference-component"
+INFERENCE_ID = b"x-amzn-sagemaker-inference-id"
+CONTENT_TYPE = b"content-type"
+ACCEPT = b"accept"
+
+LENGTHS: dict[bytes, tuple[str, int, int]] = {
+    # header: member, shortest, longest (botocore's service model of sagemaker-runtime)
+    TARGET_MODEL: ("TargetModel", 1, 1024),
+    TARGET_VARIANT: ("TargetVariant", 0, 63),
+    TARGET_CONTAINER: ("TargetContainerHostname", 0, 63),
+    CUSTOM_ATTRIBUTES: ("CustomAttributes", 0, 1024),
+    INFERENCE_ID: ("InferenceId", 1, 64),
+    INFERENCE_COMPONENT: ("InferenceComponentName", 0, 63),
+    CONTENT_TYPE: ("ContentType", 0, 1024),
+    ACCEPT: ("Accept", 0, 1024),
+}
+
+PASSED_ON = (CONTENT_TYPE, ACCEPT, CUSTOM_ATTRIBUTES)
+"""Every other client header is stripped; the target model is set anew from the checked value."""
+
+TARGET_PATTERN = re.compile(r"\A\S.*\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """What the caller asked for."""
+
+    endpoint: str
+    headers: dict[bytes, bytes]
+
+    @classmethod
+    def read(cls, scope: Scope, endpoint: str) -> "Invoke":
+        return cls(endpoint, {name: value for name, value in scope["headers"] if name in LENGTHS})
+
+    def text(self, name: bytes) -> str | None:
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+    def check(self) -> None:
+        """Raises the ValidationError that names the member."""
+        for name, value in self.headers.items():
+            member, shortest, longest = LENGTHS[name]
+            if not shortest <= len(value) <= longest:
+                raise RuntimeFault(
+                    Situation.PARAMETER,
+                    detail=f"1 validation error detected: Value at '{member}' failed to satisfy constraint: "
+                    f"Member must have length between {shortest} and {longest}",
+                )
+
+    def forwarded(self, target: str | None) -> list[tuple[bytes, bytes]]:
+        """The headers that the container gets."""
+        headers = [(name, self.headers[name]) for name in PASSED_ON if name in self.headers]
+        if target is not None:
+            headers.append((TARGET_MODEL, target.encode("latin-1")))
+        return headers
+
+
+async def read_body(receive: Receive, limit_bytes: int) -> tuple[bytes, int]:
+    """The body and its whole size. One over the limit is read to its end, so that its caller gets an answer, and dropped."""
+    chunks: list[bytes] = []
+    size_bytes, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        chunk = message.get("body", b"")
+        size_bytes += len(chunk)
+        if size_bytes <= limit_bytes:
+            chunks.append(chunk)
+        else:
+            chunks.clear()
+        more = message.get("more_body", False)
+    return (chunks[0] if len(chunks) == 1 else b"".join(chunks)), size_bytes

@@ -1,0 +1,172 @@
+"""From a checked request to an instance and back: picks the variant and the instance, holds while none is ready, sends.
+
+Which instance is placement's decision; how many there should be is asked of the crew. It keeps no table of models.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torpor_container import wire
+from torpor_endpoint.core.placement import least_busy, pick, weighted
+from torpor_endpoint.crew import Crew, Member
+from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, no_response, timed_out
+from torpor_endpoint.runtime.request import TARGET_CONTAINER, TARGET_MODEL, TARGET_VARIANT, INFERENCE_COMPONENT, Invoke
+from torpor_endpoint.upstream import Answer, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of the hold queue of one variant, and of one attempt."""
+
+    hold_s: float = 60.0
+    hold_requests: int = 1000
+    hold_bytes: int = 256 * 1024 * 1024
+    attempt_margin_s: float = 5.0
+    body_bytes: int = 6_291_456
+    serverless_body_bytes: int = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a request goes: decided before its body is sent anywhere."""
+
+    live: LiveEndpoint
+    variant: str
+    crew: Crew
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """An instance's answer and what the way to it took, in seconds."""
+
+    answer: Answer
+    instances: int
+    held_s: float
+    sent_s: float
+
+
+class Router:
+    """`draw` gives numbers from 0 to 1 for the weights; `clock` seconds that only go forward."""
+
+    def __init__(
+        self, fleet: Fleet, limits: Limits, draw: Callable[[], float], clock: Callable[[], float], strict: bool
+    ) -> None:
+        self.limits = limits
+        self._fleet = fleet
+        self._draw = draw
+        self._clock = clock
+        self._strict = strict
+
+    def find(self, name: str) -> LiveEndpoint:
+        live = self._fleet.get(name)
+        if live is None or not live.crews:
+            raise RuntimeFault(Situation.ENDPOINT_UNKNOWN)
+        return live
+
+    def route(self, live: LiveEndpoint, request: Invoke) -> Route:
+        """Raises the ValidationError of the first rule that the request breaks."""
+        request.check()
+        variant = self._variant(live, request.text(TARGET_VARIANT))
+        crew = live.crews[variant]
+        target = request.text(TARGET_MODEL)
+        if crew.variant.container.multi_model and target is None:
+            raise RuntimeFault(Situation.TARGET_MISSING)
+        if not crew.variant.container.multi_model and target is not None:
+            raise RuntimeFault(Situation.TARGET_NOT_SUPPORTED)
+        for header, member in (
+            (TARGET_CONTAINER, "TargetContainerHostname"),
+            (INFERENCE_COMPONENT, "InferenceComponentName"),
+        ):
+            if request.text(header):
+                raise RuntimeFault(
+                    Situation.PARAMETER,
+                    detail=f"Endpoint {live.name} takes no {member}: it has one container per variant and no inference components.",
+                )
+        return Route(live, variant, crew, target)
+
+    async def send(self, route: Route, request: Invoke, body: bytes, place: Place) -> Served:
+        """Hold until an instance is ready, send, answer. What was never sent is sent to another instance."""
+        crew = route.crew
+        self._admit(crew)
+        crew.in_flight += 1
+        crew.last_request_s = self._clock()
+        held_s = 0.0
+        try:
+            while True:
+                held_s += await self._hold(crew, len(body))
+                member = self._pick(crew, route.target)
+                sent_at_s = self._clock()
+                try:
+                    answer = await self._attempt(crew, member, request.forwarded(route.target), body, place)
+                except UpstreamRefused:
+                    crew.suspect(member)
+                    continue
+                return Served(answer, len(crew.ready), held_s, self._clock() - sent_at_s)
+        finally:
+            crew.in_flight -= 1
+            crew.last_request_s = self._clock()
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    def _variant(self, live: LiveEndpoint, wanted: str | None) -> str:
+        if wanted is None:
+            return weighted(live.weights, self._draw())
+        if wanted not in live.crews:
+            raise RuntimeFault(Situation.VARIANT_UNKNOWN, variant=wanted, variants=", ".join(live.crews))
+        return wanted
+
+    def _admit(self, crew: Crew) -> None:
+        serverless = crew.variant.serverless
+        if serverless is not None and crew.in_flight >= serverless.max_concurrency:
+            raise RuntimeFault(Situation.THROTTLED)
+        if not crew.ready and not crew.size and self._strict:
+            raise RuntimeFault(Situation.NO_CAPACITY, variant=crew.variant.name)
+
+    async def _hold(self, crew: Crew, size_bytes: int) -> float:
+        """Wait, within bounds, until some instance is ready; answer for how long."""
+        if crew.ready:
+            return 0.0
+        if crew.held >= self.limits.hold_requests or crew.held_bytes + size_bytes > self.limits.hold_bytes:
+            raise RuntimeFault(Situation.HOLD_FULL, held=crew.held)
+        began_s = self._clock()
+        crew.wake()
+        crew.held += 1
+        crew.held_bytes += size_bytes
+        try:
+            await asyncio.wait_for(crew.until(lambda: bool(crew.ready)), self.limits.hold_s)
+        except TimeoutError:
+            raise RuntimeFault(Situation.NOT_READY, detail=_not_ready(crew, self.limits.hold_s)) from None
+        finally:
+            crew.held -= 1
+            crew.held_bytes -= size_bytes
+        return self._clock() - began_s
+
+    def _pick(self, crew: Crew, target: str | None) -> Member:
+        if len(crew.ready) == 1:
+            return next(iter(crew.ready.values()))
+        in_flight = {slot: member.in_flight for slot, member in crew.ready.items()}
+        return crew.ready[pick(target, in_flight) if target is not None else least_busy(in_flight)]
+
+    async def _attempt(
+        self, crew: Crew, member: Member, headers: list[tuple[bytes, bytes]], body: bytes, place: Place
+    ) -> Answer:
+        member.in_flight += 1
+        try:
+            return await member.upstream.send("POST", wire.INVOCATIONS, headers, body, self._patience_s(crew))
+        except UpstreamTimedOut:
+            raise timed_out(place) from None
+        except UpstreamBroken:
+            raise no_response(place) from None
+        finally:
+            crew.released(member)
+
+    def _patience_s(self, crew: Crew) -> float:
+        """The instance keeps its own time limits and says so; this one is for an instance that says nothing."""
+        return crew.answer_within_s + self.limits.attempt_margin_s
+
+
+def _not_ready(crew: Crew, waited_s: float) -> str:
+    why = f" ({crew.trouble.reason})" if crew.trouble is not None else ""
+    return f"No instance of production variant {crew.variant.name} was ready within {waited_s:g} s{why}. Try again."

@@ -1,0 +1,94 @@
+"""S3's operations on buckets and on the service: each parses its call, asks the store, and answers."""
+
+import asyncio
+from typing import Final
+
+from torpor_endpoint.s3.buckets import Bucket
+from torpor_endpoint.s3.call import Call, moment, xml
+from torpor_endpoint.s3.conditions import Conditions
+from torpor_endpoint.s3.documents import document, flag, node, text
+from torpor_endpoint.s3.entries import ObjectName
+from torpor_endpoint.s3.errors import Refusal, S3Error
+from torpor_endpoint.s3.exchange import Answer, document_of
+from torpor_endpoint.s3.parsing import Element, parsed, required
+
+_US_EAST_1: Final = "us-east-1"
+_DELETIONS_MAX: Final = 1000
+_BUCKETS_MAX: Final = 10_000
+
+
+async def list_buckets(call: Call) -> Answer:
+    """Paged when the caller asks for it; the token is the last name."""
+    prefix, after = call.query.get("prefix", ""), call.query.get("continuation-token", "")
+    limit = call.count("max-buckets", _BUCKETS_MAX)
+    found = await asyncio.to_thread(call.store.buckets.all)
+    wanted = [bucket for bucket in found if bucket.name.startswith(prefix) and bucket.name > after]
+    page = wanted[:limit]
+    return xml(
+        document(
+            "ListAllMyBucketsResult",
+            call.site.owner(),
+            node("Buckets", *(_bucket(bucket, call) for bucket in page)),
+            text("Prefix", prefix or None),
+            text("ContinuationToken", page[-1].name if page and len(wanted) > limit else None),
+        )
+    )
+
+
+async def create_bucket(call: Call) -> Answer:
+    body = await document_of(call.request)
+    region = parsed(body, "CreateBucketConfiguration").findtext("LocationConstraint") if body.strip() else None
+    try:
+        await asyncio.to_thread(call.store.buckets.create, call.bucket, region or None)
+    except S3Error as error:
+        # AWS: BucketAlreadyOwnedByYou comes "in all AWS Regions except in the North Virginia Region", which answers 200.
+        if error.refusal is not Refusal.BucketAlreadyOwnedByYou or (region or call.site.region) != _US_EAST_1:
+            raise
+    return Answer(headers={"location": f"/{call.bucket}"})
+
+
+async def head_bucket(call: Call) -> Answer:
+    bucket = await asyncio.to_thread(call.store.buckets.get, call.bucket)
+    region = {"x-amz-bucket-region": bucket.region or call.site.region, "x-amz-access-point-alias": "false"}
+    return Answer(headers={"content-type": "application/xml", **region})
+
+
+async def delete_bucket(call: Call) -> Answer:
+    await asyncio.to_thread(call.store.delete_bucket, call.bucket)
+    return Answer(204)
+
+
+async def get_bucket_location(call: Call) -> Answer:
+    """AWS: "Buckets in Region us-east-1 have a LocationConstraint of null"."""
+    bucket = await asyncio.to_thread(call.store.buckets.get, call.bucket)
+    region = bucket.region or call.site.region
+    return xml(document("LocationConstraint", "" if region == _US_EAST_1 else region))
+
+
+async def delete_objects(call: Call) -> Answer:
+    tree = parsed(await document_of(call.request), "Delete")
+    asked = tree.findall("Object")
+    if not 1 <= len(asked) <= _DELETIONS_MAX:
+        raise S3Error(Refusal.MalformedXML)
+    quiet = tree.findtext("Quiet") == "true"
+
+    def deleted() -> list[str]:
+        call.store.buckets.get(call.bucket)
+        return [_deleted(call, item, quiet) for item in asked]
+
+    return xml(document("DeleteResult", *await asyncio.to_thread(deleted)))
+
+
+def _deleted(call: Call, item: Element, quiet: bool) -> str:
+    """What became of one key. One that cannot be deleted does not keep the others."""
+    key = required(item, "Key")
+    try:
+        call.store.objects.delete(ObjectName(call.bucket, key), Conditions(if_match=item.findtext("ETag")))
+    except S3Error as error:
+        return node("Error", text("Key", key), text("Code", error.refusal.name), text("Message", error))
+    return "" if quiet else node("Deleted", text("Key", key))
+
+
+def _bucket(bucket: Bucket, call: Call) -> str:
+    region = text("BucketRegion", bucket.region or call.site.region)
+    return node("Bucket", text("Name", bucket.name), text("CreationDate", moment(bucket.created_s)), region)

@@ -1,0 +1,72 @@
+"""One call as its operation sees it: the request, the store, and whose store it is."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+
+from torpor_endpoint.s3.documents import node, text
+from torpor_endpoint.s3.entries import ObjectName
+from torpor_endpoint.s3.errors import Refusal, S3Error
+from torpor_endpoint.s3.exchange import Answer, Request
+from torpor_endpoint.s3.store import ObjectStore
+
+
+@dataclass(frozen=True)
+class Site:
+    """Whose store this is, and where it says it stands."""
+
+    account: str
+    region: str
+
+    @property
+    def owner_id(self) -> str:
+        return sha256(self.account.encode()).hexdigest()
+
+    def owner(self, element: str = "Owner") -> str:
+        return node(element, text("ID", self.owner_id), text("DisplayName", self.account))
+
+
+@dataclass(frozen=True)
+class Call:
+    store: ObjectStore
+    site: Site
+    request: Request
+
+    @property
+    def bucket(self) -> str:
+        return self.request.address.bucket or ""
+
+    @property
+    def name(self) -> ObjectName:
+        return ObjectName(self.bucket, self.request.address.key or "")
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.request.query
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.request.headers
+
+    def count(self, name: str, default: int) -> int:
+        """A number in the query, capped at the default, which is S3's largest page."""
+        value = self.query.get(name, "")
+        if not value:
+            return default
+        if not value.isascii() or not value.isdecimal() or len(value) > 10:
+            message = f"Provided {name} not an integer or within integer range"
+            raise S3Error(Refusal.InvalidArgument, message, ArgumentName=name, ArgumentValue=value)
+        return min(int(value), default)
+
+
+Operation = Callable[[Call], Awaitable[Answer]]
+
+
+def moment(at_s: float) -> str:
+    """A time as S3's documents have it."""
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def xml(body: bytes) -> Answer:
+    return Answer(headers={"content-type": "application/xml"}, body=body)

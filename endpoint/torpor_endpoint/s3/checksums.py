@@ -1,0 +1,140 @@
+"""The checksums S3 offers: computed piece by piece, and put together for the parts of an upload; pure."""
+
+import hashlib
+import zlib
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from awscrt import checksums as crt
+
+from torpor_endpoint.s3.errors import Refusal, S3Error
+
+HEADER: Final = "x-amz-checksum-"
+FULL_OBJECT: Final = "FULL_OBJECT"
+COMPOSITE: Final = "COMPOSITE"
+
+
+class Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+    def digest(self) -> bytes: ...
+
+
+class _Crc:
+    def __init__(self, step: Callable[[bytes, int], int], size_bytes: int) -> None:
+        self._step = step
+        self._size_bytes = size_bytes
+        self._value = 0
+
+    def update(self, data: bytes, /) -> None:
+        self._value = self._step(data, self._value)
+
+    def digest(self) -> bytes:
+        return self._value.to_bytes(self._size_bytes, "big")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """How one checksum is made, and how the whole object's follows from its parts' (None: it cannot)."""
+
+    start: Callable[[], Digest]
+    size_bytes: int
+    combine: Callable[[int, int, int], int] | None = None
+    default_type: str = COMPOSITE
+
+
+ALGORITHMS: Final[Mapping[str, Algorithm]] = {
+    "CRC32": Algorithm(lambda: _Crc(zlib.crc32, 4), 4, crt.combine_crc32),
+    "CRC32C": Algorithm(lambda: _Crc(crt.crc32c, 4), 4, crt.combine_crc32c),
+    "CRC64NVME": Algorithm(lambda: _Crc(crt.crc64nvme, 8), 8, crt.combine_crc64nvme, FULL_OBJECT),
+    "SHA1": Algorithm(hashlib.sha1, 20),
+    "SHA256": Algorithm(hashlib.sha256, 32),
+}
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """A checksum in its wire form: base64, with `-parts` behind a composite one."""
+
+    algorithm: str
+    value: str
+    kind: str = FULL_OBJECT
+
+    @property
+    def header(self) -> str:
+        return HEADER + self.algorithm.lower()
+
+    @property
+    def element(self) -> str:
+        return "Checksum" + self.algorithm
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A checksum the caller asked for; `value` is None while it is still to come in a trailer, or not given at all."""
+
+    algorithm: str
+    value: str | None = None
+
+
+def known(name: str) -> str:
+    """The algorithm's name as the table has it."""
+    if name.upper() not in ALGORITHMS:
+        raise S3Error(
+            Refusal.InvalidRequest, f"Checksum algorithm provided is unsupported. Please try again with {_names()}."
+        )
+    return name.upper()
+
+
+def wanted(headers: Mapping[str, str]) -> Wanted | None:
+    """What a request's headers promise about its body."""
+    given = [name for name in ALGORITHMS if HEADER + name.lower() in headers]
+    if len(given) > 1:
+        text = "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
+        raise S3Error(Refusal.InvalidRequest, text)
+    if given:
+        return Wanted(given[0], valid(given[0], headers[HEADER + given[0].lower()]))
+    announced = headers.get("x-amz-trailer", "").strip().lower()
+    if announced.startswith(HEADER):
+        return Wanted(known(announced.removeprefix(HEADER)))
+    named = headers.get("x-amz-sdk-checksum-algorithm") or headers.get("x-amz-checksum-algorithm")
+    return Wanted(known(named)) if named else None
+
+
+def valid(algorithm: str, value: str) -> str:
+    try:
+        right = len(b64decode(value, validate=True)) == ALGORITHMS[algorithm].size_bytes
+    except (NotBase64, ValueError):
+        right = False
+    if not right:
+        raise S3Error(Refusal.InvalidRequest, f"Value for {HEADER}{algorithm.lower()} header is invalid.")
+    return value
+
+
+def encoded(digest: bytes) -> str:
+    return b64encode(digest).decode()
+
+
+def composite(algorithm: str, values: Sequence[str]) -> Checksum:
+    """AWS: a composite checksum is "calculated based on the checksums of each part"."""
+    whole = ALGORITHMS[algorithm].start()
+    whole.update(b"".join(b64decode(value) for value in values))
+    return Checksum(algorithm, f"{encoded(whole.digest())}-{len(values)}", COMPOSITE)
+
+
+def full_object(algorithm: str, values: Sequence[str], sizes: Sequence[int]) -> Checksum:
+    """The checksum of the concatenated parts, without reading them again. Only a CRC can do that."""
+    combine = ALGORITHMS[algorithm].combine
+    if combine is None:
+        raise S3Error(Refusal.InvalidRequest, f"The FULL_OBJECT checksum type cannot be used with {algorithm}.")
+    total = 0
+    for value, size in zip(values, sizes, strict=True):
+        total = combine(total, int.from_bytes(b64decode(value), "big"), size)
+    return Checksum(algorithm, encoded(total.to_bytes(ALGORITHMS[algorithm].size_bytes, "big")))
+
+
+def _names() -> str:
+    return ", ".join(ALGORITHMS)

@@ -1,0 +1,119 @@
+"""What can be configured on a bucket: kept as it was sent and given back, and without any effect here."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from torpor_endpoint.s3.call import Call, Operation, xml
+from torpor_endpoint.s3.documents import document, flag, text
+from torpor_endpoint.s3.errors import Refusal, S3Error
+from torpor_endpoint.s3.exchange import Answer, document_of
+from torpor_endpoint.s3.object_operations import full_control
+from torpor_endpoint.s3.parsing import parsed
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One sub-resource: the document's root (none: JSON), and what is said while nothing is configured."""
+
+    root: str | None
+    unset: Refusal | str = ""
+    put_status: int = 200
+
+
+# An `unset` that is text is the inside of the document AWS then answers.
+CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
+    "accelerate": Configuration("AccelerateConfiguration"),
+    "cors": Configuration("CORSConfiguration", Refusal.NoSuchCORSConfiguration),
+    "encryption": Configuration(
+        "ServerSideEncryptionConfiguration", Refusal.ServerSideEncryptionConfigurationNotFoundError
+    ),
+    "lifecycle": Configuration("LifecycleConfiguration", Refusal.NoSuchLifecycleConfiguration),
+    "logging": Configuration("BucketLoggingStatus"),
+    "notification": Configuration("NotificationConfiguration"),
+    "object-lock": Configuration("ObjectLockConfiguration", Refusal.ObjectLockConfigurationNotFoundError),
+    "ownershipControls": Configuration("OwnershipControls", Refusal.OwnershipControlsNotFoundError),
+    "policy": Configuration(None, Refusal.NoSuchBucketPolicy, put_status=204),
+    "publicAccessBlock": Configuration(
+        "PublicAccessBlockConfiguration", Refusal.NoSuchPublicAccessBlockConfiguration
+    ),
+    "replication": Configuration("ReplicationConfiguration", Refusal.ReplicationConfigurationNotFoundError),
+    "requestPayment": Configuration("RequestPaymentConfiguration", text("Payer", "BucketOwner")),
+    "tagging": Configuration("Tagging", Refusal.NoSuchTagSet, put_status=204),
+    "versioning": Configuration("VersioningConfiguration"),
+    "website": Configuration("WebsiteConfiguration", Refusal.NoSuchWebsiteConfiguration),
+}
+
+
+def get_configuration(name: str) -> Operation:
+    rule = CONFIGURATIONS[name]
+
+    async def operation(call: Call) -> Answer:
+        kept = await asyncio.to_thread(_kept, call, name)
+        if kept is not None:
+            return Answer(headers={"content-type": "application/xml" if rule.root else "application/json"}, body=kept)
+        if isinstance(rule.unset, Refusal):
+            raise S3Error(rule.unset, BucketName=call.bucket)
+        return xml(document(rule.root or "", rule.unset))
+
+    return operation
+
+
+def put_configuration(name: str) -> Operation:
+    rule = CONFIGURATIONS[name]
+
+    async def operation(call: Call) -> Answer:
+        body = await document_of(call.request)
+        _check(rule, body)
+        await asyncio.to_thread(_configure, call, name, body)
+        return Answer(rule.put_status)
+
+    return operation
+
+
+def delete_configuration(name: str) -> Operation:
+    async def operation(call: Call) -> Answer:
+        await asyncio.to_thread(_configure, call, name, None)
+        return Answer(204)
+
+    return operation
+
+
+async def get_bucket_acl(call: Call) -> Answer:
+    await asyncio.to_thread(call.store.buckets.get, call.bucket)
+    return xml(full_control(call))
+
+
+async def put_bucket_acl(call: Call) -> Answer:
+    """Accepted and without effect: there is one account, and it may do everything."""
+    await document_of(call.request)
+    await asyncio.to_thread(call.store.buckets.get, call.bucket)
+    return Answer()
+
+
+async def get_bucket_policy_status(call: Call) -> Answer:
+    if await asyncio.to_thread(_kept, call, "policy") is None:
+        raise S3Error(Refusal.NoSuchBucketPolicy, BucketName=call.bucket)
+    return xml(document("PolicyStatus", flag("IsPublic", False)))
+
+
+def _kept(call: Call, name: str) -> bytes | None:
+    call.store.buckets.get(call.bucket)
+    return call.store.buckets.configuration(call.bucket, name)
+
+
+def _configure(call: Call, name: str, body: bytes | None) -> None:
+    call.store.buckets.get(call.bucket)
+    call.store.buckets.configure(call.bucket, name, body)
+
+
+def _check(rule: Configuration, body: bytes) -> None:
+    if rule.root is not None:
+        parsed(body, rule.root)
+        return
+    try:
+        json.loads(body)
+    except ValueError as error:
+        raise S3Error(Refusal.MalformedPolicy) from error

@@ -1,0 +1,67 @@
+"""Copies within the store, whole objects and ranges of them; synchronous, for one thread."""
+
+from dataclasses import dataclass
+
+from torpor_endpoint.s3.call import Call
+from torpor_endpoint.s3.checksums import Wanted
+from torpor_endpoint.s3.conditions import Span, check_copy, conditions, span
+from torpor_endpoint.s3.entries import Entry, ObjectName
+from torpor_endpoint.s3.errors import Refusal, S3Error
+from torpor_endpoint.s3.exchange import BATCH_BYTES
+from torpor_endpoint.s3.intake import OBJECT_MAX_BYTES, Intake, Promise, Receipt
+from torpor_endpoint.s3.names import copy_source
+from torpor_endpoint.s3.objects import Opened
+from torpor_endpoint.s3.staging import Staged
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What was copied, and what the copy is."""
+
+    source: Entry
+    receipt: Receipt
+
+
+def source_name(call: Call) -> ObjectName:
+    source = copy_source(call.headers["x-amz-copy-source"])
+    return ObjectName(source.bucket or "", source.key or "")
+
+
+def copied(call: Call, staged: Staged, algorithm: str | None = None) -> Copy:
+    """Copy the source that the headers name, with its preconditions and its range, into a staged file.
+
+    The copy has a checksum by `algorithm`, or else by its source's.
+    """
+    name = source_name(call)
+    call.store.buckets.get(name.bucket)
+    opened = call.store.objects.open(name)
+    with opened.file:
+        entry = opened.entry
+        check_copy(conditions(call.headers, "x-amz-copy-source-"), entry.etag or "", entry.modified_s)
+        wanted = algorithm or (entry.traits.checksum.algorithm if entry.traits.checksum else None)
+        intake = Intake(Promise(checksum=Wanted(wanted) if wanted else None), staged)
+        _fed(intake, opened, _span(call, entry))
+    return Copy(entry, intake.finish())
+
+
+def _span(call: Call, entry: Entry) -> Span:
+    whole = Span(0, entry.size_bytes - 1)
+    asked = call.headers.get("x-amz-copy-source-range")
+    found = span(asked, entry.size_bytes) if asked else whole
+    if found is None:
+        text = "The x-amz-copy-source-range value must be of the form bytes=first-last"
+        raise S3Error(Refusal.InvalidArgument, text, ArgumentName="x-amz-copy-source-range")
+    if found.size_bytes > OBJECT_MAX_BYTES:
+        text = f"The specified copy source is larger than the maximum allowable size for a copy: {OBJECT_MAX_BYTES}"
+        raise S3Error(Refusal.InvalidRequest, text)
+    return found
+
+
+def _fed(intake: Intake, opened: Opened, part: Span) -> None:
+    opened.file.seek(part.first)
+    left_bytes = part.size_bytes
+    while left_bytes > 0 and (piece := opened.file.read(min(BATCH_BYTES, left_bytes))):
+        intake.feed(piece)
+        left_bytes -= len(piece)
+    if left_bytes:
+        raise S3Error(Refusal.InternalError, "The source was cut short while it was being copied.")

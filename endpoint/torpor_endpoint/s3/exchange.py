@@ -1,0 +1,144 @@
+"""One request and its answer, between the ASGI server and the operations: it knows HTTP and threads, and no operation."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+from urllib.parse import parse_qsl
+
+from starlette.types import Receive, Scope, Send
+
+from torpor_endpoint.s3.errors import ClientGone, Refusal, S3Error
+from torpor_endpoint.s3.intake import DOCUMENT_MAX_BYTES, Intake, promised
+from torpor_endpoint.s3.names import Address, address
+
+BATCH_BYTES: Final = 2**20
+"""What a thread is given at once: much more than a hop costs, little enough for many requests side by side."""
+
+_DRAIN_MAX_BYTES: Final = 64 * 2**20
+_DRAIN_MAX_S: Final = 20.0
+
+Result = TypeVar("Result")
+
+
+class Body:
+    """A request's body, read once from its start to its end. Raises ClientGone when the caller hangs up before that."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._ended = False
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        while not self._ended:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self._ended = True
+                raise ClientGone
+            self._ended = not message.get("more_body", False)
+            if piece := message.get("body", b""):
+                yield piece
+
+    async def batches(self) -> AsyncIterator[bytes]:
+        """The pieces put together to a size worth a thread; the last one is whatever is left, maybe nothing."""
+        held: list[bytes] = []
+        size_bytes = 0
+        async for piece in self.pieces():
+            held.append(piece)
+            size_bytes += len(piece)
+            if size_bytes >= BATCH_BYTES:
+                yield b"".join(held)
+                held, size_bytes = [], 0
+        yield b"".join(held)
+
+    async def drain(self) -> None:
+        """Read what the caller still sends, within bounds: else it would meet a broken connection, and no answer."""
+        left_bytes = _DRAIN_MAX_BYTES
+        with suppress(TimeoutError, ClientGone):
+            async with asyncio.timeout(_DRAIN_MAX_S):
+                async for piece in self.pieces():
+                    left_bytes -= len(piece)
+                    if left_bytes < 0:
+                        return
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    address: Address
+    query: Mapping[str, str]
+    headers: Mapping[str, str]  # names in lower case
+    body: Body
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`body` is the whole of it, or its pieces, whose total size is then in `headers`."""
+
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | AsyncGenerator[bytes, None] = b""
+
+
+def parsed_request(scope: Scope, body: Body) -> Request:
+    """Raises InvalidURI for a path or query that is not UTF-8 below its percent signs."""
+    headers: dict[str, str] = {}
+    for raw_name, value in scope["headers"]:
+        name, text = raw_name.decode("latin-1"), value.decode("latin-1")
+        headers[name] = f"{headers[name]},{text}" if name in headers else text
+    try:
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, errors="strict")
+    except ValueError as error:
+        raise S3Error(Refusal.InvalidURI) from error
+    raw_path = scope.get("raw_path") or scope["path"].encode()
+    return Request(scope["method"], address(raw_path, headers), dict(query), headers, body)
+
+
+async def taken_in(body: Body, intake: Intake, done: Callable[[], Result]) -> Result:
+    """Feed a body to its intake batch by batch, and call `done` in the thread that had the last one."""
+    held = b""
+    async for batch in body.batches():
+        if held:
+            await asyncio.to_thread(intake.feed, held)
+        held = batch
+
+    def finished() -> Result:
+        intake.feed(held)
+        return done()
+
+    return await asyncio.to_thread(finished)
+
+
+async def document_of(request: Request) -> bytes:
+    """A document sent as the body, held against what its headers promise."""
+    content = _Memory()
+    intake = Intake(promised(request.headers), content, DOCUMENT_MAX_BYTES)
+    async for batch in request.body.batches():
+        intake.feed(batch)
+    intake.finish()
+    return content.whole
+
+
+async def sent(send: Send, answer: Answer, headless: bool) -> None:
+    """Send an answer; `headless` for HEAD, which is answered by headers alone."""
+    whole = answer.body if isinstance(answer.body, bytes) else None
+    headers = dict(answer.headers)
+    if whole is not None and not headless and answer.status not in (204, 304):
+        headers["content-length"] = str(len(whole))
+    raw = [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": raw})
+    if not isinstance(answer.body, bytes):
+        async with aclosing(answer.body) as pieces:
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"" if headless else whole or b"", "more_body": False})
+
+
+class _Memory:
+    """A sink for what is small."""
+
+    def __init__(self) -> None:
+        self.whole = b""
+
+    def write(self, piece: bytes) -> None:
+        self.whole += piece

@@ -1,0 +1,125 @@
+"""One open folder of the store, and what can be done with the names in it; no path, no index, no key.
+
+Every step goes from an open folder to a name within it, and no symbolic link is ever followed: neither a link nor a
+folder swapped in the midst of an operation leads out of the root.
+
+A folder that was read is *marked*: its modification time is set to a moment of our own, with nanoseconds in it. Whatever
+is put in or taken out by hand afterwards gives it another time, however coarse the kernel's clock.
+"""
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
+from typing import Final, NamedTuple
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # never wait for the other end of a pipe
+
+OCCUPIED: Final = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTEMPTY, errno.EEXIST)
+"""How the system says that something else stands in a name's place."""
+
+_ABSENT: Final = (errno.ENOENT, *OCCUPIED)
+
+
+class Fingerprint(NamedTuple):
+    """What tells one content of a file from the next without reading it."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+class Folder:
+    """An open folder. Whoever opens one closes it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def at(cls, path: str) -> "Folder":
+        return cls(os.open(path, _FOLDER))
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def enter(self, name: str) -> "Folder":
+        return Folder(os.open(name, _FOLDER, dir_fd=self._descriptor))
+
+    def make(self, name: str) -> "Folder":
+        os.mkdir(name, dir_fd=self._descriptor)
+        return self.enter(name)
+
+    def open(self, name: str) -> FileIO | None:
+        """A regular file, for reading; None for anything else that bears the name."""
+        file = os.fdopen(os.open(name, _FILE, dir_fd=self._descriptor), "rb", buffering=0)
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file
+        file.close()
+        return None
+
+    def move_in(self, source: str, name: str) -> None:
+        os.rename(source, name, dst_dir_fd=self._descriptor)
+
+    def unlink(self, name: str) -> None:
+        os.unlink(name, dir_fd=self._descriptor)
+
+    def rmdir(self, name: str) -> bool:
+        """False when it is not empty."""
+        try:
+            os.rmdir(name, dir_fd=self._descriptor)
+        except OSError as error:
+            if error.errno in OCCUPIED:
+                return False
+            raise
+        return True
+
+    @property
+    def mark_ns(self) -> int:
+        return os.fstat(self._descriptor).st_mtime_ns
+
+    def mark(self) -> int:
+        with suppress(PermissionError):  # somebody else's folder: the kernel's own time has to do
+            now_ns = time.time_ns()
+            os.utime(self._descriptor, ns=(now_ns, now_ns))
+        return self.mark_ns
+
+    def files_and_folders(self) -> Iterator[tuple[str, Fingerprint | None]]:
+        """Each name with its fingerprint, None for a folder. What is neither file nor folder is not seen."""
+        with os.scandir(self._descriptor) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):  # gone since
+                    found = entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(found.st_mode):
+                        yield entry.name, None
+                    elif stat.S_ISREG(found.st_mode):
+                        yield entry.name, _fingerprint(found)
+
+
+def fingerprint_of(file: FileIO) -> Fingerprint:
+    return _fingerprint(os.fstat(file.fileno()))
+
+
+def fingerprint_at(path: str) -> Fingerprint | None:
+    """A mere look, by path; None where there is no regular file."""
+    with absence():
+        found = os.stat(path, follow_symlinks=False)
+        return _fingerprint(found) if stat.S_ISREG(found.st_mode) else None
+    return None
+
+
+@contextmanager
+def absence() -> Iterator[None]:
+    """Leave the block when what it looks for is not there; any other trouble is trouble."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _ABSENT:
+            raise
+
+
+def _fingerprint(found: os.stat_result) -> Fingerprint:
+    return Fingerprint(found.st_size, found.st_mtime_ns, found.st_ino)

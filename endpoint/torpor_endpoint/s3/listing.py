@@ -1,0 +1,125 @@
+"""Which objects a bucket has, page by page: the index answers, after it has caught up with what was done by hand.
+
+Only the folders and files that a page speaks of are looked at, and only a folder whose mark has changed is read again.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from typing import Final
+
+from torpor_endpoint.s3.entries import COLUMNS, Entry, ObjectName, by_hand, from_row, saved
+from torpor_endpoint.s3.errors import S3Error
+from torpor_endpoint.s3.index import Index
+from torpor_endpoint.s3.paging import Page, Query, after_all, page
+from torpor_endpoint.s3.tree import Survey, Tree, parents
+
+_ATTEMPTS: Final = 4  # somebody may be copying files in without an end
+
+
+class Listing:
+    """`refresh` brings one object's row up to date."""
+
+    def __init__(self, index: Index, tree: Tree, refresh: Callable[[ObjectName], Entry]) -> None:
+        self._index = index
+        self._tree = tree
+        self._refresh = refresh
+
+    def page(self, bucket: str, query: Query) -> Page[Entry]:
+        found = self._read(bucket, query)
+        for _ in range(_ATTEMPTS):
+            if not self._caught_up(bucket, query, found):
+                break
+            found = self._read(bucket, query)
+        return found
+
+    def _read(self, bucket: str, query: Query) -> Page[Entry]:
+        with self._index.reading() as rows:
+            return page(query, lambda start: _entries(rows, bucket, start))
+
+    def _caught_up(self, bucket: str, query: Query, found: Page[Entry]) -> bool:
+        """Whether anything was not as the index had it."""
+        stale = self._stale_folders(bucket, query, found)
+        for path in stale:
+            self._survey(bucket, path)
+        changed = [entry.name for entry in found.items if not self._in_step(entry)]
+        for name in changed:
+            with suppress(S3Error):  # gone: its row is too
+                self._refresh(name)
+        return bool(stale or changed)
+
+    def _in_step(self, entry: Entry) -> bool:
+        if entry.etag is None:
+            return False
+        return entry.folder is None or self._tree.fingerprint(*entry.name) == entry.found
+
+    def _stale_folders(self, bucket: str, query: Query, found: Page[Entry]) -> list[str]:
+        above = {*parents(query.prefix), *parents(query.after)}
+        end = after_all(query.prefix) if found.end is None else found.end
+        with self._index.reading() as rows:
+            marks = _marks(rows, bucket, max(query.prefix, query.after), end)
+            for path in above - marks.keys():
+                marks |= _mark(rows, bucket, path)
+        marks.setdefault("", 0)  # a bucket that was never read
+        return [path for path, mark_ns in marks.items() if self._tree.mark(bucket, path) != mark_ns]
+
+    def _survey(self, bucket: str, path: str) -> None:
+        """Read one folder again, and every folder below it that is new."""
+        left = [path]
+        while left:
+            path = left.pop()
+            with self._index.alone():
+                survey = self._tree.survey(bucket, path)
+                left += self._recorded(bucket, path, survey)
+
+    def _recorded(self, bucket: str, path: str, survey: Survey | None) -> list[str]:
+        """Bring the rows of one folder in step; the answer is the folders that are not known yet."""
+        with self._index.writing() as rows:
+            if survey is None:
+                _forget_below(rows, bucket, path)
+                return []
+            known = _files(rows, bucket, path)
+            for key in known.keys() - survey.files.keys():
+                rows.execute("DELETE FROM objects WHERE bucket = ? AND key = ?", (bucket, key))
+            for key, found in survey.files.items():
+                if known.get(key) != found:
+                    saved(rows, by_hand(ObjectName(bucket, key), path, found))
+            folders = _folders(rows, bucket, path)
+            for folder in folders - survey.folders:
+                _forget_below(rows, bucket, folder)
+            rows.execute("INSERT OR REPLACE INTO folders VALUES (?, ?, ?)", (bucket, path, survey.mark_ns))
+            return sorted(survey.folders - folders)
+
+
+def _entries(rows: sqlite3.Connection, bucket: str, start: str) -> Iterator[Entry]:
+    query = f"SELECT {COLUMNS} FROM objects WHERE bucket = ? AND key >= ? ORDER BY key"
+    with closing(rows.execute(query, (bucket, start))) as cursor:
+        yield from map(from_row, cursor)
+
+
+def _files(rows: sqlite3.Connection, bucket: str, path: str) -> dict[str, tuple[int, int, int]]:
+    query = "SELECT key, size, mtime_ns, inode FROM objects WHERE bucket = ? AND folder = ?"
+    return {key: tuple(found) for key, *found in rows.execute(query, (bucket, path))}
+
+
+def _folders(rows: sqlite3.Connection, bucket: str, path: str) -> set[str]:
+    """The known folders directly within one."""
+    below = _marks(rows, bucket, path, after_all(path))
+    return {inner for inner in below if inner.count("/") == path.count("/") + 1}
+
+
+def _marks(rows: sqlite3.Connection, bucket: str, start: str, end: str | None) -> dict[str, int]:
+    query = "SELECT path, mark_ns FROM folders WHERE bucket = ? AND path >= ?"
+    if end is None:
+        return dict(rows.execute(query, (bucket, start)))
+    return dict(rows.execute(query + " AND path < ?", (bucket, start, end)))
+
+
+def _mark(rows: sqlite3.Connection, bucket: str, path: str) -> dict[str, int]:
+    return dict(rows.execute("SELECT path, mark_ns FROM folders WHERE bucket = ? AND path = ?", (bucket, path)))
+
+
+def _forget_below(rows: sqlite3.Connection, bucket: str, path: str) -> None:
+    end = after_all(path) or "\U0010ffff" * 2
+    rows.execute("DELETE FROM objects WHERE bucket = ? AND folder >= ? AND folder < ?", (bucket, path, end))
+    rows.execute("DELETE FROM folders WHERE bucket = ? AND path >= ? AND path < ?", (bucket, path, end))

@@ -1,0 +1,82 @@
+"""What a bucket may be called, and which bucket and key a request names; pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from torpor_container.keys import KEY_MAX_BYTES
+from torpor_endpoint.s3.errors import Refusal, S3Error
+
+# AWS: "Bucket names must be between 3 and 63 characters long", "can consist only of lowercase letters, numbers, periods
+# and hyphens", "must begin and end with a letter or number", "must not contain two adjacent periods", "must not be
+# formatted as an IP address".
+_LEGAL: Final = re.compile(r"(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", re.ASCII)
+_RESERVED_STARTS: Final = ("xn--", "sthree-")
+_RESERVED_ENDS: Final = ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
+
+_VIRTUAL_HOSTS: Final = (re.compile(r"(.+)\.s3[.-][a-z0-9.-]+"), re.compile(r"(?!s3\.)(.+)\.localhost"))
+
+
+@dataclass(frozen=True)
+class Address:
+    """What a request is about: the service (no bucket), a bucket (no key) or an object."""
+
+    bucket: str | None = None
+    key: str | None = None
+
+
+def legal_bucket(name: str) -> bool:
+    return (
+        _LEGAL.fullmatch(name) is not None
+        and not name.startswith(_RESERVED_STARTS)
+        and not name.endswith(_RESERVED_ENDS)
+    )
+
+
+def address(raw_path: bytes, headers: Mapping[str, str]) -> Address:
+    """Virtual-host style when the host names a bucket, path style else. The path is still percent-encoded."""
+    bucket = host_bucket(headers.get("host", ""))
+    path = raw_path.removeprefix(b"/")
+    if bucket is not None:
+        return Address(bucket, _key(path))
+    name, _, rest = path.partition(b"/")
+    return Address(_decoded(name) or None, _key(rest))
+
+
+def host_bucket(host: str) -> str | None:
+    name = re.sub(r":\d+$", "", host).lower()
+    found = (pattern.fullmatch(name) for pattern in _VIRTUAL_HOSTS)
+    return next((match.group(1) for match in found if match), None)
+
+
+def copy_source(header: str) -> Address:
+    """`x-amz-copy-source`: `bucket/key` with or without a leading slash, percent-encoded, maybe with a version."""
+    path, _, version = header.partition("?versionId=")
+    bucket, _, key = path.removeprefix("/").partition("/")
+    if not bucket or not key:
+        raise S3Error(Refusal.InvalidArgument, "Copy Source must mention the source bucket and key: sourcebucket/key")
+    only_version(version or None)
+    return Address(_decoded(bucket.encode("latin-1")), _key(key.encode("latin-1")))
+
+
+def only_version(version: str | None) -> None:
+    """AWS: an object of a bucket without versioning has the version id "null"."""
+    if version not in (None, "", "null"):
+        raise S3Error(Refusal.NoSuchVersion, VersionId=version or "")
+
+
+def _key(raw: bytes) -> str | None:
+    key = _decoded(raw)
+    size_bytes = len(key.encode())
+    if size_bytes > KEY_MAX_BYTES:
+        raise S3Error(Refusal.KeyTooLongError, Size=str(size_bytes), MaxSizeAllowed=str(KEY_MAX_BYTES))
+    return key or None
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        return unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError as error:
+        raise S3Error(Refusal.InvalidURI, URI=raw.decode("latin-1")) from error

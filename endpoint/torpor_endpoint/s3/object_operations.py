@@ -1,0 +1,152 @@
+"""S3's operations on one object: each parses its call, asks the store, and answers."""
+
+import asyncio
+from dataclasses import replace
+from typing import Final
+
+from torpor_endpoint.s3.call import Call, moment, xml
+from torpor_endpoint.s3.checksums import known
+from torpor_endpoint.s3.conditions import conditions, http_date
+from torpor_endpoint.s3.copying import Copy, copied, source_name
+from torpor_endpoint.s3.documents import document, node, text
+from torpor_endpoint.s3.entries import Entry, Traits
+from torpor_endpoint.s3.errors import Refusal, S3Error
+from torpor_endpoint.s3.exchange import Answer, document_of, taken_in
+from torpor_endpoint.s3.headers import checked_tags, checksum_headers, header_tags, traits
+from torpor_endpoint.s3.intake import Intake, promised
+from torpor_endpoint.s3.objects import Draft
+from torpor_endpoint.s3.parsing import parsed, required
+
+_TO_ITSELF: Final = (
+    "This copy request is illegal because it is trying to copy an object to itself without changing the object's "
+    "metadata, storage class, website redirect location or encryption attributes."
+)
+
+
+async def put_object(call: Call) -> Answer:
+    said, wish = traits(call.headers), conditions(call.headers)
+    await asyncio.to_thread(call.store.buckets.get, call.bucket)
+    staged = call.store.staging.new()
+    intake = Intake(promised(call.headers), staged)
+
+    def stored() -> Entry:
+        receipt = intake.finish()
+        draft = Draft(staged, receipt.etag, replace(said, checksum=receipt.checksum))
+        return call.store.objects.put(call.name, draft, wish)
+
+    try:
+        entry = await taken_in(call.request.body, intake, stored)
+    except BaseException:  # also when the caller hangs up
+        await asyncio.to_thread(staged.discard)
+        raise
+    return Answer(headers={"etag": f'"{entry.etag}"', **checksum_headers(entry)})
+
+
+async def copy_object(call: Call) -> Answer:
+    return await asyncio.to_thread(_copy_object, call)
+
+
+async def delete_object(call: Call) -> Answer:
+    def deleted() -> None:
+        call.store.buckets.get(call.bucket)
+        call.store.objects.delete(call.name, conditions(call.headers))
+
+    await asyncio.to_thread(deleted)
+    return Answer(204)
+
+
+async def get_object_tagging(call: Call) -> Answer:
+    entry = await asyncio.to_thread(_head, call)
+    tags = [node("Tag", text("Key", key), text("Value", value)) for key, value in entry.traits.tags.items()]
+    return xml(document("Tagging", node("TagSet", *tags)))
+
+
+async def put_object_tagging(call: Call) -> Answer:
+    tree = parsed(await document_of(call.request), "Tagging")
+    tags = checked_tags([(required(tag, "Key"), required(tag, "Value")) for tag in tree.iter("Tag")])
+    await asyncio.to_thread(_tag, call, tags)
+    return Answer()
+
+
+async def delete_object_tagging(call: Call) -> Answer:
+    await asyncio.to_thread(_tag, call, {})
+    return Answer(204)
+
+
+async def get_object_acl(call: Call) -> Answer:
+    await asyncio.to_thread(_head, call)
+    return xml(full_control(call))
+
+
+async def put_object_acl(call: Call) -> Answer:
+    """Accepted and without effect: there is one account, and it may do everything."""
+    await document_of(call.request)
+    await asyncio.to_thread(_head, call)
+    return Answer()
+
+
+async def get_object_attributes(call: Call) -> Answer:
+    asked = {name.strip() for name in call.headers.get("x-amz-object-attributes", "").split(",")}
+    entry = await asyncio.to_thread(_head, call)
+    checksum = entry.traits.checksum
+    parts = len(entry.traits.part_sizes)
+    values = {
+        "ETag": text("ETag", entry.etag),
+        "StorageClass": text("StorageClass", "STANDARD"),
+        "ObjectSize": text("ObjectSize", entry.size_bytes),
+    }
+    if checksum:
+        values["Checksum"] = node("Checksum", text(checksum.element, checksum.value), text("ChecksumType", checksum.kind))
+    if parts:
+        values["ObjectParts"] = node("ObjectParts", text("PartsCount", parts))
+    answer = xml(document("GetObjectAttributesResponse", *(values[name] for name in values if name in asked)))
+    return replace(answer, headers={**answer.headers, "last-modified": http_date(entry.modified_s)})
+
+
+def full_control(call: Call) -> bytes:
+    kind = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"'
+    owner = text("ID", call.site.owner_id) + text("DisplayName", call.site.account)
+    grant = node("Grant", f"<Grantee {kind}>{owner}</Grantee>", text("Permission", "FULL_CONTROL"))
+    return document("AccessControlPolicy", call.site.owner(), node("AccessControlList", grant))
+
+
+def _copy_object(call: Call) -> Answer:
+    wish = conditions(call.headers)
+    call.store.buckets.get(call.bucket)
+    replaced = call.headers.get("x-amz-metadata-directive", "COPY").upper() == "REPLACE"
+    if source_name(call) == call.name and not replaced:
+        raise S3Error(Refusal.InvalidRequest, _TO_ITSELF)
+    algorithm = call.headers.get("x-amz-checksum-algorithm")
+    staged = call.store.staging.new()
+    try:
+        copy = copied(call, staged, known(algorithm) if algorithm else None)
+        entry = call.store.objects.put(call.name, Draft(staged, copy.receipt.etag, _copied_traits(call, copy)), wish)
+    finally:
+        staged.discard()
+    checksum = entry.traits.checksum
+    result = [text("ETag", f'"{entry.etag}"'), text("LastModified", moment(entry.modified_s))]
+    if checksum:
+        result += [text(checksum.element, checksum.value), text("ChecksumType", checksum.kind)]
+    return xml(document("CopyObjectResult", *result))
+
+
+def _copied_traits(call: Call, copy: Copy) -> Traits:
+    """AWS: by default the metadata and the tags of the source are copied; each may be replaced."""
+    own = call.headers.get("x-amz-metadata-directive", "COPY").upper() == "REPLACE"
+    own_tags = call.headers.get("x-amz-tagging-directive", "COPY").upper() == "REPLACE"
+    source = copy.source.traits
+    return Traits(
+        headers=traits(call.headers).headers if own else source.headers,
+        tags=header_tags(call.headers) if own_tags else source.tags,
+        checksum=copy.receipt.checksum,
+    )
+
+
+def _head(call: Call) -> Entry:
+    call.store.buckets.get(call.bucket)
+    return call.store.objects.head(call.name)
+
+
+def _tag(call: Call, tags: dict[str, str]) -> None:
+    call.store.buckets.get(call.bucket)
+    call.store.objects.tag(call.name, tags)

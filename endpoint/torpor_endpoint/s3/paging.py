@@ -1,0 +1,91 @@
+"""Keys in order, cut into pages and rolled up by a delimiter; pure. Where the keys come from is for others to say."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Generic, Protocol, TypeVar
+
+PAGE_MAX: Final = 1000
+
+
+class Keyed(Protocol):
+    @property
+    def key(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=Keyed)
+
+
+@dataclass(frozen=True)
+class Query:
+    """Which keys a caller wants. `after` is a key or a rolled-up prefix, the last one already seen."""
+
+    prefix: str = ""
+    delimiter: str = ""
+    after: str = ""
+    limit: int = PAGE_MAX
+
+    @property
+    def start(self) -> str:
+        return max(self.prefix, self.after + "\0" if self.after else "")
+
+    def group(self, key: str) -> str | None:
+        """The common prefix that `key` is rolled up into."""
+        end = key.find(self.delimiter, len(self.prefix)) if self.delimiter else -1
+        return None if end < 0 else key[: end + len(self.delimiter)]
+
+
+@dataclass(frozen=True)
+class Page(Generic[Item]):
+    """One page in key order: `items` and `prefixes` are what was found, `last` is where the next page begins."""
+
+    items: tuple[Item, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    truncated: bool = False
+    last: str = ""
+
+    @property
+    def end(self) -> str | None:
+        """The first key that this page says nothing about; None: it speaks of all that follow."""
+        if not self.truncated:
+            return None
+        return after_all(self.last) if self.last in self.prefixes else self.last + "\0"
+
+
+def page(query: Query, read: Callable[[str], Iterator[Item]]) -> Page[Item]:
+    """`read` gives the items from a key on, in order, as lazily as it can: a rolled-up prefix is jumped over."""
+    found: list[tuple[str, Item | None]] = []
+    start: str | None = query.start if query.limit else None
+    while start is not None:
+        here, start = start, None
+        for item in read(here):
+            if not item.key.startswith(query.prefix):
+                break
+            if len(found) == query.limit:
+                return _page(found, truncated=True)
+            group = query.group(item.key)
+            if group is None:
+                found.append((item.key, item))
+                continue
+            if group > query.after:
+                found.append((group, None))
+            start = after_all(group)
+            break
+    return _page(found, truncated=False)
+
+
+def after_all(prefix: str) -> str | None:
+    """The first key in order that neither is below `prefix` nor comes before it; None: there can be none."""
+    stem = prefix.rstrip("\U0010ffff")
+    if not stem:
+        return None
+    following = ord(stem[-1]) + 1
+    return stem[:-1] + chr(0xE000 if following == 0xD800 else following)  # no key holds a lone surrogate
+
+
+def _page(found: list[tuple[str, Item | None]], truncated: bool) -> Page[Item]:
+    return Page(
+        items=tuple(item for _, item in found if item is not None),
+        prefixes=tuple(name for name, item in found if item is None),
+        truncated=truncated,
+        last=found[-1][0] if found else "",
+    )

@@ -1,0 +1,183 @@
+"""Buckets as folders and objects as files below the root: found, put in place and removed; no index is known here.
+
+An *ordinary* key is its own path. Any other, and one that meets a file where it needs a folder or a folder where it
+needs to be a file, lies *aside* in the bucket's own `.torpor` folder, under the hash of the key.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from io import FileIO
+from typing import Final
+
+from torpor_container.keys import RESERVED, ordinary
+from torpor_endpoint.s3.folders import OCCUPIED, Fingerprint, Folder, absence, fingerprint_at
+
+_ASIDE: Final = f"{RESERVED}/objects/"
+
+Marks = dict[str, int | None]
+"""New marks by folder path ('' or 'a/b/'); None where the folder is gone."""
+
+
+class Occupied(Exception):
+    """The key cannot be a file of its own name here."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What lies directly in one folder, and the mark left on it."""
+
+    files: Mapping[str, Fingerprint]
+    folders: frozenset[str]
+    mark_ns: int
+
+
+class Tree:
+    """The files of every bucket."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+
+    def open(self, bucket: str, key: str) -> FileIO | None:
+        """The file in a key's ordinary place."""
+        return self._opened(bucket, key) if ordinary(key) else None
+
+    def open_aside(self, bucket: str, key: str) -> FileIO | None:
+        return self._opened(bucket, _aside(key))
+
+    def fingerprint(self, bucket: str, key: str) -> Fingerprint | None:
+        return fingerprint_at(f"{self._root}/{bucket}/{key}") if ordinary(key) else None
+
+    def fingerprint_aside(self, bucket: str, key: str) -> Fingerprint | None:
+        return fingerprint_at(f"{self._root}/{bucket}/{_aside(key)}")
+
+    def place(self, bucket: str, key: str, source: Path, marks: Mapping[str, int]) -> Marks:
+        """Move the file `source` to its ordinary place, and mark anew the folders that still bore their mark."""
+        if not ordinary(key):
+            raise Occupied
+        try:
+            with self._way(bucket, key, marks, make=True) as way:
+                return way.put(str(source))
+        except OSError as error:
+            if error.errno in OCCUPIED:
+                raise Occupied from error
+            raise
+
+    def place_aside(self, bucket: str, key: str, source: Path) -> None:
+        with self._way(bucket, _aside(key), {}, make=True) as way:
+            way.put(str(source))
+
+    def remove(self, bucket: str, key: str, marks: Mapping[str, int]) -> Marks:
+        """Remove an ordinary key's file, and the folders that are empty without it."""
+        with absence(), self._way(bucket, key, marks, make=False) as way:
+            return way.remove()
+        return {}
+
+    def remove_aside(self, bucket: str, key: str) -> None:
+        with absence():
+            os.unlink(f"{self._root}/{bucket}/{_aside(key)}")
+
+    def mark(self, bucket: str, path: str) -> int | None:
+        """What stands on a folder now, ours or not; None where there is none."""
+        with absence():
+            return os.stat(f"{self._root}/{bucket}/{path}").st_mtime_ns
+        return None
+
+    def survey(self, bucket: str, path: str) -> Survey | None:
+        """Read one folder. Names that no ordinary key can have are not seen."""
+        with absence(), self._way(bucket, path, {}, make=False) as way:
+            mark_ns = way.folder.mark()  # before reading: what comes in meanwhile shows
+            files: dict[str, Fingerprint] = {}
+            folders: set[str] = set()
+            for name, found in way.folder.files_and_folders():
+                if not ordinary(path + name):
+                    continue
+                if found is None:
+                    folders.add(f"{path}{name}/")
+                else:
+                    files[path + name] = found
+            return Survey(files, frozenset(folders), mark_ns)
+        return None
+
+    def _opened(self, bucket: str, path: str) -> FileIO | None:
+        with absence(), self._way(bucket, path, {}, make=False) as way:
+            return way.folder.open(way.name)
+        return None
+
+    @contextmanager
+    def _way(self, bucket: str, path: str, marks: Mapping[str, int], make: bool) -> "Iterator[_Way]":
+        with ExitStack() as held:
+            way = _Way(held, Folder.at(f"{self._root}/{bucket}"), path, marks)
+            way.walk(make)
+            yield way
+
+
+class _Way:
+    """The open folders from a bucket down to one file's name, and which of them were in step with the index."""
+
+    def __init__(self, held: ExitStack, bucket: Folder, path: str, marks: Mapping[str, int]) -> None:
+        *self._parents, self.name = path.split("/")
+        self._held = held
+        self._marks = marks
+        self._new: Marks = {}
+        self._steps: list[tuple[str, Folder, bool]] = []
+        self._step("", bucket)
+
+    @property
+    def folder(self) -> Folder:
+        return self._steps[-1][1]
+
+    def walk(self, make: bool) -> None:
+        for name in self._parents:
+            path, folder, in_step = self._steps[-1]
+            try:
+                self._step(f"{path}{name}/", folder.enter(name))
+            except FileNotFoundError:
+                if not make:
+                    raise
+                self._step(f"{path}{name}/", folder.make(name), made=True)
+                self._remark(path, folder, in_step)
+
+    def put(self, source: str) -> Marks:
+        path, folder, in_step = self._steps[-1]
+        folder.move_in(source, self.name)
+        self._remark(path, folder, in_step)
+        return self._new
+
+    def remove(self) -> Marks:
+        path, folder, in_step = self._steps.pop()
+        folder.unlink(self.name)
+        self._remark(path, folder, in_step)
+        while self._steps:
+            emptied, name = path, self._parents.pop()
+            path, folder, in_step = self._steps.pop()
+            if not folder.rmdir(name):
+                break
+            self._new[emptied] = None
+            self._remark(path, folder, in_step)
+        return self._new
+
+    def _step(self, path: str, folder: Folder, made: bool = False) -> None:
+        self._held.callback(folder.close)
+        self._steps.append((path, folder, made or self._marks.get(path) == folder.mark_ns))
+
+    def _remark(self, path: str, folder: Folder, in_step: bool) -> None:
+        if in_step:
+            self._new[path] = folder.mark()
+
+
+def parent(key: str) -> str:
+    """The folder of an ordinary key: '' or 'a/b/'."""
+    return key[: key.rfind("/") + 1]
+
+
+def parents(path: str) -> list[str]:
+    """Every folder above a key or path, the bucket's own first."""
+    return ["", *(path[: at + 1] for at, char in enumerate(path) if char == "/")]
+
+
+def _aside(key: str) -> str:
+    return _ASIDE + sha256(key.encode()).hexdigest()

@@ -1,0 +1,129 @@
+"""One SQLite file, and named records kept in its tables as JSON; what the records mean is the caller's business."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from threading import RLock
+from typing import Any, Generic, Protocol, TypeVar
+
+
+class Record(Protocol):
+    """A frozen dataclass that JSON can hold."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def arn(self) -> str: ...
+
+
+R = TypeVar("R", bound=Record)
+
+
+class SchemaTooNew(Exception):
+    """The file was written by a later Torpor."""
+
+    def __init__(self, path: Path | str, version: int, known: int) -> None:
+        super().__init__(
+            f"{path} has schema version {version}, and this Torpor knows versions up to {known}: "
+            "start the later Torpor that wrote it, or choose another data directory"
+        )
+
+
+class Database:
+    """A connection that any thread may use. A statement that has returned survives `kill -9` and a loss of power."""
+
+    def __init__(self, path: Path | str, migrations: tuple[str, ...]) -> None:
+        """`migrations[N]` are the statements that lead from schema version N to N + 1. Raises `SchemaTooNew`."""
+        self._lock = RLock()
+        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        try:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._migrate(path, migrations)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._connection.execute(statement, values).fetchall()
+
+    def changed(self, statement: str, *values: object) -> bool:
+        """Whether the statement changed a row."""
+        with self._lock:
+            return self._connection.execute(statement, values).rowcount > 0
+
+    def write_many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+        """Once for each of the rows, inside a transaction."""
+        with self._lock:
+            self._connection.executemany(statement, rows)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What this thread does inside happens at once or not at all; other threads wait. They do not nest."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def _migrate(self, path: Path | str, migrations: tuple[str, ...]) -> None:
+        version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+        if version > len(migrations):
+            raise SchemaTooNew(path, version, len(migrations))
+        for number, statements in enumerate(migrations[version:], start=version + 1):
+            self._connection.executescript(f"BEGIN; {statements} PRAGMA user_version = {number}; COMMIT;")
+
+
+class Shelf(Generic[R]):
+    """The records of one table, by name. A name is found as written, and is taken whatever its case."""
+
+    def __init__(self, database: Database, table: str, decode: Callable[[Mapping[str, Any]], R]) -> None:
+        self._database = database
+        self._table = table
+        self._decode = decode
+
+    def add(self, record: R) -> bool:
+        """False, and nothing changed, when the name is taken."""
+        row = (record.name.lower(), record.name, _encode(record))
+        return self._database.changed(f"INSERT OR IGNORE INTO {self._table} VALUES (?, ?, ?)", *row)
+
+    def get(self, name: str) -> R | None:
+        record = self.at(name.lower())
+        return record if record is not None and record.name == name else None
+
+    def at(self, key: str) -> R | None:
+        """The record of this lower-cased name."""
+        rows = self._database.rows(f"SELECT record FROM {self._table} WHERE key = ?", key)
+        return self._decode(json.loads(rows[0][0])) if rows else None
+
+    def all(self) -> tuple[R, ...]:
+        rows = self._database.rows(f"SELECT record FROM {self._table} ORDER BY key")
+        return tuple(self._decode(json.loads(record)) for (record,) in rows)
+
+    def replace(self, record: R, still: Callable[[R], bool]) -> bool:
+        """Compare and set: False, and nothing changed, unless there is one of this name and `still` accepts it."""
+        with self._database.transaction():
+            stored = self.get(record.name)
+            if stored is None or not still(stored):
+                return False
+            values = (_encode(record), record.name.lower())
+            return self._database.changed(f"UPDATE {self._table} SET record = ? WHERE key = ?", *values)
+
+    def remove(self, name: str) -> bool:
+        return self._database.changed(f"DELETE FROM {self._table} WHERE key = ? AND name = ?", name.lower(), name)
+
+
+def _encode(record: Any) -> str:
+    return json.dumps(asdict(record), separators=(",", ":"))

@@ -1,0 +1,156 @@
+"""The hop to an instance: a keep-alive pool of asyncio protocols over one Unix socket, with httptools for parsing.
+
+Requests and answers are bytes and stay bytes. A connection that the other side has closed is dropped, and only what
+was never sent is sent again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import httptools
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+ANSWER_MAX_BYTES = 64 * 1024 * 1024
+
+
+class UpstreamError(Exception):
+    """The instance gave no whole answer."""
+
+
+class UpstreamRefused(UpstreamError):
+    """Nobody took the connection: the request was never sent."""
+
+
+class UpstreamBroken(UpstreamError):
+    """The connection broke after the request was sent: the instance may or may not have acted on it."""
+
+
+class UpstreamTimedOut(UpstreamError):
+    """No answer in time."""
+
+
+@dataclass
+class Answer:
+    """An instance's answer. Header names are in lower case."""
+
+    status: int = 0
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    body: bytes = b""
+
+    def header(self, name: bytes) -> bytes | None:
+        return next((value for key, value in self.headers if key == name), None)
+
+
+class Connection(asyncio.Protocol):
+    """One connection, one request at a time."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._answer = Answer()
+        self._chunks: list[bytes] = []
+        self._received_bytes = 0
+        self._waiting: asyncio.Future[Answer] | None = None
+        self.open = False
+
+    def request(self, head: bytes, body: bytes) -> "asyncio.Future[Answer]":
+        assert self._transport is not None
+        self._waiting = asyncio.get_running_loop().create_future()
+        self._answer, self._chunks, self._received_bytes = Answer(), [], 0
+        self._transport.writelines((head, body) if body else (head,))
+        return self._waiting
+
+    def close(self) -> None:
+        self.open = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    # -- asyncio.Protocol ------------------------------------------------------------------------------------------
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self.open = True
+
+    def data_received(self, data: bytes) -> None:
+        self._received_bytes += len(data)
+        if self._received_bytes > ANSWER_MAX_BYTES:
+            self._fail(UpstreamBroken(f"the answer is over {ANSWER_MAX_BYTES} bytes"))
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(UpstreamBroken(f"the answer is no HTTP: {error}"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(UpstreamBroken("the connection was closed before the answer was whole"))
+
+    def _fail(self, error: UpstreamError) -> None:
+        self.close()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(error)
+
+    # -- httptools -------------------------------------------------------------------------------------------------
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._answer.headers.append((name.lower(), value))
+
+    def on_body(self, body: bytes) -> None:
+        self._chunks.append(body)
+
+    def on_message_complete(self) -> None:
+        self._answer.status = self._parser.get_status_code()
+        if self._answer.status < 200:  # an interim answer, such as 100 Continue
+            self._answer = Answer()
+            return
+        self._answer.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        self.open = self.open and self._parser.should_keep_alive()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(self._answer)
+
+
+class Upstream:
+    """The connections to one instance. Idle ones are reused, newest first; there are as many as requests at once."""
+
+    def __init__(self, socket_path: str) -> None:
+        self._path = socket_path
+        self._idle: deque[Connection] = deque()
+
+    async def send(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float) -> Answer:
+        """One request. Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut."""
+        connection = await self._connection()
+        waiting = connection.request(_head(method, path, headers, len(body)), body)
+        try:
+            answer = await asyncio.wait_for(waiting, timeout_s)
+        except TimeoutError:
+            connection.close()
+            raise UpstreamTimedOut(f"no answer within {timeout_s:g} s") from None
+        except BaseException:
+            connection.close()
+            raise
+        if connection.open:
+            self._idle.append(connection)
+        return answer
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    async def _connection(self) -> Connection:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.open:
+                return connection
+        try:
+            _, made = await asyncio.get_running_loop().create_unix_connection(Connection, self._path)
+        except OSError as error:
+            raise UpstreamRefused(f"the instance does not take connections: {error}") from error
+        return made
+
+
+def _head(method: str, path: str, headers: Headers, length: int) -> bytes:
+    lines = [f"{method} {path} HTTP/1.1\r\nhost: instance\r\ncontent-length: {length}\r\n".encode("latin-1")]
+    lines += [b"%b: %b\r\n" % header for header in headers]
+    lines.append(b"\r\n")
+    return b"".join(lines)

@@ -1,0 +1,102 @@
+"""The disk tier: whole artifacts only, whatever ends the process."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from torpor_container.artifacts.disk import DiskTier, Entry
+from torpor_container.artifacts.errors import DiskFull, disk_full_for
+from torpor_container.wire import Fault
+
+
+def put(tier: DiskTier, key: str, version: str = "1", content: bytes = b"model") -> Entry:
+    workspace = tier.workspace()
+    (workspace / "model").mkdir()
+    (workspace / "model/m.json").write_bytes(content)
+    entry = tier.publish(key, version, workspace, len(content))
+    tier.discard(workspace)
+    return entry
+
+
+def test_a_published_artifact_is_found_at_its_model_id(tmp_path: Path) -> None:
+    tier = DiskTier(tmp_path, 1000, "bucket")
+    entry = put(tier, "a.tar.gz")
+    assert tier.find("a.tar.gz") == entry
+    assert entry.directory == tmp_path / entry.model_id / "model"
+    assert (entry.directory / "m.json").read_bytes() == b"model"
+    assert tier.used_bytes == 5
+
+
+def test_a_new_process_finds_what_was_finished_and_removes_the_rest(tmp_path: Path) -> None:
+    before = DiskTier(tmp_path, 1000, "bucket")
+    entry = put(before, "a")
+    (before.workspace() / "model").mkdir()
+    (tmp_path / ("0" * 32)).mkdir()
+    (tmp_path / "not ours").mkdir()
+    after = DiskTier(tmp_path, 1000, "bucket")
+    assert after.scan() == [entry]
+    assert {path.name for path in tmp_path.iterdir()} == {entry.model_id, "not ours"}
+
+
+def test_artifacts_of_another_bucket_are_not_taken_for_ours(tmp_path: Path) -> None:
+    put(DiskTier(tmp_path, 1000, "one"), "a")
+    assert DiskTier(tmp_path, 1000, "two").scan() == []
+
+
+@pytest.mark.parametrize("record", [b"", b"[]", b"{}", b'{"key": "a"}'])
+def test_a_damaged_record_counts_as_unfinished(tmp_path: Path, record: bytes) -> None:
+    entry = put(DiskTier(tmp_path, 1000), "a")
+    (entry.directory.parent / "artifact.json").write_bytes(record)
+    assert DiskTier(tmp_path, 1000).scan() == []
+    assert not entry.directory.exists()
+
+
+def test_what_was_written_before_the_machine_last_started_is_not_trusted(tmp_path: Path) -> None:
+    record = put(DiskTier(tmp_path, 1000), "a").directory.parent / "artifact.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"boot": "an earlier one"}))
+    assert DiskTier(tmp_path, 1000).scan() == []
+
+
+def test_a_new_version_takes_the_place_of_the_old(tmp_path: Path) -> None:
+    tier = DiskTier(tmp_path, 1000)
+    old, new = put(tier, "a", "1", b"old"), put(tier, "a", "2", b"newer")
+    assert tier.find("a") == new
+    assert not old.directory.exists()
+    assert tier.used_bytes == 5
+
+
+def test_the_same_version_may_be_published_again(tmp_path: Path) -> None:
+    tier = DiskTier(tmp_path, 1000)
+    assert put(tier, "a") == put(tier, "a")
+    assert len(tier.entries()) == 1
+
+
+def test_removing_frees_the_bytes_and_forgets(tmp_path: Path) -> None:
+    tier = DiskTier(tmp_path, 1000)
+    entry = put(tier, "a")
+    assert (tier.remove("a"), tier.remove("a")) == (5, 0)
+    assert (tier.find("a"), tier.used_bytes, entry.directory.exists()) == (None, 0, False)
+
+
+def test_what_can_never_fit_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    tier = DiskTier(tmp_path, 4)
+    with pytest.raises(DiskFull, match="takes 5 bytes") as refused:
+        put(tier, "a")
+    assert refused.value.fault is Fault.NO_ROOM
+    assert tier.entries() == []
+
+
+def test_a_full_file_system_is_no_room_and_other_trouble_is_not() -> None:
+    with pytest.raises(DiskFull, match=r"key: a\): No space left"), disk_full_for("a"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(PermissionError), disk_full_for("a"):
+        raise PermissionError(errno.EACCES, "no")
+
+
+def test_what_a_removal_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
+    left = put(DiskTier(tmp_path, 1000), "a").directory.parent
+    (left / "artifact.json").unlink()
+    assert put(DiskTier(tmp_path, 1000), "a", content=b"anew").directory.joinpath("m.json").read_bytes() == b"anew"

@@ -1,0 +1,89 @@
+"""Artifacts read in place, and what is not taken for one."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from torpor_container.artifacts.errors import ArtifactMissing, DownloadBroken
+from torpor_container.artifacts.folder import FolderArtifactStore
+from torpor_container.artifacts.store import ArtifactHead
+
+
+class Elsewhere:
+    """A store that has every object, so that a test sees when it is asked."""
+
+    async def head(self, key: str) -> ArtifactHead:
+        return ArtifactHead(9, f"elsewhere {key}")
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        await asyncio.to_thread(into.write_text, head.version)
+
+    def local_path(self, key: str) -> Path | None:
+        return None
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderArtifactStore:
+    (tmp_path / "root/bucket/houses").mkdir(parents=True)
+    (tmp_path / "root/bucket/houses/m.tar.gz").write_bytes(b"model")
+    (tmp_path / "secret").write_bytes(b"secret")
+    return FolderArtifactStore(tmp_path / "root", "bucket", Elsewhere())
+
+
+def test_an_object_that_is_a_file_here_is_not_copied(store: FolderArtifactStore) -> None:
+    assert store.local_path("houses/m.tar.gz") == store.root.resolve() / "bucket/houses/m.tar.gz"
+    assert asyncio.run(store.head("houses/m.tar.gz")).size_bytes == 5
+
+
+def test_a_file_that_changes_has_another_version(store: FolderArtifactStore) -> None:
+    before = asyncio.run(store.head("houses/m.tar.gz"))
+    (store.root / "bucket/new").write_bytes(b"newer")
+    (store.root / "bucket/new").rename(store.root / "bucket/houses/m.tar.gz")
+    assert asyncio.run(store.head("houses/m.tar.gz")).version != before.version
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["../secret", "houses/../../../secret", ".torpor/x", "houses", "houses/m.tar.gz/x", "nothing", "out", "round"],
+)
+def test_what_is_no_plain_file_in_the_bucket_is_asked_for_elsewhere(key: str, store: FolderArtifactStore) -> None:
+    (store.root / "bucket/.torpor").mkdir()
+    (store.root / "bucket/.torpor/x").write_bytes(b"the store's own")
+    (store.root / "bucket/out").symlink_to(store.root.parent / "secret")
+    (store.root / "bucket/round").symlink_to("round")
+    assert store.local_path(key) is None
+    assert asyncio.run(store.head(key)).version == f"elsewhere {key}"
+
+
+def test_a_link_that_stays_in_the_bucket_is_followed(store: FolderArtifactStore) -> None:
+    (store.root / "bucket/latest").symlink_to("houses/m.tar.gz")
+    path = store.local_path("latest")
+    assert path is not None
+    assert path.read_bytes() == b"model"
+
+
+def test_a_bucket_that_is_a_link_out_of_the_root_is_not_read(store: FolderArtifactStore, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/k").write_bytes(b"x")
+    (store.root / "linked").symlink_to(tmp_path / "outside")
+    assert FolderArtifactStore(store.root, "linked").local_path("k") is None
+
+
+def test_without_another_store_what_is_not_here_is_missing(store: FolderArtifactStore, tmp_path: Path) -> None:
+    alone = FolderArtifactStore(store.root / "bucket")
+    assert asyncio.run(alone.head("houses/m.tar.gz")).size_bytes == 5
+    with pytest.raises(ArtifactMissing, match="key: nothing"):
+        asyncio.run(alone.head("nothing"))
+    with pytest.raises(ArtifactMissing):
+        asyncio.run(alone.get("nothing", ArtifactHead(1, "v"), tmp_path / "copy"))
+
+
+def test_get_copies_exactly_what_was_seen(store: FolderArtifactStore, tmp_path: Path) -> None:
+    head = asyncio.run(store.head("houses/m.tar.gz"))
+    asyncio.run(store.get("houses/m.tar.gz", head, tmp_path / "copy"))
+    assert (tmp_path / "copy").read_bytes() == b"model"
+    (store.root / "bucket/houses/m.tar.gz").write_bytes(b"changed")
+    with pytest.raises(DownloadBroken, match="overwritten"):
+        asyncio.run(store.get("houses/m.tar.gz", head, tmp_path / "second"))
+    assert not (tmp_path / "second").exists()

@@ -1,0 +1,93 @@
+"""Targets stay below their prefix."""
+
+import posixpath
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_container.artifacts.errors import TargetForbidden
+from torpor_container.artifacts.location import Prefix, artifact_id
+from torpor_container.wire import Fault
+
+HOUSES = Prefix.parse("s3://bucket/models/houses/")
+
+
+@pytest.mark.parametrize(
+    ("target", "key"),
+    [
+        ("Houston_TX.tar.gz", "models/houses/Houston_TX.tar.gz"),
+        ("/sam.tar.gz", "models/houses/sam.tar.gz"),
+        ("company_a/x.tar.gz", "models/houses/company_a/x.tar.gz"),
+        ("ModelA", "models/houses/ModelA"),
+        ("..a/b..", "models/houses/..a/b.."),
+        ("a%2f..%2fb", "models/houses/a%2f..%2fb"),
+        ("two words", "models/houses/two words"),
+    ],
+)
+def test_a_target_is_joined_to_the_prefix_by_one_slash(target: str, key: str) -> None:
+    assert HOUSES.key_of(target) == key
+
+
+@pytest.mark.parametrize(
+    ("target", "rule"),
+    [
+        ("", "is empty"),
+        ("x" * 1025, "longer than 1024"),
+        (" x", "white space"),
+        ("a\nb", "can not be printed"),
+        ("a\0b", "can not be printed"),
+        ("\udcff", "can not be printed"),
+        ("..", "'.' or '..'"),
+        ("company_a/../company_b/x", "'.' or '..'"),
+        ("./x", "'.' or '..'"),
+        ("/", "empty segment"),
+        ("//x", "empty segment"),
+        ("x/", "empty segment"),
+        ("x" * 1020, "longer than 1024"),
+    ],
+)
+def test_a_target_that_breaks_a_rule_is_told_which(target: str, rule: str) -> None:
+    with pytest.raises(TargetForbidden, match=rule) as refused:
+        HOUSES.key_of(target)
+    assert refused.value.fault is Fault.TARGET_FORBIDDEN
+
+
+@given(st.text(max_size=40) | st.text("./a ", max_size=12), st.sampled_from(["s3://b", "s3://b/p", "s3://b/p/q/"]))
+def test_no_target_leaves_its_prefix(target: str, url: str) -> None:
+    prefix = Prefix.parse(url)
+    try:
+        key = prefix.key_of(target)
+    except TargetForbidden:
+        return
+    assert posixpath.normpath(key) == key
+    assert key.startswith(prefix.path + "/" if prefix.path else "")
+    assert key.removeprefix(prefix.path).lstrip("/") == target.removeprefix("/")
+
+
+@pytest.mark.parametrize(
+    ("url", "prefix"),
+    [
+        ("s3://bucket", Prefix("s3", "bucket", "")),
+        ("s3://bucket/", Prefix("s3", "bucket", "")),
+        ("s3://bucket/a/b/", Prefix("s3", "bucket", "a/b")),
+        ("file:///srv/models/", Prefix("file", "/srv/models", "")),
+        ("/srv/models", Prefix("file", "/srv/models", "")),
+    ],
+)
+def test_a_prefix_is_read_from_its_url(url: str, prefix: Prefix) -> None:
+    assert Prefix.parse(url) == prefix
+
+
+@pytest.mark.parametrize("url", ["", "bucket/x", "s3://", "s3:///x", "https://b/x", "file://host/x", "s3://b/a/../c"])
+def test_a_url_that_is_no_prefix_is_refused_by_name(url: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(repr(url))):
+        Prefix.parse(url)
+
+
+def test_an_artifacts_id_is_stable_hex_and_changes_with_each_part() -> None:
+    ids = {artifact_id(*parts) for parts in [("b", "k", "v"), ("b", "k", "w"), ("b", "kv", ""), ("bk", "", "v")]}
+    assert len(ids) == 4
+    assert artifact_id("b", "k", "v") == "8688fd7bd7c3911a2d00ecc53a80c3aa"
+    assert all(len(name) == 32 and int(name, 16) for name in ids)

@@ -1,0 +1,109 @@
+"""Predictions to bytes: which type is chosen, and what each kind of container writes."""
+
+import io
+import json
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL
+from torpor_container.content.accept import choose
+from torpor_container.errors import NotAcceptable
+
+OFFERED = ("text/csv", "application/json", "application/x-npy")
+PREDICTION = np.array([0.5, 1.25], dtype=np.float32)
+PER_CLASS = np.array([[0.25, 0.75], [1.0, 0.0]], dtype=np.float32)
+
+CHOICES = {
+    "": "text/csv",
+    "*/*": "text/csv",
+    "application/json": "application/json",
+    "Application/JSON; charset=utf-8": "application/json",
+    "json": "application/json",
+    "application/*": "application/json",
+    "application/json, text/csv": "application/json",
+    "text/csv, application/json": "text/csv",
+    "text/csv;q=0.5, application/json": "application/json",
+    "text/csv;q=0.5, application/json;q=0.4": "text/csv",
+    "*/*, application/json": "application/json",
+    "*/*;q=0.1, application/x-npy;q=0.2": "application/x-npy",
+    "text/csv;q=0, */*": "application/json",
+    "text/html, application/json;q=0.9": "application/json",
+    "text/html, */*;q=0.1": "text/csv",
+    "application/json;q=high": "application/json",
+}
+
+
+@pytest.mark.parametrize("accept", CHOICES)
+def test_the_type_that_the_caller_likes_best_is_chosen(accept):
+    assert choose(accept, OFFERED) == CHOICES[accept]
+
+
+@pytest.mark.parametrize("accept", ["text/html", "text/csv;q=0", "image/*", "application/jsonlines", ","])
+def test_nothing_acceptable_is_406_and_lists_what_is_offered(accept):
+    with pytest.raises(NotAcceptable) as raised:
+        choose(accept, OFFERED)
+    assert raised.value.status == 406
+    assert all(kind in str(raised.value) for kind in OFFERED)
+
+
+@given(st.text(max_size=40))
+def test_any_header_gives_an_offered_type_or_406(accept):
+    with suppress(NotAcceptable):
+        assert choose(accept, OFFERED) in OFFERED
+
+
+WRITTEN = [
+    (XGBOOST, "text/csv", b"0.5\n1.25\n", b"0.25,0.75\n1.0,0.0\n"),
+    (
+        XGBOOST,
+        "application/json",
+        b'{"predictions": [{"score": 0.5}, {"score": 1.25}]}',
+        b'{"predictions": [{"score": [0.25, 0.75]}, {"score": [1.0, 0.0]}]}',
+    ),
+    (
+        XGBOOST,
+        "application/jsonlines",
+        b'{"score": 0.5}\n{"score": 1.25}\n',
+        b'{"score": [0.25, 0.75]}\n{"score": [1.0, 0.0]}\n',
+    ),
+    (XGBOOST_MULTI_MODEL, "text/csv", b"0.5,1.25", b"[0.25, 0.75],[1.0, 0.0]"),
+    (XGBOOST_MULTI_MODEL, "application/json", b"[0.5, 1.25]", b"[[0.25, 0.75], [1.0, 0.0]]"),
+    (TOOLKIT, "text/csv", b"0.5\n1.25\n", b"0.25,0.75\n1.0,0.0\n"),
+    (TOOLKIT, "application/json", b"[0.5, 1.25]", b"[[0.25, 0.75], [1.0, 0.0]]"),
+    (TOOLKIT, "application/jsonlines", b"0.5\n1.25\n", b"[0.25, 0.75]\n[1.0, 0.0]\n"),
+]
+
+
+@pytest.mark.parametrize(("answers", "kind", "flat", "per_class"), WRITTEN)
+def test_each_container_writes_as_its_clients_expect(answers, kind, flat, per_class):
+    assert answers.encode(PREDICTION, kind) == flat
+    assert answers.encode(PER_CLASS, kind) == per_class
+
+
+@pytest.mark.parametrize("answers", [XGBOOST, XGBOOST_MULTI_MODEL, TOOLKIT])
+def test_npy_comes_back_as_it_was(answers):
+    body = answers.encode(PER_CLASS, "application/x-npy")
+    np.testing.assert_array_equal(np.load(io.BytesIO(body), allow_pickle=False), PER_CLASS)
+
+
+def test_xgboost_answers_csv_alone_and_json_under_the_multi_model_server():
+    assert XGBOOST.choose("") == "text/csv"
+    assert XGBOOST_MULTI_MODEL.choose("") == "application/json"
+    assert XGBOOST_MULTI_MODEL.choose("*/*") == TOOLKIT.choose("*/*") == "application/json"
+
+
+def test_the_default_can_be_set_to_anything_that_can_be_given():
+    assert XGBOOST.preferring("application/jsonlines").choose("*/*") == "application/jsonlines"
+    assert XGBOOST.preferring("text/html").choose("*/*") == "text/csv"
+    assert XGBOOST.preferring("json").choose("text/csv") == "text/csv"
+
+
+def test_class_names_are_written_too():
+    names = np.array(["cat", 'big, "dog"'], dtype=object)
+    assert TOOLKIT.encode(names, "text/csv") == b'cat\n"big, ""dog"""\n'
+    assert json.loads(TOOLKIT.encode(names, "application/json")) == names.tolist()
+    assert np.load(io.BytesIO(TOOLKIT.encode(names, "application/x-npy"))).tolist() == names.tolist()

@@ -1,0 +1,172 @@
+"""Bodies to rows: each content type gives the same numbers, and each fault names its place."""
+
+import io
+import json
+from contextlib import suppress
+from math import inf, nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from torpor_container.content import DECODERS, Layout, decode
+from torpor_container.content.libsvm_rows import CELLS_MAX
+from torpor_container.errors import BadInput, UnsupportedContentType
+
+ROWS = np.array([[1.5, 2.0, nan], [-3.0, 0.0, 4.25]])
+DOUBLE = Layout(np.float64)
+
+
+def npy(array):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+SAME_ROWS = {
+    "csv": ("text/csv", b"1.5,2,nan\n-3,0,4.25\n"),
+    "csv, an empty cell": ("text/csv", b"1.5,2,\n-3,0,4.25"),
+    "csv, Windows line ends": ("text/csv", b"1.5,2,\r\n-3,0,4.25\r\n"),
+    "csv, quoted": ("text/csv", b'"1.5","2",""\n"-3","0","4.25"'),
+    "csv, semicolons": ("text/csv", b"1.5;2;\n-3;0;4.25"),
+    "csv, with parameters": ("Text/CSV; charset=utf-8", b"1.5,2,nan\n-3,0,4.25"),
+    "csv, short name": ("csv", b"1.5,2,nan\n-3,0,4.25"),
+    "no content type is csv": ("", b"1.5,2,nan\n-3,0,4.25"),
+    "libsvm": ("text/libsvm", b"0:1.5 1:2\n0:-3 1:0 2:4.25\n"),
+    "libsvm with labels": ("text/x-libsvm", b"1 0:1.5 1:2\n0 qid:7 0:-3 1:0 2:4.25"),
+    "json lists": ("application/json", b"[[1.5, 2, null], [-3, 0, 4.25]]"),
+    "json instances": ("application/json", b'{"instances": [[1.5, 2, null], [-3, 0, 4.25]]}'),
+    "json features": ("application/json", b'{"instances": [{"features": [1.5, 2, NaN]}, {"features": [-3, 0, 4.25]}]}'),
+    "json nested": (
+        "application/json",
+        b'{"instances": [{"data": {"features": {"values": [1.5, 2, null]}}}, {"values": [-3, 0, 4.25]}]}',
+    ),
+    "json rows": ("application/json", b'{"rows": [[1.5, 2, null], [-3, 0, 4.25]]}'),
+    "json inputs": ("application/json", b'{"inputs": [[1.5, 2, null], [-3, 0, 4.25]]}'),
+    "json columns by name": ("application/json", b'{"columns": {"a": [1.5, -3], "b": [2, 0], "c": [null, 4.25]}}'),
+    "json columns in order": ("application/json", b'{"columns": [[1.5, -3], [2, 0], [null, 4.25]]}'),
+    "json split": ("application/json", b'{"columns": ["a", "b", "c"], "data": [[1.5, 2, null], [-3, 0, 4.25]]}'),
+    "jsonlines": ("application/jsonlines", b"[1.5, 2, null]\n[-3, 0, 4.25]\n"),
+    "jsonlines features": ("application/x-ndjson", b'{"features": [1.5, 2, null]}\n\n{"features": [-3, 0, 4.25]}'),
+    "npy": ("application/x-npy", npy(ROWS)),
+    "npy in Fortran order": ("application/x-npy", npy(np.asfortranarray(ROWS))),
+}
+
+
+@pytest.mark.parametrize("name", SAME_ROWS)
+def test_every_spelling_gives_the_same_rows(name):
+    content_type, body = SAME_ROWS[name]
+    np.testing.assert_array_equal(decode(body, content_type, DOUBLE), ROWS)
+
+
+def test_the_table_above_covers_every_content_type():
+    assert {content_type for content_type, _ in SAME_ROWS.values()} >= set(DECODERS)
+
+
+@pytest.mark.parametrize("body", [b"7,8", b"7,8\n"])
+def test_one_csv_row_is_float32_unless_the_model_says_otherwise(body):
+    rows = decode(body, "text/csv", Layout())
+    assert rows.dtype == np.float32
+    assert rows.tolist() == [[7.0, 8.0]]
+
+
+@pytest.mark.parametrize("body", [b"[1, 2]", b'{"features": [1, 2]}', b'{"instances": [1, 2]}'])
+def test_a_bare_json_list_is_one_row(body):
+    assert decode(body, "application/json", DOUBLE).tolist() == [[1.0, 2.0]]
+
+
+FAULTS = {
+    "empty": ("text/csv", b"", "empty"),
+    "blank": ("application/json", b" \n", "empty"),
+    "junk in csv": ("text/csv", b"1,2\n3,abc", "row 2, column 2: 'abc' is not a number"),
+    "a header": ("text/csv", b"age,height\n1,2", "row 1, column 1: 'age'"),
+    "an underscore": ("text/csv", b"1_000,2", "row 1, column 1"),
+    "ragged csv": ("text/csv", b"1,2\n3", "row 2 has 1 columns, and row 1 has 2"),
+    "not utf-8": ("text/csv", b"\xff\xfe,2", "row 1, column 1"),
+    "bad libsvm": ("text/libsvm", b"0:1\n1:x", "row 2"),
+    "libsvm without index": ("text/libsvm", b"1 0:1 7", "'7' is not index:value"),
+    "libsvm with a huge index": ("text/libsvm", b"0:1 %d:1" % CELLS_MAX, "too many"),
+    "not json": ("application/json", b"{", "not JSON"),
+    "deep json": ("application/json", b"[" * 100_000, "not JSON"),
+    "unknown key": ("application/json", b'{"foo": 1}', "instances"),
+    "text in json": ("application/json", b'[[1, 2], [3, "x"]]', 'row 2, column 2: "x" is not a number'),
+    "an object in json": ("application/json", b'{"instances": [{"foo": 1}]}', "features"),
+    "ragged json": ("application/json", b"[[1, 2], [3]]", "row 2 has 1 columns, and row 1 has 2"),
+    "uneven json columns": ("application/json", b'{"columns": {"a": [1], "b": []}}', "not of one length"),
+    "sparse json": ("application/json", b'{"instances": [{"keys": [1], "values": [2]}]}', "text/libsvm"),
+    "a json number": ("application/json", b"5", "shape ()"),
+    "no rows": ("application/json", b"[]", "shape"),
+    "a third dimension": ("application/json", b"[[[1]]]", "shape"),
+    "an endless number": ("application/json", b"[[%s]]" % (b"9" * 400), "int too large"),
+    "bad json line": ("application/jsonlines", b"[1]\n{", "line 2"),
+    "not npy": ("application/x-npy", b"hello", "not an .npy array"),
+    "cut npy": ("application/x-npy", npy(ROWS)[:-8], "not an .npy array"),
+    "npy of text": ("application/x-npy", npy(np.array(["a"])), "not an array of numbers"),
+    "npy of pickles": ("application/x-npy", npy(np.array([{}], dtype=object)), "not an array of numbers"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_bad_body_is_the_callers_fault_and_says_where(name):
+    content_type, body, said = FAULTS[name]
+    with pytest.raises(BadInput) as raised:
+        decode(body, content_type, DOUBLE)
+    assert raised.value.status == 400
+    assert said in str(raised.value)
+
+
+def test_an_npy_header_that_claims_the_moon_takes_no_memory():
+    body = npy(np.zeros(3)).replace(b"(3,)", b"(9999999999999,)")
+    with pytest.raises(BadInput):
+        decode(body, "application/x-npy", DOUBLE)
+
+
+@pytest.mark.parametrize("content_type", ["text/csv", "application/json", "text/libsvm"])
+def test_a_wrong_column_count_names_both_counts(content_type):
+    body = {"text/csv": b"1,2,3", "application/json": b"[1,2,3]", "text/libsvm": b"0:1 2:3"}[content_type]
+    with pytest.raises(BadInput, match="takes 2 columns, and the rows have 3"):
+        decode(body, content_type, Layout(columns=2))
+
+
+def test_a_sparse_row_is_filled_to_the_models_width_with_what_absent_means():
+    assert decode(b"1:5", "text/libsvm", Layout(columns=3, absent=0.0)).tolist() == [[0.0, 5.0, 0.0]]
+    assert np.isnan(decode(b"1:5", "text/libsvm", Layout(columns=3))).tolist() == [[True, False, True]]
+
+
+def test_an_unknown_content_type_is_415_and_lists_the_known_ones():
+    with pytest.raises(UnsupportedContentType) as raised:
+        decode(b"x", "image/png", DOUBLE)
+    assert raised.value.status == 415
+    assert all(known in str(raised.value) for known in ("image/png", *DECODERS))
+
+
+def test_whole_numbers_are_kept_exact_and_fractions_refused():
+    assert decode(b"[[9007199254740993]]", "application/json", Layout(np.int64)).tolist() == [[9007199254740993]]
+    for content_type, body in (("application/json", b"[[1.5]]"), ("text/csv", b"1.5")):
+        with pytest.raises(BadInput, match="whole numbers"):
+            decode(body, content_type, Layout(np.int64))
+
+
+def test_a_number_beyond_float32_is_infinite_and_no_warning():
+    assert decode(b"1e39,1", "text/csv", Layout()).tolist() == [[inf, 1.0]]
+
+
+@given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6)))
+def test_what_one_writes_in_any_type_comes_back_the_same(rows):
+    listed = rows.tolist()
+    bodies = {
+        "text/csv": "\n".join(",".join(map(repr, row)) for row in listed).encode(),
+        "application/json": json.dumps({"instances": listed}).encode(),
+        "application/jsonlines": "\n".join(map(json.dumps, listed)).encode(),
+        "application/x-npy": npy(rows),
+    }
+    for content_type, body in bodies.items():
+        np.testing.assert_array_equal(decode(body, content_type, DOUBLE), rows)
+
+
+@given(st.binary(min_size=1, max_size=60), st.sampled_from(sorted(DECODERS)))
+def test_any_bytes_at_all_are_rows_or_bad_input(body, content_type):
+    with suppress(BadInput):
+        assert decode(body, content_type, DOUBLE).ndim == 2

@@ -1,0 +1,74 @@
+"""Tiny models of every format, and the files they are saved as."""
+
+import pickle
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+
+import joblib
+import numpy as np
+import skops.io
+import xgboost
+from skl2onnx import to_onnx
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+COLUMNS = 4
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The rows that the models were trained on, and the models."""
+
+    rows: np.ndarray
+    target: np.ndarray
+
+    @cached_property
+    def booster(self):
+        return xgboost.train({"max_depth": 3}, xgboost.DMatrix(self.rows, self.target), 5)
+
+    @cached_property
+    def regressor(self):
+        return xgboost.XGBRegressor(n_estimators=5, max_depth=3, missing=-999.0).fit(self.rows, self.target)
+
+    @cached_property
+    def forest(self):
+        return RandomForestRegressor(5, n_jobs=4, random_state=0).fit(self.rows, self.target)
+
+    @cached_property
+    def pipeline(self):
+        return make_pipeline(StandardScaler(), LinearRegression()).fit(self.rows, self.target)
+
+    def expected(self, kind):
+        """What the framework itself predicts for the first three rows."""
+        rows = self.rows[:3]
+        if kind == "booster":
+            return self.booster.predict(xgboost.DMatrix(rows))
+        return getattr(self, kind).predict(rows).reshape(-1)
+
+
+def save_onnx(trained, path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path.write_bytes(to_onnx(trained.pipeline, trained.rows[:1]).SerializeToString())
+
+
+def save_pickle(model, path):
+    path.write_bytes(pickle.dumps(model))
+
+
+ARTIFACTS = {
+    "model.json": ("xgboost", "booster", lambda trained, path: trained.booster.save_model(path)),
+    "model.ubj": ("xgboost", "booster", lambda trained, path: trained.booster.save_model(path)),
+    "price.model": ("xgboost", "booster", lambda trained, path: path.write_bytes(trained.booster.save_raw("json"))),
+    "xgboost-model": ("xgboost", "booster", lambda trained, path: path.write_bytes(trained.booster.save_raw("ubj"))),
+    "booster.pkl": ("xgboost", "booster", lambda trained, path: save_pickle(trained.booster, path)),
+    "wrapper.joblib": ("xgboost", "regressor", lambda trained, path: joblib.dump(trained.regressor, path)),
+    "model.joblib": ("scikit-learn", "forest", lambda trained, path: joblib.dump(trained.forest, path, compress=3)),
+    "model.pickle": ("scikit-learn", "pipeline", lambda trained, path: save_pickle(trained.pipeline, path)),
+    "model.skops": ("scikit-learn", "pipeline", lambda trained, path: skops.io.dump(trained.pipeline, path)),
+    "model.onnx": ("onnx", "pipeline", save_onnx),
+}
+"""By file name: the format, which model it holds, and how it is saved."""

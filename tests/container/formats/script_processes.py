@@ -1,0 +1,49 @@
+"""Scripts in real processes, over real sockets, each ended with its block."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from torpor_container.formats.script.process import ScriptProcess
+
+
+class Subprocess:
+    """A child process handle over asyncio's."""
+
+    def __init__(self, process):
+        self._process = process
+        self.pid = process.pid
+
+    def kill(self):
+        if self._process.returncode is None:
+            self._process.kill()
+
+    async def wait(self):
+        return await self._process.wait()
+
+
+@asynccontextmanager
+async def started(directory, memory_bytes=None, program="inference.py"):
+    """A script's process over a real socket, ended with the block."""
+    ours, theirs = socket.socketpair()
+    arguments = {"directory": str(directory), "script": program, "memory_bytes": memory_bytes}
+    code = f"from torpor_container.formats.script.child import start; start({arguments!r}, [{theirs.fileno()}])"
+    with theirs:
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, pass_fds=[theirs.fileno()], stderr=subprocess.DEVNULL
+        )
+    process = ScriptProcess(ours, Subprocess(child))
+    try:
+        yield process
+    finally:
+        await process.close()
+
+
+def write_script(directory: Path, source: str, name: str = "inference.py") -> Path:
+    path = directory / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source)
+    return path

@@ -1,0 +1,112 @@
+"""One contract that every format passes: it is found, it predicts as its framework does, and it fails as it should."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+
+import numpy as np
+import pytest
+from format_models import ARTIFACTS, COLUMNS
+
+from torpor_container.errors import BadInput, LoadFailed, NotAcceptable, PredictionFailed, UnsupportedContentType
+from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect
+from torpor_container.invocation import Invocation
+
+CONVENTIONS = Conventions()
+
+
+@pytest.fixture(params=ARTIFACTS)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def model(name, artifact):
+    known, path = detect(artifact(name))
+    model = known.load(path, CONVENTIONS)
+    yield model
+    model.close()
+
+
+def csv_of(rows):
+    return "\n".join(",".join(map(str, row)) for row in rows.tolist()).encode()
+
+
+def scores(reply):
+    return np.array(json.loads(reply.body)).reshape(-1)
+
+
+def test_it_is_the_format_that_the_file_holds(model, name):
+    assert model.format == ARTIFACTS[name][0]
+
+
+def test_it_predicts_as_its_framework_does(model, name, trained):
+    reply = model.invoke(Invocation(csv_of(trained.rows[:3]), "text/csv", "application/json"))
+    assert (reply.status, reply.content_type) == (200, "application/json")
+    np.testing.assert_allclose(scores(reply), trained.expected(ARTIFACTS[name][1]), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/json", "application/jsonlines", "application/x-npy", "text/libsvm"]
+)
+def test_the_rows_may_come_in_any_content_type(model, trained, content_type):
+    rows = trained.rows[:3]
+    npy = BytesIO()
+    np.save(npy, rows)
+    bodies = {
+        "application/json": json.dumps({"instances": rows.tolist()}).encode(),
+        "application/jsonlines": "\n".join(map(json.dumps, rows.tolist())).encode(),
+        "application/x-npy": npy.getvalue(),
+        "text/libsvm": "\n".join(" ".join(f"{i}:{v}" for i, v in enumerate(row)) for row in rows.tolist()).encode(),
+    }
+    by_csv = model.invoke(Invocation(csv_of(rows), "text/csv", "application/json"))
+    assert model.invoke(Invocation(bodies[content_type], content_type, "application/json")) == by_csv
+
+
+def test_one_row_gives_one_prediction_in_any_type(model, trained):
+    call = Invocation(csv_of(trained.rows[:1]), "text/csv", "application/x-npy")
+    value = np.load(BytesIO(model.invoke(call).body)).item()
+    assert float(model.invoke(Invocation(call.body, "", "text/csv")).body) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("width", [COLUMNS - 1, COLUMNS + 1])
+def test_a_wrong_column_count_is_bad_input_with_both_counts(model, width):
+    with pytest.raises(BadInput, match=f"takes {COLUMNS} columns, and the rows have {width}"):
+        model.invoke(Invocation(csv_of(np.ones((2, width))), "text/csv"))
+
+
+def test_an_empty_body_a_strange_type_and_a_strange_accept_are_told_apart(model):
+    for call, raised in (
+        (Invocation(b"", "text/csv"), BadInput),
+        (Invocation(b"\x89PNG", "image/png"), UnsupportedContentType),
+        (Invocation(b"1,2,3,4", "text/csv", "text/html"), NotAcceptable),
+    ):
+        with pytest.raises(raised):
+            model.invoke(call)
+
+
+def test_many_threads_get_each_their_own_answer(model, trained):
+    calls = [Invocation(csv_of(trained.rows[i : i + 1]), "text/csv") for i in range(60)]
+    alone = [model.invoke(call) for call in calls]
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(model.invoke, calls * 3)) == alone * 3
+
+
+def test_a_closed_model_holds_nothing_and_says_so(model):
+    model.close()
+    assert model.native is None
+    with pytest.raises(PredictionFailed, match="unloaded"):
+        model.invoke(Invocation(b"1,2,3,4", "text/csv"))
+
+
+def test_a_damaged_file_is_a_load_failure_that_names_it(name, artifact):
+    directory = artifact(name)
+    path = directory / name
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    known, found = detect(directory)
+    with pytest.raises(LoadFailed, match=name):
+        known.load(found, CONVENTIONS)
+
+
+def test_the_contract_covers_every_built_in_format():
+    assert {kind for kind, _, _ in ARTIFACTS.values()} | {SCRIPT} == {known.name for known in FORMATS}

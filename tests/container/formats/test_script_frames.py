@@ -1,0 +1,29 @@
+"""Frames survive any contents, and nonsense is refused before it is believed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_container.formats.script import frames
+from torpor_container.formats.script.frames import BadFrame, Frame, Kind
+
+
+@given(st.sampled_from(Kind), st.dictionaries(st.sampled_from(["accept", "type"]), st.text()), st.binary(max_size=300))
+def test_a_frame_comes_back_as_it_was(kind, fields, body):
+    message = frames.encode(Frame(kind, fields, body))
+    prefix, rest = message[: frames.PREFIX.size], message[frames.PREFIX.size :]
+    head_bytes, body_bytes = frames.sizes(prefix)
+    assert len(rest) == head_bytes + body_bytes
+    assert frames.decode(rest[:head_bytes], rest[head_bytes:]) == Frame(kind, fields, body)
+
+
+@pytest.mark.parametrize("sizes", [(frames.HEAD_MAX + 1, 0), (0, frames.BODY_MAX + 1)])
+def test_a_frame_that_claims_too_much_is_refused(sizes):
+    with pytest.raises(BadFrame):
+        frames.sizes(frames.PREFIX.pack(*sizes))
+
+
+@pytest.mark.parametrize("head", [b"", b"{", b"[]", b'{"kind": "dance"}', b"{}", b"\xff"])
+def test_a_head_that_is_none_is_refused(head):
+    with pytest.raises(BadFrame):
+        frames.decode(head, b"")

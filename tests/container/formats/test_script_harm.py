@@ -1,0 +1,211 @@
+"""Scripts that misbehave: the harm stays with the model, and the caller is told what happened."""
+
+import asyncio
+import json
+import os
+
+import pytest
+from script_processes import started, write_script
+
+from torpor_container.errors import (
+    BadInput,
+    LoadFailed,
+    LoadOutOfMemory,
+    ModelDied,
+    OutOfMemory,
+    PredictionFailed,
+    UnknownFormat,
+)
+from torpor_container.invocation import Invocation
+
+MIB = 1024 * 1024
+
+ON_DEMAND = """
+import os, signal, sys, time
+def model_fn(model_dir):
+    return os.getpid()
+def transform_fn(model, body, content_type, accept):
+    exec(body)
+    return "fine"
+"""
+"""A script that does what the request says, and answers `fine` if it still can."""
+
+
+def call(source):
+    return Invocation(source.encode(), "text/plain")
+
+
+def story(directory, steps, **options):
+    """Load the script, run the steps on its process, and make sure that the process is gone afterwards."""
+
+    async def run():
+        async with started(directory, **options) as process:
+            await process.loaded(timeout_s=30)
+            result = await steps(process)
+        with pytest.raises(ProcessLookupError):
+            os.kill(process.pid, 0)
+        return result
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def on_demand(tmp_path):
+    write_script(tmp_path, ON_DEMAND)
+    return tmp_path
+
+
+def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_on(on_demand):
+    async def steps(process):
+        with pytest.raises(PredictionFailed) as raised:
+            await process.invoke(call("raise ValueError('no such city')"))
+        reply = raised.value.reply()
+        assert (reply.status, reply.body.splitlines()[0]) == (500, b"no such city")
+        assert b"Traceback" in reply.body
+        assert b"inference.py" in reply.body
+        assert (await process.invoke(call("pass"))).body == b"fine"
+
+    story(on_demand, steps)
+
+
+@pytest.mark.parametrize(
+    ("harm", "exit_code", "status"),
+    [
+        ("sys.exit(3)", 3, 500),
+        ("os._exit(7)", 7, 500),
+        ("os.abort()", -6, 500),
+        ("os.kill(os.getpid(), signal.SIGKILL)", -9, 507),
+        ("os._exit(137)", 137, 507),
+    ],
+)
+def test_a_script_that_ends_is_told_by_its_exit_code(on_demand, harm, exit_code, status):
+    async def steps(process):
+        for source in (harm, "pass"):
+            with pytest.raises(ModelDied) as raised:
+                await process.invoke(call(source))
+            assert (raised.value.exit_code, raised.value.status) == (exit_code, status)
+
+    story(on_demand, steps)
+
+
+def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(on_demand):
+    async def steps(process):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(process.invoke(call("time.sleep(600)")), 0.2)
+        with pytest.raises(ModelDied, match="did not answer in time") as raised:
+            await process.invoke(call("pass"))
+        assert raised.value.status == 500
+
+    story(on_demand, steps)
+
+
+def test_a_caller_who_gives_up_in_the_queue_harms_nobody(on_demand):
+    async def steps(process):
+        first = asyncio.create_task(process.invoke(call("time.sleep(0.3)")))
+        await asyncio.sleep(0)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(process.invoke(call("pass")), 0.05)
+        assert (await first).body == b"fine"
+        assert (await process.invoke(call("pass"))).body == b"fine"
+
+    story(on_demand, steps)
+
+
+def test_callers_are_served_one_at_a_time_in_the_order_they_came(tmp_path):
+    write_script(
+        tmp_path, "seen = []\ndef model_fn(d): pass\ndef transform_fn(m, b, c, a): seen.append(int(b)); return seen"
+    )
+
+    async def steps(process):
+        return await asyncio.gather(*(process.invoke(Invocation(b"%d" % i, "text/csv")) for i in range(20)))
+
+    replies = story(tmp_path, steps)
+    assert [len(json.loads(reply.body)) for reply in replies] == list(range(1, 21))
+    assert json.loads(replies[-1].body) == list(range(20))
+
+
+def test_a_script_that_eats_memory_gets_memory_error_and_its_caller_507(on_demand):
+    async def steps(process):
+        with pytest.raises(OutOfMemory) as raised:
+            await process.invoke(call(f"b = bytearray({400 * MIB})"))
+        assert raised.value.status == 507
+        assert (await process.invoke(call(f"b = bytearray({20 * MIB})"))).body == b"fine"
+
+    story(on_demand, steps, memory_bytes=100 * MIB)
+
+
+def test_a_child_of_the_script_does_not_keep_a_dead_model_alive(on_demand):
+    gate = on_demand / "gate"
+    os.mkfifo(gate)
+
+    async def steps(process):
+        orphan = f"pid = os.fork()\nif pid == 0: open({str(gate)!r}).read()\nos._exit(0)"
+        try:
+            with pytest.raises(ModelDied):
+                await asyncio.wait_for(process.invoke(call(orphan)), 30)
+        finally:
+            await asyncio.to_thread(gate.write_text, "go")
+
+    story(on_demand, steps)
+
+
+def test_a_script_that_hangs_does_not_hold_up_its_unloading(on_demand):
+    async def steps(process):
+        hanging = asyncio.create_task(process.invoke(call("time.sleep(600)")))
+        await asyncio.sleep(0)
+        await process.close()
+        with pytest.raises(ModelDied, match="unloaded"):
+            await hanging
+
+    story(on_demand, steps)
+
+
+def test_a_body_of_six_mebibytes_goes_both_ways(tmp_path):
+    write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, body, c, a): return body[::-1]")
+    body = os.urandom(6 * MIB)
+
+    async def steps(process):
+        return await process.invoke(Invocation(body, "application/octet-stream"))
+
+    assert story(tmp_path, steps).body == body[::-1]
+
+
+LOADS_BADLY = {
+    "import fails": ("import no_such_module", LoadFailed, "ModuleNotFoundError"),
+    "syntax": ("def broken(:", LoadFailed, "SyntaxError"),
+    "model_fn raises": ("def model_fn(d): raise RuntimeError('no weights')", LoadFailed, "no weights"),
+    "exits": ("import sys; sys.exit(5)", LoadFailed, "exit code 5"),
+    "is killed": ("import os; os.kill(os.getpid(), 9)", LoadOutOfMemory, "-9"),
+    "eats memory": (f"x = bytearray({400 * MIB})", LoadOutOfMemory, "out of memory"),
+    "no model and no model_fn": ("", UnknownFormat, "inference.py"),
+}
+
+
+@pytest.mark.parametrize("name", LOADS_BADLY)
+def test_a_script_that_does_not_load_says_why(tmp_path, name):
+    source, error, said = LOADS_BADLY[name]
+    write_script(tmp_path, source)
+    with pytest.raises(error, match=said) as raised:
+        story(tmp_path, None, memory_bytes=100 * MIB)
+    assert raised.value.status == (507 if error is LoadOutOfMemory else 500)
+
+
+def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path):
+    write_script(tmp_path, "import time; time.sleep(600)")
+
+    async def run():
+        async with started(tmp_path) as process:
+            with pytest.raises(TimeoutError):
+                await process.loaded(timeout_s=0.3)
+            with pytest.raises(ModelDied, match="did not load in time"):
+                await process.invoke(call("pass"))
+
+    asyncio.run(run())
+
+
+def test_errors_of_the_defaults_keep_their_kind_across_the_process(on_demand):
+    async def steps(process):
+        with pytest.raises(BadInput, match="too old"):
+            await process.invoke(call("from torpor_container.errors import BadInput; raise BadInput('too old')"))
+
+    story(on_demand, steps)

@@ -1,0 +1,169 @@
+import asyncio
+import gzip
+import logging
+from typing import Any
+
+import botocore.exceptions
+import pytest
+
+from torpor_endpoint.aws.asgi import Message
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.in_process import client
+from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, Call, Operation, Service
+
+ARN = "arn:aws:sagemaker:us-east-1:123456789012:model/a"
+JSON = {"content-type": "application/x-amz-json-1.1"}
+
+
+def describe_model(context: dict[str, Call], call: Call) -> dict[str, Any]:
+    context["seen"] = call
+    return {"ModelName": call.params["ModelName"], "ModelArn": ARN, "CreationTime": 1.5, "VpcConfig": {}, "Odd": 1}
+
+
+async def list_models(context: dict[str, Call], call: Call) -> dict[str, Any]:
+    context["seen"] = call
+    return {"Models": [], "NextToken": None}
+
+
+def delete_model(context: dict[str, Call], call: Call) -> dict[str, Any]:
+    raise AwsError("ValidationException", 400, f'Could not find model "{ARN}".', {"Hint": "none"})
+
+
+def create_model(context: dict[str, Call], call: Call) -> dict[str, Any]:
+    raise RuntimeError("the disk is on fire")
+
+
+OPERATIONS: dict[str, Operation[dict[str, Call]]] = {
+    "DescribeModel": describe_model,
+    "ListModels": list_models,
+    "DeleteModel": delete_model,
+    "CreateModel": create_model,
+}
+
+
+def service(context: dict[str, Call] | None = None) -> Service[dict[str, Call]]:
+    return Service("sagemaker", {} if context is None else context, OPERATIONS, account="123456789012")
+
+
+def post(operation: str, body: bytes, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
+    """One raw call, its body in two pieces."""
+    pieces = [body[:5], body[5:]]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    given = {**JSON, "x-amz-target": f"SageMaker.{operation}", **(headers or {})}
+    encoded = [(name.encode(), value.encode()) for name, value in given.items()]
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": encoded}
+    asyncio.run(service()(scope, receive, send))
+    return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}, sent[1]["body"]
+
+
+def test_an_answer_has_no_empty_optional_member_and_nothing_that_its_shape_lacks() -> None:
+    _, _, body = post("DescribeModel", b'{"ModelName": "a"}')
+    assert body == f'{{"ModelName": "a", "CreationTime": 1.5, "ModelArn": "{ARN}"}}'.encode()
+
+
+def test_an_empty_list_that_the_shape_requires_stays() -> None:
+    assert post("ListModels", b"{}")[2] == b'{"Models": []}'
+
+
+def test_a_call_knows_its_operation_region_account_and_request_id() -> None:
+    context: dict[str, Call] = {}
+    answer = client(service(context), region="eu-central-1").describe_model(ModelName="a")
+    call = context["seen"]
+    assert (call.operation, call.params, call.region) == ("DescribeModel", {"ModelName": "a"}, "eu-central-1")
+    assert call.account == "123456789012"
+    assert call.request_id == answer["ResponseMetadata"]["RequestId"]
+
+
+def test_timestamps_arrive_as_epoch_seconds() -> None:
+    context: dict[str, Call] = {}
+    client(service(context)).list_models(CreationTimeAfter="2026-01-01T00:00:00Z", MaxResults=7)
+    assert context["seen"].params == {"CreationTimeAfter": 1767225600.0, "MaxResults": 7}
+
+
+def test_an_operations_error_reaches_boto3_with_code_text_and_members() -> None:
+    with pytest.raises(botocore.exceptions.ClientError) as caught:
+        client(service()).delete_model(ModelName="a")
+    assert caught.value.response["Error"] == {
+        "Code": "ValidationException",
+        "Message": f'Could not find model "{ARN}".',
+    }
+    status, headers, body = post("DeleteModel", b'{"ModelName": "a"}')
+    assert (status, headers["x-amzn-errortype"]) == (400, "ValidationException")
+    assert b'"Hint": "none"' in body
+
+
+def test_an_unexpected_exception_is_logged_once_and_answered_as_internal_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        status, headers, body = post("CreateModel", b'{"ModelName": "a"}')
+    assert (status, headers["x-amzn-errortype"]) == (500, "InternalFailure")
+    assert b"fire" not in body
+    assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["the disk is on fire"]
+
+
+@pytest.mark.parametrize("operation", ["CreateApp", "Nonsense", ""])
+def test_an_operation_that_is_not_implemented_is_refused_at_once(operation: str) -> None:
+    status, headers, body = post(operation, b"{}")
+    assert (status, headers["x-amzn-errortype"]) == (400, "UnknownOperationException")
+    assert operation.encode() in body
+
+
+def test_a_query_call_to_a_json_service_gets_its_error_as_xml() -> None:
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    pairs = [(name.encode(), value.encode()) for name, value in form.items()]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"Action=Odd&Version=1"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": pairs}
+    asyncio.run(service()(scope, receive, send))
+    assert sent[0]["status"] == 400
+    assert b"<Code>InvalidAction</Code>" in sent[1]["body"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"[]", b"\xff\xfe", b'{"ModelName": 3}', b'{"ModelName": "\\ud800"}', b'{"ModelName": NaN}', b"[" * 200_000],
+)
+def test_a_body_that_cannot_be_read_is_a_serialization_error(body: bytes) -> None:
+    status, headers, _ = post("DescribeModel", body)
+    assert (status, headers["x-amzn-errortype"]) == (400, "SerializationException")
+
+
+def test_a_body_over_the_limit_is_refused_after_it_was_read() -> None:
+    status, headers, _ = post("DescribeModel", b" " * (BODY_LIMIT_BYTES + 1))
+    assert (status, headers["x-amzn-errortype"]) == (413, "RequestEntityTooLargeException")
+
+
+def test_a_gzip_body_is_read_but_a_bomb_is_not() -> None:
+    zipped = {"content-encoding": "gzip"}
+    assert post("DescribeModel", gzip.compress(b'{"ModelName": "a"}'), zipped)[0] == 200
+    assert post("DescribeModel", gzip.compress(b" " * 50_000_000), zipped)[0] == 413
+    assert post("DescribeModel", b"no gzip at all", zipped)[0] == 400
+    assert post("DescribeModel", gzip.compress(b'{"ModelName": "a"}')[:-9], zipped)[0] == 400
+
+
+def test_a_caller_that_leaves_before_its_request_is_whole_gets_no_answer() -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
+    asyncio.run(service()(scope, receive, send))
+    assert sent == []

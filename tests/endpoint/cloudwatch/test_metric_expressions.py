@@ -1,0 +1,42 @@
+import pytest
+
+from torpor_endpoint.cloudwatch.expressions import ExpressionError, Line, evaluate
+
+GRID = range(0, 240, 60)
+A = Line({0: 1.0, 60: 2.0, 180: 4.0}, GRID)
+B = Line({0: 10.0, 60: 0.0, 120: 30.0}, GRID)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a + 1", {0: 2, 60: 3, 180: 5}),
+        ("2 * a - a", {0: 1, 60: 2, 180: 4}),
+        ("-a", {0: -1, 60: -2, 180: -4}),
+        ("a + b", {0: 11, 60: 2}),
+        ("a / b", {0: 0.1}),
+        ("FILL(a, 0)", {0: 1, 60: 2, 120: 0, 180: 4}),
+        ("FILL(a, REPEAT)", {0: 1, 60: 2, 120: 2, 180: 4}),
+        ("SUM([a, b])", {0: 11, 60: 2, 120: 30, 180: 4}),
+        ("AVG(METRICS())", {0: 5.5, 60: 1, 120: 30, 180: 4}),
+        ("MAX(METRICS('b'))", {0: 10, 60: 0, 120: 30}),
+        ("a / SUM(a)", {0: 1 / 7, 60: 2 / 7, 180: 4 / 7}),
+        ("MIN([a, b] * 2)", {0: 2, 60: 0, 120: 60, 180: 8}),
+    ],
+)
+def test_arithmetic_and_functions(text: str, expected: dict[int, float]) -> None:
+    assert evaluate({"e": text}, {"a": A, "b": B})["e"].values == pytest.approx(expected)
+
+
+def test_a_formula_may_use_another() -> None:
+    assert evaluate({"e": "f + 1", "f": "a * 2"}, {"a": A})["e"].values == {0: 3, 60: 5, 180: 9}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "a +", "c", "1", "SUM(a)", "a ** 2", "a.values", "a if a else b", "f", "FILL(a, a)", "SUM([1])", "METRICS(a)",
+     "RATE(a)", "a / (1 / 0)", "(" * 300 + "a" + ")" * 300, "+".join("a" * 1000) + "+" + "9" * 400],
+)  # fmt: skip
+def test_what_is_not_understood_is_an_error(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        evaluate({"e": text, "f": "e"}, {"a": A, "b": B})

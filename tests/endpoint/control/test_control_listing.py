@@ -1,0 +1,115 @@
+"""Listing: pages that lose and repeat nothing, filters and orders."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from control_desk import MULTI_MODEL, Desk
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.control.listing import page
+from torpor_endpoint.core.lifecycle import EndpointEvent
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    created_s: float
+    modified_s: float = 0.0
+    status: str = "InService"
+
+
+rows = st.lists(
+    st.builds(
+        Row,
+        st.text("abAB-0", min_size=1),
+        st.integers(0, 3).map(float),
+        status=st.sampled_from(["Failed", "InService"]),
+    ),
+    unique_by=lambda row: row.name,
+)
+orders = st.fixed_dictionaries(
+    {"MaxResults": st.integers(1, 100)},
+    optional={
+        "SortBy": st.sampled_from(["Name", "CreationTime", "Status"]),
+        "SortOrder": st.sampled_from(["Ascending", "Descending"]),
+    },
+)
+
+
+def pages(records: list[Row], params: dict[str, Any]) -> list[Row]:
+    found, token = page(records, params)
+    while token:
+        more, token = page(records, {**params, "NextToken": token})
+        assert more
+        found += more
+    return found
+
+
+@given(rows, orders)
+def test_all_pages_together_are_all_in_order(records: list[Row], params: dict[str, Any]) -> None:
+    whole, token = page(records, {**params, "MaxResults": max(len(records), 1)})
+    assert token is None
+    assert sorted(r.name for r in whole) == sorted(r.name for r in records)
+    assert pages(records, params) == whole
+
+
+@given(rows.filter(lambda records: len(records) > 2), orders, st.data())
+def test_what_is_deleted_between_two_pages_hides_nothing_else(
+    records: list[Row], params: dict[str, Any], data: st.DataObject
+) -> None:
+    first, token = page(records, {**params, "MaxResults": 2})
+    gone = data.draw(st.sampled_from(first))
+    rest, _ = page([row for row in records if row != gone], {**params, "MaxResults": 100, "NextToken": token})
+    assert {row.name for row in first + rest} == {row.name for row in records}
+
+
+def test_the_newest_come_first_and_ten_of_them(desk: Desk) -> None:
+    for number in range(12):
+        desk.now_s = number
+        desk("CreateModel", ModelName=f"m{number}", PrimaryContainer=MULTI_MODEL)
+    answer = desk("ListModels")
+    assert [model["ModelName"] for model in answer["Models"]] == [f"m{number}" for number in range(11, 1, -1)]
+    last = desk("ListModels", NextToken=answer["NextToken"])
+    assert [model["ModelName"] for model in last["Models"]] == ["m1", "m0"]
+    assert last["NextToken"] is None
+
+
+@pytest.mark.parametrize(
+    ("params", "names"),
+    [
+        ({"NameContains": "ew"}, ["new", "newer"]),
+        ({"CreationTimeBefore": 20.0}, ["old"]),
+        ({"CreationTimeAfter": 20.0}, ["new", "newer"]),
+        ({"LastModifiedTimeBefore": 21.0}, ["old"]),
+        ({"LastModifiedTimeAfter": 21.0}, ["newer"]),
+        ({"StatusEquals": "Failed"}, ["newer"]),
+        ({"SortOrder": "Descending"}, ["old", "newer", "new"]),
+        ({"SortBy": "Status", "SortOrder": "Ascending"}, ["newer", "new", "old"]),
+    ],
+)
+def test_endpoints_are_filtered_and_sorted(desk: Desk, params: dict[str, Any], names: list[str]) -> None:
+    for name, at_s in (("old", 10), ("new", 20), ("newer", 30)):
+        desk.now_s = at_s
+        desk.create(name)
+        desk.now_s = at_s + 1
+        desk.settle(name, EndpointEvent.FAILED if name == "newer" else EndpointEvent.READY)
+    listed = desk("ListEndpoints", **{"SortBy": "Name", "SortOrder": "Ascending", **params})["Endpoints"]
+    assert [endpoint["EndpointName"] for endpoint in listed] == names
+
+
+@pytest.mark.parametrize("token", ["", "x", "bm8=", "é", "WzEsMiwzLDRd"])
+def test_a_token_from_elsewhere_is_refused_or_ignored_when_empty(token: str) -> None:
+    if not token:
+        assert page([Row("a", 1.0)], {"NextToken": token}) == ([Row("a", 1.0)], None)
+        return
+    with pytest.raises(AwsError, match="NextToken"):
+        page([], {"NextToken": token})
+
+
+def test_a_token_belongs_to_its_order() -> None:
+    _, token = page([Row("a", 1.0), Row("b", 2.0)], {"MaxResults": 1, "SortBy": "Name"})
+    with pytest.raises(AwsError, match="NextToken"):
+        page([], {"NextToken": token, "SortBy": "CreationTime"})

@@ -1,0 +1,90 @@
+"""CreateModel and its family: what is refused, what is kept, what is told."""
+
+from typing import Any
+
+import pytest
+from control_desk import ARN, MULTI_MODEL, Desk
+
+SINGLE = {"Image": "torpor", "ModelDataUrl": "s3://bucket/model.tar.gz"}
+
+
+def archive(**source: str) -> dict[str, Any]:
+    return {
+        "S3DataSource": {"S3Uri": "s3://bucket/m.tar.gz", "S3DataType": "S3Object", "CompressionType": "Gzip", **source}
+    }
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({}, "Exactly one of PrimaryContainer and Containers"),
+        ({"Containers": []}, "Exactly one of PrimaryContainer and Containers"),
+        ({"PrimaryContainer": SINGLE, "Containers": [SINGLE]}, "Exactly one of PrimaryContainer and Containers"),
+        ({"Containers": [SINGLE, SINGLE]}, "more than one entry"),
+        ({"Containers": [SINGLE], "InferenceExecutionConfig": {"Mode": "Direct"}}, "Mode Direct"),
+        ({"PrimaryContainer": {"ModelPackageName": "p"}}, "ModelPackageName is not supported"),
+        ({"PrimaryContainer": {**SINGLE, "AdditionalModelDataSources": [{}]}}, "AdditionalModelDataSources"),
+        ({"PrimaryContainer": {"ModelDataUrl": "s3://b/k"}}, "must have an Image"),
+        ({"PrimaryContainer": {**MULTI_MODEL, "ModelDataSource": archive()}}, "cannot be used with Mode MultiModel"),
+        ({"PrimaryContainer": {"Image": "torpor", "Mode": "MultiModel"}}, "needs ModelDataUrl"),
+        ({"PrimaryContainer": {**SINGLE, "Mode": "MultiModel"}}, "must be an S3 prefix"),
+        ({"PrimaryContainer": {**SINGLE, "ModelDataSource": archive()}}, "Only one of"),
+        ({"PrimaryContainer": {"Image": "i", "ModelDataSource": archive(S3DataType="S3Prefix")}}, "S3Object"),
+        ({"PrimaryContainer": {"Image": "i", "ModelDataSource": archive(CompressionType="None")}}, "Gzip only"),
+        ({"PrimaryContainer": {"Image": "i", "ModelDataUrl": "https://b.s3/k"}}, "must begin with s3://"),
+        ({"PrimaryContainer": {**SINGLE, "Environment": {str(n): "" for n in range(101)}}}, "more than 100 entries"),
+        ({"PrimaryContainer": {**SINGLE, "Environment": {"K": "é" * 513}}}, "longer than 1024 bytes"),
+        ({"PrimaryContainer": {**SINGLE, "Environment": {str(n): "x" * 1000 for n in range(33)}}}, "32768 bytes"),
+    ],
+)
+def test_a_model_that_makes_no_sense_is_refused(desk: Desk, params: dict[str, Any], text: str) -> None:
+    code, status, message = desk.refusal("CreateModel", ModelName="m", **params)
+    assert (code, status) == ("ValidationException", 400)
+    assert text in message
+    assert desk("ListModels")["Models"] == []
+
+
+@pytest.mark.parametrize("place", [{"PrimaryContainer": MULTI_MODEL}, {"Containers": [MULTI_MODEL]}])
+def test_a_multi_model_container_may_stand_in_either_place(desk: Desk, place: dict[str, Any]) -> None:
+    assert desk("CreateModel", ModelName="Houses", **place) == {"ModelArn": f"{ARN}:model/houses"}
+    model = desk.store.model("Houses")
+    assert model is not None
+    assert (model.container.multi_model, model.container.model_data_url) == (True, "s3://bucket/models")
+    assert model.container.model_cache
+
+
+def test_the_model_cache_can_be_switched_off(desk: Desk) -> None:
+    disabled = {**MULTI_MODEL, "MultiModelConfig": {"ModelCacheSetting": "Disabled"}}
+    desk("CreateModel", ModelName="m", PrimaryContainer=disabled)
+    model = desk.store.model("m")
+    assert model is not None
+    assert not model.container.model_cache
+
+
+def test_a_data_source_of_one_archive_is_the_url_of_that_archive(desk: Desk) -> None:
+    desk("CreateModel", ModelName="m", PrimaryContainer={"Image": "torpor", "ModelDataSource": archive()})
+    model = desk.store.model("m")
+    assert model is not None
+    assert model.container.model_data_url == "s3://bucket/m.tar.gz"
+
+
+def test_a_model_is_described_as_it_was_sent(desk: Desk) -> None:
+    role = "arn:aws:iam::123456789012:role/r"
+    tags = [{"Key": "team", "Value": "blue"}]
+    desk("CreateModel", ModelName="M", PrimaryContainer=SINGLE, ExecutionRoleArn=role, Tags=tags)
+    assert desk("DescribeModel", ModelName="M") == {
+        "ModelName": "M",
+        "ModelArn": f"{ARN}:model/m",
+        "PrimaryContainer": {"Mode": "SingleModel", **SINGLE},
+        "ExecutionRoleArn": role,
+        "EnableNetworkIsolation": False,
+        "CreationTime": 1000.0,
+    }
+    assert desk("ListTags", ResourceArn=f"{ARN}:model/m") == {"Tags": tags}
+
+
+def test_a_deleted_model_is_gone_and_its_name_free(desk: Desk) -> None:
+    desk("CreateModel", ModelName="m", PrimaryContainer=SINGLE)
+    desk("DeleteModel", ModelName="m")
+    assert "Could not find" in desk.refusal("DescribeModel", ModelName="m")[2]
+    desk("CreateModel", ModelName="m", PrimaryContainer=SINGLE)

@@ -1,0 +1,30 @@
+"""Tags: added, replaced, listed, taken away."""
+
+from control_desk import ARN, MULTI_MODEL, Desk
+
+MODEL = f"{ARN}:model/m"
+
+
+def test_tags_are_added_to_those_that_are_there(desk: Desk) -> None:
+    desk("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL, Tags=[{"Key": "a", "Value": "1"}])
+    added = [{"Key": "a", "Value": "2"}, {"Key": "b", "Value": ""}]
+    assert desk("AddTags", ResourceArn=MODEL, Tags=added) == {"Tags": added}
+    desk("DeleteTags", ResourceArn=MODEL, TagKeys=["a", "never"])
+    assert desk("ListTags", ResourceArn=MODEL) == {"Tags": [{"Key": "b", "Value": ""}]}
+
+
+def test_a_resource_cannot_collect_more_than_fifty(desk: Desk) -> None:
+    tags = [{"Key": f"{number:02}", "Value": ""} for number in range(50)]
+    desk("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL, Tags=tags)
+    desk("AddTags", ResourceArn=MODEL, Tags=tags[:1])
+    code, _, _ = desk.refusal("AddTags", ResourceArn=MODEL, Tags=[{"Key": "one more", "Value": ""}])
+    assert code == "ResourceLimitExceeded"
+    assert desk("ListTags", ResourceArn=MODEL) == {"Tags": tags}
+
+
+def test_endpoints_and_configs_have_tags_too(desk: Desk) -> None:
+    desk.create("ep")
+    for segment in ("endpoint", "endpoint-config", "model"):
+        arn = f"{ARN}:{segment}/ep"
+        desk("AddTags", ResourceArn=arn, Tags=[{"Key": "what", "Value": segment}])
+        assert desk("ListTags", ResourceArn=arn)["Tags"] == [{"Key": "what", "Value": segment}]
