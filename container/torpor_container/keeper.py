@@ -40,7 +40,6 @@ class Loan:
     """A runner that stays loaded while the loan lasts."""
 
     runner: Runner
-    hit: bool
     broken: bool = False
 
 
@@ -78,8 +77,9 @@ class Keeper:
 
         Raises NotReady when the caller's wait is over (the load goes on), and whatever the load raised.
         """
-        hit = await self._obtain(name, timing)
-        loan = Loan(self._runners[name], hit)
+        timing.hit = False
+        timing.hit = await self._obtain(name, timing)
+        loan = Loan(self._runners[name])
         try:
             yield loan
         except ModelDied:

@@ -4,11 +4,16 @@ The embedded object store keeps an *ordinary* key as the file `<root>/<bucket>/<
 machine may read that file in place. Any other key has no such file and is fetched over S3.
 """
 
+import re
+
 RESERVED = ".torpor"
 """The store's own folder, at the top of each bucket."""
 
 KEY_MAX_BYTES = 1024
 """AWS: "The maximum length for an object key name is 1,024 bytes when using UTF-8 encoding"."""
+
+# Control characters, and lone surrogates, by which Python shows file names that are not UTF-8.
+_UNFIT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 SEGMENT_MAX_BYTES = 255  # what the usual file systems take
 
@@ -20,12 +25,7 @@ def ordinary(key: str) -> bool:
 
 
 def _file_name(segment: str) -> bool:
-    return segment not in ("", ".", "..") and _size_bytes(segment) <= SEGMENT_MAX_BYTES and not _unprintable(segment)
-
-
-def _unprintable(segment: str) -> bool:
-    """Control characters, and lone surrogates, which are how Python shows file names that are not UTF-8."""
-    return any(char < " " or char == "\x7f" or "\ud800" <= char <= "\udfff" for char in segment)
+    return segment not in ("", ".", "..") and _size_bytes(segment) <= SEGMENT_MAX_BYTES and not _UNFIT.search(segment)
 
 
 def _size_bytes(text: str) -> int:

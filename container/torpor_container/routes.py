@@ -100,11 +100,11 @@ class Routes:
         timing = Timing(self._clock)
         try:
             body = await self._read(receive)
-            answer = await self._serving.invoke(target, _invocation(scope, body), timing)
+            reply = await self._serving.invoke(target, _invocation(scope, body), timing)
         except ContainerError as error:
             await _send(send, error.reply(), timing, fault=error.fault)
         else:
-            await _send(send, answer.reply, timing, hit=answer.hit)
+            await _send(send, reply, timing)
 
     async def _read(self, receive: Receive) -> bytes:
         """The whole body. One that is too large is read to its end and thrown away, so that the caller gets its answer."""
@@ -160,16 +160,14 @@ def _invocation(scope: Scope, body: bytes) -> Invocation:
     return Invocation(body, text.get(b"content-type", ""), text.get(b"accept", ""), text.get(_ATTRIBUTES, ""))
 
 
-async def _send(
-    send: Send, reply: Reply, timing: Timing, hit: bool | None = None, fault: wire.Fault | None = None
-) -> None:
+async def _send(send: Send, reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> None:
     headers = [
         (b"content-type", reply.content_type.encode("latin-1")),
         (b"content-length", b"%d" % len(reply.body)),
         (b"server-timing", timing.header().encode()),
     ]
-    if hit is not None:
-        headers.append((_MODEL_CACHE, b"hit" if hit else b"miss"))
+    if timing.hit is not None:
+        headers.append((_MODEL_CACHE, b"hit" if timing.hit else b"miss"))
     if fault is not None:
         headers.append((_FAULT, fault.value.encode()))
     if reply.custom_attributes is not None:

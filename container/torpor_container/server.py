@@ -28,9 +28,13 @@ class PromptWorker(ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
         await super()._serve()
 
     def handle_exit_signal(self) -> None:
-        super().handle_exit_signal()
-        if self._serving is not None:
+        if self.alive and self._serving is not None:  # a second signal must not cut the shutdown short
             self._serving.cancel()
+        super().handle_exit_signal()
+
+    def handle_quit_signal(self) -> None:
+        """Ctrl-C drains too."""
+        self.handle_exit_signal()
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def serve_alone(make_app: Callable[[], ASGIApp], listener: socket.socket, option
     """Serve on one listening socket in this process until SIGTERM, or until its parent is gone."""
     server = Server(make_app, options)
     worker = PromptWorker(
-        1, os.getppid(), [_Listener(listener)], server, 0, server.cfg, server.logger_class(server.cfg)
+        1, os.getppid(), [_Listener(listener)], server, 0, server.cfg, server.cfg.logger_class(server.cfg)
     )
     worker.init_process()
 
@@ -86,6 +90,9 @@ class _Listener:
     """What gunicorn wraps a listening socket in."""
 
     sock: socket.socket
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
 
     def close(self) -> None:
         self.sock.close()

@@ -5,7 +5,6 @@ Each mode answers the same four questions: ready? state? invoke! and, where the 
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -29,14 +28,6 @@ from torpor_container.wire import Fault, LoadedModel, Step
 from torpor_container.workshop import Workshop
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A model's reply; `hit` tells whether it was in memory already, None where that means nothing."""
-
-    reply: Reply
-    hit: bool | None = None
-
-
 class Serving(Protocol):
     """One mode."""
 
@@ -52,7 +43,7 @@ class Serving(Protocol):
 
     def models(self) -> list[LoadedModel]: ...
 
-    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Answer: ...
+    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply: ...
 
 
 class Kept:
@@ -77,12 +68,12 @@ class Kept:
     def models(self) -> list[LoadedModel]:
         return self._keeper.models()
 
-    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Answer:
+    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
         if not target:
             raise TargetMissing
         async with self._keeper.lend(self._keeper.name_of(target), timing) as loan:
             with timing.step(Step.PREDICT):
-                return Answer(await loan.runner.invoke(invocation, self._timeout_s), loan.hit)
+                return await loan.runner.invoke(invocation, self._timeout_s)
 
 
 class Contract:
@@ -144,13 +135,13 @@ class Contract:
         finally:
             self._closing.discard(name)
 
-    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Answer:
+    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
         name = target or ""
         self.url_of(name)
         self._tier.books.request(name, self._clock())
         try:
             with timing.step(Step.PREDICT):
-                return Answer(await self._loaded[name][1].invoke(invocation, self._timeout_s))
+                return await self._loaded[name][1].invoke(invocation, self._timeout_s)
         finally:
             self._tier.released(name)
 
@@ -223,12 +214,12 @@ class Single:
             }
         ]
 
-    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Answer:
+    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
         if self._runner is None:
             raise self.failure or NotReady(self._key or "model", 0.0)
         try:
             with timing.step(Step.PREDICT):
-                return Answer(await self._runner.invoke(invocation, self._timeout_s))
+                return await self._runner.invoke(invocation, self._timeout_s)
         except ModelDied:
             if self._runner is not None:
                 self._runner = None

@@ -34,9 +34,10 @@ class Story:
 
 
 class Timing:
-    """One request's steps, in seconds."""
+    """One request's steps, in seconds, and whether its model was in memory (`hit`; None where that means nothing)."""
 
     def __init__(self, clock: Clock) -> None:
+        self.hit: bool | None = None
         self._clock = clock
         self._began_s = clock()
         self.steps: dict[Step, float] = {}

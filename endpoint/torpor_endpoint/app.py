@@ -25,7 +25,7 @@ from torpor_endpoint.control.operations import OPERATIONS
 from torpor_endpoint.controller import Controller
 from torpor_endpoint.deployment import Yard
 from torpor_endpoint.fleet import Fleet
-from torpor_endpoint.gateway import Gateway
+from torpor_endpoint.gateway import App, Gateway
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.launch import Surroundings, launch_spec
 from torpor_endpoint.options import Options
@@ -71,7 +71,7 @@ class Endpoint:
         self._controller = Controller(self._store, self._fleet, self._yard(), time.time, self._gone)
         control = Control(self._store, time.time, self._options.strict, self._fleet, self._controller.changed)
         router = Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
-        services = {
+        services: dict[str, App] = {
             "s3": S3App(self._objects, account=account, region=self._options.region),
             "sagemaker": Service("sagemaker", control, OPERATIONS, account=account),
             "sagemaker-runtime": RuntimeApp(

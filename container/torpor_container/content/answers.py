@@ -23,6 +23,15 @@ from torpor_container.content.media import CSV, JSON, JSONLINES, NPY, media_type
 Encoder = Callable[[Any], bytes]
 
 
+def _plain(value: Any) -> Any:
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"a prediction of type {type(value).__name__} can not be written as JSON")
+    return value.tolist()
+
+
+write_json = json.JSONEncoder(default=_plain).encode
+
+
 @dataclass(frozen=True)
 class Answers:
     """How one kind of container answers: an encoder by media type, the default first."""
@@ -50,19 +59,19 @@ def listed(prediction: Any) -> Any:
 
 
 def json_list(prediction: Any) -> bytes:
-    return json.dumps(listed(prediction), default=_plain).encode()
+    return write_json(listed(prediction)).encode()
 
 
 def json_scores(prediction: Any) -> bytes:
-    return json.dumps({"predictions": _scores(prediction)}, default=_plain).encode()
+    return write_json({"predictions": _scores(prediction)}).encode()
 
 
 def jsonlines_scores(prediction: Any) -> bytes:
-    return b"".join(json.dumps(score, default=_plain).encode() + b"\n" for score in _scores(prediction))
+    return b"".join(write_json(score).encode() + b"\n" for score in _scores(prediction))
 
 
 def jsonlines_list(prediction: Any) -> bytes:
-    return b"".join(json.dumps(row, default=_plain).encode() + b"\n" for row in _rows(prediction))
+    return b"".join(write_json(row).encode() + b"\n" for row in _rows(prediction))
 
 
 def csv_lines(prediction: Any) -> bytes:
@@ -99,12 +108,6 @@ def _csv_cell(value: Any) -> str:
     if isinstance(value, str) and any(special in text for special in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
-
-
-def _plain(value: Any) -> Any:
-    if not hasattr(value, "tolist"):
-        raise TypeError(f"a prediction of type {type(value).__name__} can not be written as JSON")
-    return value.tolist()
 
 
 TOOLKIT = Answers({JSON: json_list, CSV: csv_lines, JSONLINES: jsonlines_list, NPY: npy})

@@ -1,6 +1,7 @@
 """How a model wants its rows, and the check that they are so."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import nan
 from typing import Any
 
@@ -25,10 +26,13 @@ class Layout:
 
     def array(self, values: object) -> Rows:
         """An array of this type. Raises ValueError, TypeError or OverflowError, as numpy finds them."""
-        if np.issubdtype(self.dtype, np.integer):
+        if self._whole:
             return whole(np.array(values), self.dtype)
-        with np.errstate(over="ignore"):  # beyond float32 is infinite, as in a cast that XGBoost makes itself
-            return np.array(values, dtype=self.dtype)
+        return np.array(values, dtype=self.dtype)
+
+    @cached_property
+    def _whole(self) -> bool:
+        return bool(np.issubdtype(self.dtype, np.integer))
 
     def fit(self, rows: Rows) -> Rows:
         """Two-dimensional rows with the right number of columns. Raises BadInput."""

@@ -50,7 +50,7 @@ class LRU:
 
 
 class LFU:
-    """The least often used while resident leaves first; of equals, the one touched longest ago. A count ends with its stay."""
+    """The least often used while resident leaves first; of equals, the one touched longest ago."""
 
     def __init__(self) -> None:
         self._uses: dict[str, int] = {}
@@ -115,7 +115,7 @@ class GDSF:
             heapify(self._heap)
 
     def victim(self, may_leave: MayLeave) -> str | None:
-        busy: list[tuple[float, int, str]] = []
+        looked_at: list[tuple[float, int, str]] = []
         chosen = None
         while self._heap and chosen is None:
             *worth, name = heappop(self._heap)
@@ -124,12 +124,12 @@ class GDSF:
                 continue  # it left already
             if now != tuple(worth):
                 heappush(self._heap, (*now, name))  # touched since: mend and look again
-            elif may_leave(name):
+                continue
+            looked_at.append((*now, name))
+            if may_leave(name):
                 chosen = name
                 self._clock = max(self._clock, now[0])
-            else:
-                busy.append((*now, name))
-        for entry in busy:
+        for entry in looked_at:
             heappush(self._heap, entry)
         return chosen
 

@@ -50,7 +50,7 @@ class Format:
     """Raises LoadFailed or LoadOutOfMemory. Frameworks are imported here, and not before."""
     bytes_per_artifact_byte: float
     fixed_bytes: int
-    """What a model is taken to weigh in memory until the first one was measured."""
+    """What a model is taken to weigh in memory until the first was measured; the built-in numbers are measured too."""
 
     def recognise(self, directory: Path) -> Path | None:
         """The first file here that it can load."""

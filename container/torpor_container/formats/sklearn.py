@@ -78,5 +78,5 @@ FORMAT = Format(
     named("*.joblib", "*.pkl", "*.pickle", f"*{SKOPS}"),
     load,
     bytes_per_artifact_byte=1.5,
-    fixed_bytes=256 * 1024,
+    fixed_bytes=64 * 1024,
 )

@@ -9,7 +9,7 @@ from torpor_container import wire
 from torpor_container.wire import Step
 from torpor_endpoint.aws.asgi import Disconnected, Receive, Scope, Send
 from torpor_endpoint.aws.scope import DEFAULT_REGION
-from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, from_answer, wire_form
+from torpor_endpoint.runtime.errors import FAULTS, Place, RuntimeFault, Situation, from_answer, wire_form
 from torpor_endpoint.runtime.meter import Meters, Sample
 from torpor_endpoint.runtime.request import Invoke, read_body
 from torpor_endpoint.runtime.router import Route, Router, Served
@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 LOADING = (Step.QUEUE.value, Step.DOWNLOAD.value, Step.UNPACK.value, Step.LOAD.value)
 COPIED = (b"content-type", wire.CUSTOM_ATTRIBUTES.lower().encode())
 MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
+FAULT = wire.FAULT.lower().encode()
+REFUSED = {fault.value.encode() for fault in FAULTS}
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -101,7 +103,7 @@ class RuntimeApp:
         loading_s = sum(steps.get(step, 0.0) for step in LOADING)
         model_s = served.sent_s - loading_s
         hit = served.answer.header(MODEL_CACHE)
-        if hit is None and served.answer.header(b"x-torpor-fault") is not None:
+        if served.answer.header(FAULT) in REFUSED:
             return  # the platform's own answer: the request never reached a model
         total_s = self._clock() - began_s
         sample = Sample(

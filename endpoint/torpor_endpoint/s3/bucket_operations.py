@@ -6,7 +6,7 @@ from typing import Final
 from torpor_endpoint.s3.buckets import Bucket
 from torpor_endpoint.s3.call import Call, moment, xml
 from torpor_endpoint.s3.conditions import Conditions
-from torpor_endpoint.s3.documents import document, flag, node, text
+from torpor_endpoint.s3.documents import document, node, text
 from torpor_endpoint.s3.entries import ObjectName
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, document_of
@@ -20,7 +20,7 @@ _BUCKETS_MAX: Final = 10_000
 async def list_buckets(call: Call) -> Answer:
     """Paged when the caller asks for it; the token is the last name."""
     prefix, after = call.query.get("prefix", ""), call.query.get("continuation-token", "")
-    limit = call.count("max-buckets", _BUCKETS_MAX)
+    limit = call.count("max-buckets", _BUCKETS_MAX, _BUCKETS_MAX)
     found = await asyncio.to_thread(call.store.buckets.all)
     wanted = [bucket for bucket in found if bucket.name.startswith(prefix) and bucket.name > after]
     page = wanted[:limit]
@@ -41,7 +41,7 @@ async def create_bucket(call: Call) -> Answer:
     try:
         await asyncio.to_thread(call.store.buckets.create, call.bucket, region or None)
     except S3Error as error:
-        # AWS: BucketAlreadyOwnedByYou comes "in all AWS Regions except in the North Virginia Region", which answers 200.
+        # AWS: "returns this error in all AWS Regions except in the North Virginia Region", which answers 200.
         if error.refusal is not Refusal.BucketAlreadyOwnedByYou or (region or call.site.region) != _US_EAST_1:
             raise
     return Answer(headers={"location": f"/{call.bucket}"})

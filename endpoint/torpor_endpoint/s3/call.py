@@ -49,15 +49,15 @@ class Call:
     def headers(self) -> Mapping[str, str]:
         return self.request.headers
 
-    def count(self, name: str, default: int) -> int:
-        """A number in the query, capped at the default, which is S3's largest page."""
+    def count(self, name: str, default: int, most: int) -> int:
+        """A number in the query. S3 caps what is too large, and refuses what is no number."""
         value = self.query.get(name, "")
         if not value:
             return default
         if not value.isascii() or not value.isdecimal() or len(value) > 10:
             message = f"Provided {name} not an integer or within integer range"
             raise S3Error(Refusal.InvalidArgument, message, ArgumentName=name, ArgumentValue=value)
-        return min(int(value), default)
+        return min(int(value), most)
 
 
 Operation = Callable[[Call], Awaitable[Answer]]

@@ -68,6 +68,10 @@ class Checksum:
         return HEADER + self.algorithm.lower()
 
     @property
+    def digest(self) -> str:
+        return self.value.partition("-")[0]
+
+    @property
     def element(self) -> str:
         return "Checksum" + self.algorithm
 

@@ -36,9 +36,7 @@ CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
     "object-lock": Configuration("ObjectLockConfiguration", Refusal.ObjectLockConfigurationNotFoundError),
     "ownershipControls": Configuration("OwnershipControls", Refusal.OwnershipControlsNotFoundError),
     "policy": Configuration(None, Refusal.NoSuchBucketPolicy, put_status=204),
-    "publicAccessBlock": Configuration(
-        "PublicAccessBlockConfiguration", Refusal.NoSuchPublicAccessBlockConfiguration
-    ),
+    "publicAccessBlock": Configuration("PublicAccessBlockConfiguration", Refusal.NoSuchPublicAccessBlockConfiguration),
     "replication": Configuration("ReplicationConfiguration", Refusal.ReplicationConfigurationNotFoundError),
     "requestPayment": Configuration("RequestPaymentConfiguration", text("Payer", "BucketOwner")),
     "tagging": Configuration("Tagging", Refusal.NoSuchTagSet, put_status=204),

@@ -10,6 +10,8 @@ from torpor_endpoint.s3.folders import Fingerprint
 
 COLUMNS: Final = "bucket, key, folder, size, mtime_ns, inode, etag, modified_s, traits"
 
+_NOTHING: Final = "{}"
+
 
 class ObjectName(NamedTuple):
     bucket: str
@@ -79,6 +81,8 @@ def dumped(traits: Traits) -> str:
 
 
 def loaded(text: str) -> Traits:
+    if text == _NOTHING:  # as for most objects of a long list
+        return Traits()
     given: dict[str, Any] = json.loads(text)
     checksum = Checksum(*given["checksum"]) if "checksum" in given else None
     return Traits(given.get("headers", {}), given.get("tags", {}), checksum, tuple(given.get("parts", ())))

@@ -1,4 +1,4 @@
-"""One request and its answer, between the ASGI server and the operations: it knows HTTP and threads, and no operation."""
+"""One request and its answer, between the ASGI server and the operations: HTTP and threads, and no operation."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -25,8 +25,9 @@ Result = TypeVar("Result")
 class Body:
     """A request's body, read once from its start to its end. Raises ClientGone when the caller hangs up before that."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, scope: Scope) -> None:
         self._receive = receive
+        self._declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
         self._ended = False
 
     async def pieces(self) -> AsyncIterator[bytes]:
@@ -52,7 +53,12 @@ class Body:
         yield b"".join(held)
 
     async def drain(self) -> None:
-        """Read what the caller still sends, within bounds: else it would meet a broken connection, and no answer."""
+        """Read what the caller still sends, or it would meet a broken connection and no answer.
+
+        Not when it has very much to send: it usually waits for a 100 (Continue), which it then never gets.
+        """
+        if self._declared.isdigit() and int(self._declared) > _DRAIN_MAX_BYTES:
+            return
         left_bytes = _DRAIN_MAX_BYTES
         with suppress(TimeoutError, ClientGone):
             async with asyncio.timeout(_DRAIN_MAX_S):

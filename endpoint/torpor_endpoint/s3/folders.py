@@ -3,8 +3,8 @@
 Every step goes from an open folder to a name within it, and no symbolic link is ever followed: neither a link nor a
 folder swapped in the midst of an operation leads out of the root.
 
-A folder that was read is *marked*: its modification time is set to a moment of our own, with nanoseconds in it. Whatever
-is put in or taken out by hand afterwards gives it another time, however coarse the kernel's clock.
+A folder that was read is *marked*: its modification time is set to a moment of our own, with nanoseconds in it. What is
+put in or taken out by hand afterwards gives it another time, however coarse the kernel's clock.
 """
 
 import errno
@@ -105,10 +105,13 @@ def fingerprint_of(file: FileIO) -> Fingerprint:
 
 def fingerprint_at(path: str) -> Fingerprint | None:
     """A mere look, by path; None where there is no regular file."""
-    with absence():
+    try:
         found = os.stat(path, follow_symlinks=False)
-        return _fingerprint(found) if stat.S_ISREG(found.st_mode) else None
-    return None
+    except OSError as error:  # a thousand times for one page: `absence` would cost more than the look
+        if error.errno not in _ABSENT:
+            raise
+        return None
+    return _fingerprint(found) if stat.S_ISREG(found.st_mode) else None
 
 
 @contextmanager

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from typing import Final
 
-from torpor_endpoint.s3.entries import COLUMNS, Entry, ObjectName, by_hand, from_row, saved
+from torpor_endpoint.s3.entries import COLUMNS, Entry, ObjectName, by_hand, from_row, remarked, saved
 from torpor_endpoint.s3.errors import S3Error
 from torpor_endpoint.s3.index import Index
 from torpor_endpoint.s3.paging import Page, Query, after_all, page
 from torpor_endpoint.s3.tree import Survey, Tree, parents
 
 _ATTEMPTS: Final = 4  # somebody may be copying files in without an end
+_FOLDERS_AT_ONCE: Final = 500
 
 
 class Listing:
@@ -40,8 +41,7 @@ class Listing:
     def _caught_up(self, bucket: str, query: Query, found: Page[Entry]) -> bool:
         """Whether anything was not as the index had it."""
         stale = self._stale_folders(bucket, query, found)
-        for path in stale:
-            self._survey(bucket, path)
+        self._survey(bucket, stale)
         changed = [entry.name for entry in found.items if not self._in_step(entry)]
         for name in changed:
             with suppress(S3Error):  # gone: its row is too
@@ -63,32 +63,32 @@ class Listing:
         marks.setdefault("", 0)  # a bucket that was never read
         return [path for path, mark_ns in marks.items() if self._tree.mark(bucket, path) != mark_ns]
 
-    def _survey(self, bucket: str, path: str) -> None:
-        """Read one folder again, and every folder below it that is new."""
-        left = [path]
+    def _survey(self, bucket: str, stale: list[str]) -> None:
+        """Read folders again, and every folder below them that is new, with room for writers in between."""
+        left = list(stale)
         while left:
-            path = left.pop()
-            with self._index.alone():
-                survey = self._tree.survey(bucket, path)
-                left += self._recorded(bucket, path, survey)
+            with self._index.writing() as rows:
+                for _ in range(min(_FOLDERS_AT_ONCE, len(left))):
+                    path = left.pop()
+                    left += _recorded(rows, bucket, path, self._tree.survey(bucket, path))
 
-    def _recorded(self, bucket: str, path: str, survey: Survey | None) -> list[str]:
-        """Bring the rows of one folder in step; the answer is the folders that are not known yet."""
-        with self._index.writing() as rows:
-            if survey is None:
-                _forget_below(rows, bucket, path)
-                return []
-            known = _files(rows, bucket, path)
-            for key in known.keys() - survey.files.keys():
-                rows.execute("DELETE FROM objects WHERE bucket = ? AND key = ?", (bucket, key))
-            for key, found in survey.files.items():
-                if known.get(key) != found:
-                    saved(rows, by_hand(ObjectName(bucket, key), path, found))
-            folders = _folders(rows, bucket, path)
-            for folder in folders - survey.folders:
-                _forget_below(rows, bucket, folder)
-            rows.execute("INSERT OR REPLACE INTO folders VALUES (?, ?, ?)", (bucket, path, survey.mark_ns))
-            return sorted(survey.folders - folders)
+
+def _recorded(rows: sqlite3.Connection, bucket: str, path: str, survey: Survey | None) -> list[str]:
+    """Bring the rows of one folder in step; the answer is the folders in it that are not known yet."""
+    if survey is None:
+        _forget_below(rows, bucket, path)
+        return []
+    known = _files(rows, bucket, path)
+    for key in known.keys() - survey.files.keys():
+        rows.execute("DELETE FROM objects WHERE bucket = ? AND key = ?", (bucket, key))
+    for key, found in survey.files.items():
+        if known.get(key) != found:
+            saved(rows, by_hand(ObjectName(bucket, key), path, found))
+    folders = _folders(rows, bucket, path)
+    for folder in folders - survey.folders:
+        _forget_below(rows, bucket, folder)
+    remarked(rows, bucket, {path: survey.mark_ns})
+    return sorted(survey.folders - folders)
 
 
 def _entries(rows: sqlite3.Connection, bucket: str, start: str) -> Iterator[Entry]:

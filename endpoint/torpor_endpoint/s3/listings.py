@@ -121,7 +121,7 @@ def _asked(call: Call, after: str, limit: str) -> _Asked:
         prefix=call.query.get("prefix", ""),
         delimiter=call.query.get("delimiter", ""),
         after=after,
-        limit=call.count(limit, PAGE_MAX),
+        limit=call.count(limit, PAGE_MAX, PAGE_MAX),
     )
     return _Asked(query, quote if encoding == "url" else str)
 

@@ -96,7 +96,9 @@ async def get_object_attributes(call: Call) -> Answer:
         "ObjectSize": text("ObjectSize", entry.size_bytes),
     }
     if checksum:
-        values["Checksum"] = node("Checksum", text(checksum.element, checksum.value), text("ChecksumType", checksum.kind))
+        values["Checksum"] = node(
+            "Checksum", text(checksum.element, checksum.value), text("ChecksumType", checksum.kind)
+        )
     if parts:
         values["ObjectParts"] = node("ObjectParts", text("PartsCount", parts))
     answer = xml(document("GetObjectAttributesResponse", *(values[name] for name in values if name in asked)))

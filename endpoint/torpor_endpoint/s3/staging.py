@@ -5,8 +5,8 @@ import secrets
 import threading
 from collections.abc import Container
 from contextlib import suppress
-from pathlib import Path
 from io import FileIO
+from pathlib import Path
 from typing import Final
 
 from torpor_endpoint.s3.folders import Fingerprint, fingerprint_of

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from io import FileIO
+from pathlib import Path
 from typing import Final
 
 from torpor_container.keys import RESERVED, ordinary

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL
+from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
 from torpor_container.content.accept import choose
 from torpor_container.errors import NotAcceptable
 
@@ -38,12 +38,12 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("accept", CHOICES)
-def test_the_type_that_the_caller_likes_best_is_chosen(accept):
+def test_the_type_that_the_caller_likes_best_is_chosen(accept: str) -> None:
     assert choose(accept, OFFERED) == CHOICES[accept]
 
 
 @pytest.mark.parametrize("accept", ["text/html", "text/csv;q=0", "image/*", "application/jsonlines", ","])
-def test_nothing_acceptable_is_406_and_lists_what_is_offered(accept):
+def test_nothing_acceptable_is_406_and_lists_what_is_offered(accept: str) -> None:
     with pytest.raises(NotAcceptable) as raised:
         choose(accept, OFFERED)
     assert raised.value.status == 406
@@ -51,7 +51,7 @@ def test_nothing_acceptable_is_406_and_lists_what_is_offered(accept):
 
 
 @given(st.text(max_size=40))
-def test_any_header_gives_an_offered_type_or_406(accept):
+def test_any_header_gives_an_offered_type_or_406(accept: str) -> None:
     with suppress(NotAcceptable):
         assert choose(accept, OFFERED) in OFFERED
 
@@ -79,30 +79,32 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize(("answers", "kind", "flat", "per_class"), WRITTEN)
-def test_each_container_writes_as_its_clients_expect(answers, kind, flat, per_class):
+def test_each_container_writes_as_its_clients_expect(
+    answers: Answers, kind: str, flat: bytes, per_class: bytes
+) -> None:
     assert answers.encode(PREDICTION, kind) == flat
     assert answers.encode(PER_CLASS, kind) == per_class
 
 
 @pytest.mark.parametrize("answers", [XGBOOST, XGBOOST_MULTI_MODEL, TOOLKIT])
-def test_npy_comes_back_as_it_was(answers):
+def test_npy_comes_back_as_it_was(answers: Answers) -> None:
     body = answers.encode(PER_CLASS, "application/x-npy")
     np.testing.assert_array_equal(np.load(io.BytesIO(body), allow_pickle=False), PER_CLASS)
 
 
-def test_xgboost_answers_csv_alone_and_json_under_the_multi_model_server():
+def test_xgboost_answers_csv_alone_and_json_under_the_multi_model_server() -> None:
     assert XGBOOST.choose("") == "text/csv"
     assert XGBOOST_MULTI_MODEL.choose("") == "application/json"
     assert XGBOOST_MULTI_MODEL.choose("*/*") == TOOLKIT.choose("*/*") == "application/json"
 
 
-def test_the_default_can_be_set_to_anything_that_can_be_given():
+def test_the_default_can_be_set_to_anything_that_can_be_given() -> None:
     assert XGBOOST.preferring("application/jsonlines").choose("*/*") == "application/jsonlines"
     assert XGBOOST.preferring("text/html").choose("*/*") == "text/csv"
     assert XGBOOST.preferring("json").choose("text/csv") == "text/csv"
 
 
-def test_class_names_are_written_too():
+def test_class_names_are_written_too() -> None:
     names = np.array(["cat", 'big, "dog"'], dtype=object)
     assert TOOLKIT.encode(names, "text/csv") == b'cat\n"big, ""dog"""\n'
     assert json.loads(TOOLKIT.encode(names, "application/json")) == names.tolist()

@@ -2,11 +2,13 @@
 
 import pickle
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import joblib
-import numpy as np
 import skops.io
 import xgboost
 from skl2onnx import to_onnx
@@ -15,6 +17,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from torpor_container.content import Rows
+
 COLUMNS = 4
 
 
@@ -22,26 +26,26 @@ COLUMNS = 4
 class Trained:
     """The rows that the models were trained on, and the models."""
 
-    rows: np.ndarray
-    target: np.ndarray
+    rows: Rows
+    target: Rows
 
     @cached_property
-    def booster(self):
+    def booster(self) -> Any:
         return xgboost.train({"max_depth": 3}, xgboost.DMatrix(self.rows, self.target), 5)
 
     @cached_property
-    def regressor(self):
+    def regressor(self) -> Any:
         return xgboost.XGBRegressor(n_estimators=5, max_depth=3, missing=-999.0).fit(self.rows, self.target)
 
     @cached_property
-    def forest(self):
+    def forest(self) -> Any:
         return RandomForestRegressor(5, n_jobs=4, random_state=0).fit(self.rows, self.target)
 
     @cached_property
-    def pipeline(self):
+    def pipeline(self) -> Any:
         return make_pipeline(StandardScaler(), LinearRegression()).fit(self.rows, self.target)
 
-    def expected(self, kind):
+    def expected(self, kind: str) -> Rows:
         """What the framework itself predicts for the first three rows."""
         rows = self.rows[:3]
         if kind == "booster":
@@ -49,17 +53,17 @@ class Trained:
         return getattr(self, kind).predict(rows).reshape(-1)
 
 
-def save_onnx(trained, path):
+def save_onnx(trained: Trained, path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path.write_bytes(to_onnx(trained.pipeline, trained.rows[:1]).SerializeToString())
 
 
-def save_pickle(model, path):
+def save_pickle(model: Any, path: Path) -> None:
     path.write_bytes(pickle.dumps(model))
 
 
-ARTIFACTS = {
+ARTIFACTS: dict[str, tuple[str, str, Callable[[Trained, Path], object]]] = {
     "model.json": ("xgboost", "booster", lambda trained, path: trained.booster.save_model(path)),
     "model.ubj": ("xgboost", "booster", lambda trained, path: trained.booster.save_model(path)),
     "price.model": ("xgboost", "booster", lambda trained, path: path.write_bytes(trained.booster.save_raw("json"))),

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,20 +14,22 @@ from torpor_container.formats.script.process import ScriptProcess
 class Subprocess:
     """A child process handle over asyncio's."""
 
-    def __init__(self, process):
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self.pid = process.pid
 
-    def kill(self):
+    def kill(self) -> None:
         if self._process.returncode is None:
             self._process.kill()
 
-    async def wait(self):
+    async def wait(self) -> int:
         return await self._process.wait()
 
 
 @asynccontextmanager
-async def started(directory, memory_bytes=None, program="inference.py"):
+async def started(
+    directory: Path, memory_bytes: int | None = None, program: str = "inference.py"
+) -> AsyncIterator[ScriptProcess]:
     """A script's process over a real socket, ended with the block."""
     ours, theirs = socket.socketpair()
     arguments = {"directory": str(directory), "script": program, "memory_bytes": memory_bytes}

@@ -1,46 +1,52 @@
 """One contract that every format passes: it is found, it predicts as its framework does, and it fails as it should."""
 
 import json
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from format_models import ARTIFACTS, COLUMNS
+from format_models import ARTIFACTS, COLUMNS, Trained
 
+from torpor_container.content import Rows
 from torpor_container.errors import BadInput, LoadFailed, NotAcceptable, PredictionFailed, UnsupportedContentType
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect
-from torpor_container.invocation import Invocation
+from torpor_container.formats.served import ServedModel
+from torpor_container.invocation import Invocation, Reply
 
 CONVENTIONS = Conventions()
 
 
 @pytest.fixture(params=ARTIFACTS)
-def name(request):
-    return request.param
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
-def model(name, artifact):
+def model(name: str, artifact: Callable[..., Path]) -> Iterator[ServedModel[Any]]:
     known, path = detect(artifact(name))
     model = known.load(path, CONVENTIONS)
+    assert isinstance(model, ServedModel)
     yield model
     model.close()
 
 
-def csv_of(rows):
+def csv_of(rows: Rows) -> bytes:
     return "\n".join(",".join(map(str, row)) for row in rows.tolist()).encode()
 
 
-def scores(reply):
+def scores(reply: Reply) -> Rows:
     return np.array(json.loads(reply.body)).reshape(-1)
 
 
-def test_it_is_the_format_that_the_file_holds(model, name):
+def test_it_is_the_format_that_the_file_holds(model: ServedModel[Any], name: str) -> None:
     assert model.format == ARTIFACTS[name][0]
 
 
-def test_it_predicts_as_its_framework_does(model, name, trained):
+def test_it_predicts_as_its_framework_does(model: ServedModel[Any], name: str, trained: Trained) -> None:
     reply = model.invoke(Invocation(csv_of(trained.rows[:3]), "text/csv", "application/json"))
     assert (reply.status, reply.content_type) == (200, "application/json")
     np.testing.assert_allclose(scores(reply), trained.expected(ARTIFACTS[name][1]), rtol=1e-5, atol=1e-5)
@@ -49,7 +55,7 @@ def test_it_predicts_as_its_framework_does(model, name, trained):
 @pytest.mark.parametrize(
     "content_type", ["application/json", "application/jsonlines", "application/x-npy", "text/libsvm"]
 )
-def test_the_rows_may_come_in_any_content_type(model, trained, content_type):
+def test_the_rows_may_come_in_any_content_type(model: ServedModel[Any], trained: Trained, content_type: str) -> None:
     rows = trained.rows[:3]
     npy = BytesIO()
     np.save(npy, rows)
@@ -63,19 +69,19 @@ def test_the_rows_may_come_in_any_content_type(model, trained, content_type):
     assert model.invoke(Invocation(bodies[content_type], content_type, "application/json")) == by_csv
 
 
-def test_one_row_gives_one_prediction_in_any_type(model, trained):
+def test_one_row_gives_one_prediction_in_any_type(model: ServedModel[Any], trained: Trained) -> None:
     call = Invocation(csv_of(trained.rows[:1]), "text/csv", "application/x-npy")
     value = np.load(BytesIO(model.invoke(call).body)).item()
     assert float(model.invoke(Invocation(call.body, "", "text/csv")).body) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("width", [COLUMNS - 1, COLUMNS + 1])
-def test_a_wrong_column_count_is_bad_input_with_both_counts(model, width):
+def test_a_wrong_column_count_is_bad_input_with_both_counts(model: ServedModel[Any], width: int) -> None:
     with pytest.raises(BadInput, match=f"takes {COLUMNS} columns, and the rows have {width}"):
         model.invoke(Invocation(csv_of(np.ones((2, width))), "text/csv"))
 
 
-def test_an_empty_body_a_strange_type_and_a_strange_accept_are_told_apart(model):
+def test_an_empty_body_a_strange_type_and_a_strange_accept_are_told_apart(model: ServedModel[Any]) -> None:
     for call, raised in (
         (Invocation(b"", "text/csv"), BadInput),
         (Invocation(b"\x89PNG", "image/png"), UnsupportedContentType),
@@ -85,21 +91,21 @@ def test_an_empty_body_a_strange_type_and_a_strange_accept_are_told_apart(model)
             model.invoke(call)
 
 
-def test_many_threads_get_each_their_own_answer(model, trained):
+def test_many_threads_get_each_their_own_answer(model: ServedModel[Any], trained: Trained) -> None:
     calls = [Invocation(csv_of(trained.rows[i : i + 1]), "text/csv") for i in range(60)]
     alone = [model.invoke(call) for call in calls]
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(model.invoke, calls * 3)) == alone * 3
 
 
-def test_a_closed_model_holds_nothing_and_says_so(model):
+def test_a_closed_model_holds_nothing_and_says_so(model: ServedModel[Any]) -> None:
     model.close()
     assert model.native is None
     with pytest.raises(PredictionFailed, match="unloaded"):
         model.invoke(Invocation(b"1,2,3,4", "text/csv"))
 
 
-def test_a_damaged_file_is_a_load_failure_that_names_it(name, artifact):
+def test_a_damaged_file_is_a_load_failure_that_names_it(name: str, artifact: Callable[..., Path]) -> None:
     directory = artifact(name)
     path = directory / name
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -108,5 +114,5 @@ def test_a_damaged_file_is_a_load_failure_that_names_it(name, artifact):
         known.load(found, CONVENTIONS)
 
 
-def test_the_contract_covers_every_built_in_format():
+def test_the_contract_covers_every_built_in_format() -> None:
     assert {kind for kind, _, _ in ARTIFACTS.values()} | {SCRIPT} == {known.name for known in FORMATS}

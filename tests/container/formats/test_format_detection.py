@@ -2,15 +2,14 @@
 
 import subprocess
 import sys
-from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 
 import pytest
 from script_processes import write_script
 
 from torpor_container import formats
 from torpor_container.errors import AmbiguousArtifact, LoadFailed, UnknownFormat
-from torpor_container.formats import Conventions, Format, available, detect
-from torpor_container.formats.format import named
+from torpor_container.formats import Conventions, available, detect
 
 
 @pytest.mark.parametrize(
@@ -26,14 +25,16 @@ from torpor_container.formats.format import named
         (["Model.ONNX"], "inference.py", "Model.ONNX"),
     ],
 )
-def test_the_model_is_the_script_then_the_canonical_name_then_the_only_file(tmp_path, others, program, found):
+def test_the_model_is_the_script_then_the_canonical_name_then_the_only_file(
+    tmp_path: Path, others: list[str], program: str, found: str
+) -> None:
     for name in others:
         is_xgboost = name in ("model.json", "xgboost-model")
         write_script(tmp_path, '{"learner":{}}' if is_xgboost else "{}", name)
     assert detect(tmp_path, program)[1] == tmp_path / found
 
 
-def test_several_models_are_an_error_that_names_them_all(tmp_path):
+def test_several_models_are_an_error_that_names_them_all(tmp_path: Path) -> None:
     for name in ("a.joblib", "b.onnx", "notes.txt"):
         (tmp_path / name).touch()
     with pytest.raises(AmbiguousArtifact, match=r"a\.joblib, b\.onnx"):
@@ -41,7 +42,7 @@ def test_several_models_are_an_error_that_names_them_all(tmp_path):
 
 
 @pytest.mark.parametrize("names", [[], ["weights.bin", "config.json"]])
-def test_an_unknown_format_lists_what_was_found_and_what_is_known(tmp_path, names):
+def test_an_unknown_format_lists_what_was_found_and_what_is_known(tmp_path: Path, names: list[str]) -> None:
     for name in names:
         (tmp_path / name).write_text("{}")
     with pytest.raises(UnknownFormat) as raised:
@@ -50,27 +51,33 @@ def test_an_unknown_format_lists_what_was_found_and_what_is_known(tmp_path, name
     assert all(name in str(raised.value) for name in names)
 
 
-def test_a_format_of_another_package_comes_by_entry_point(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        formats, "entry_points", lambda group: EntryPoints([EntryPoint("trees", f"{__name__}:TREES", group)])
+TREES = """
+from torpor_container.formats.format import Format, named
+FORMAT = Format("trees", named("*.trees"), load=None, bytes_per_artifact_byte=1, fixed_bytes=0)
+"""
+
+
+def test_a_format_of_another_package_comes_by_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_script(tmp_path, TREES, "site/trees_of_another.py")
+    write_script(tmp_path, "Name: trees\nVersion: 1.0\n", "site/trees-1.0.dist-info/METADATA")
+    write_script(
+        tmp_path, "[torpor.formats]\ntrees = trees_of_another:FORMAT\n", "site/trees-1.0.dist-info/entry_points.txt"
     )
-    (tmp_path / "model.trees").touch()
-    assert detect(tmp_path, formats=available()) == (TREES, tmp_path / "model.trees")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    known, path = detect(write_script(tmp_path, "", "model.trees").parent, formats=available())
+    assert (known.name, path) == ("trees", tmp_path / "model.trees")
 
 
-def test_a_script_is_never_loaded_into_the_instance(tmp_path):
+def test_a_script_is_never_loaded_into_the_instance(tmp_path: Path) -> None:
     known, path = detect(write_script(tmp_path, "").parent)
     with pytest.raises(LoadFailed, match="process of its own"):
         known.load(path, Conventions())
 
 
-def test_looking_at_an_artifact_imports_no_framework(tmp_path):
+def test_looking_at_an_artifact_imports_no_framework(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").touch()
     code = (
         "import sys; from pathlib import Path; from torpor_container.formats import detect; detect(Path(sys.argv[1]));"
         "assert not {'xgboost', 'sklearn', 'joblib', 'onnxruntime', 'skops'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
-
-
-TREES = Format("trees", named("*.trees"), load=lambda path, conventions: None, bytes_per_artifact_byte=1, fixed_bytes=0)

@@ -2,18 +2,22 @@
 
 import json
 import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 import skops.io
 import xgboost
+from format_models import Trained
 from onnx import TensorProto, helper
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor, VotingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from torpor_container.errors import BadInput, LoadFailed
-from torpor_container.formats import Conventions, detect
+from torpor_container.formats import Conventions, Model, detect
 from torpor_container.formats import xgboost as xgboost_format
 from torpor_container.formats.sklearn import serve
 from torpor_container.invocation import Invocation
@@ -22,18 +26,18 @@ CONVENTIONS = Conventions()
 ROW = b"1,2,3,4"
 
 
-def load(directory, conventions=CONVENTIONS):
+def load(directory: Path, conventions: Conventions = CONVENTIONS) -> Model:
     known, path = detect(directory)
     return known.load(path, conventions)
 
 
-def answer(model, body=ROW, content_type="text/csv"):
+def answer(model: Model, body: bytes = ROW, content_type: str = "text/csv") -> Any:
     return json.loads(model.invoke(Invocation(body, content_type, "application/json")).body)
 
 
-def trained_with(trained, parameters, rounds=4, **options):
+def trained_with(trained: Trained, parameters: dict[str, Any], rounds: int = 4) -> tuple[Any, Any]:
     matrix = xgboost.DMatrix(trained.rows, (trained.target > 0).astype(int) + (trained.target > 2))
-    return xgboost.train(parameters, matrix, rounds, **options), matrix
+    return xgboost.train(parameters, matrix, rounds), matrix
 
 
 # -- XGBoost -----------------------------------------------------------------------------------------------------------
@@ -48,27 +52,29 @@ def trained_with(trained, parameters, rounds=4, **options):
     ],
     ids=lambda parameters: parameters.get("booster", parameters["objective"]),
 )
-def test_xgboost_answers_the_objectives_own_output_for_any_booster(trained, parameters):
+def test_xgboost_answers_the_objectives_own_output_for_any_booster(
+    trained: Trained, parameters: dict[str, Any]
+) -> None:
     booster, matrix = trained_with(trained, parameters)
     body = json.dumps(trained.rows.tolist()).encode()
     served = answer(xgboost_format.serve(booster.copy(), CONVENTIONS), body, "application/json")
     np.testing.assert_allclose(served, booster.predict(matrix), rtol=1e-6)
 
 
-def test_xgboost_takes_nan_and_empty_cells_for_missing(trained, artifact):
+def test_xgboost_takes_nan_and_empty_cells_for_missing(trained: Trained, artifact: Callable[..., Path]) -> None:
     model = load(artifact("model.json"))
     expected = trained.booster.predict(xgboost.DMatrix(np.array([[1, np.nan, 3, 4]]))).tolist()
     assert answer(model, b"1,nan,3,4") == answer(model, b"1,,3,4") == expected
     assert answer(model, b"0:1 2:3 3:4", "text/libsvm") == expected
 
 
-def test_an_xgboost_estimators_own_mark_for_missing_is_kept(trained, artifact):
+def test_an_xgboost_estimators_own_mark_for_missing_is_kept(trained: Trained, artifact: Callable[..., Path]) -> None:
     model = load(artifact("wrapper.joblib"))
     assert answer(model, b"1,2,3,-999") == trained.regressor.predict([[1, 2, 3, -999]]).tolist()
     assert answer(model, b"1,2,3,-999") != answer(load(artifact("booster.pkl")), b"1,2,3,-999")
 
 
-def test_after_early_stopping_the_best_iteration_answers(trained, tmp_path):
+def test_after_early_stopping_the_best_iteration_answers(trained: Trained, tmp_path: Path) -> None:
     booster, matrix = trained_with(trained, {"max_depth": 2}, rounds=10)
     booster.set_attr(best_iteration="3")
     booster.save_model(tmp_path / "model.ubj")
@@ -78,43 +84,43 @@ def test_after_early_stopping_the_best_iteration_answers(trained, tmp_path):
     assert not np.array_equal(np.float32(served), booster.predict(matrix))
 
 
-def test_xgboost_answers_otherwise_on_a_single_model_endpoint(artifact):
+def test_xgboost_answers_otherwise_on_a_single_model_endpoint(artifact: Callable[..., Path]) -> None:
     single = load(artifact("model.json"), Conventions(multi_model=False)).invoke(Invocation(ROW))
     several = load(artifact("model.json")).invoke(Invocation(ROW))
     assert (single.content_type, several.content_type) == ("text/csv", "application/json")
     assert float(single.body) == json.loads(several.body)[0]
 
 
-def test_the_default_answer_type_can_be_set(artifact):
+def test_the_default_answer_type_can_be_set(artifact: Callable[..., Path]) -> None:
     conventions = Conventions(default_accept="application/jsonlines")
     assert load(artifact("model.json"), conventions).invoke(Invocation(ROW)).content_type == "application/jsonlines"
 
 
 # -- scikit-learn ------------------------------------------------------------------------------------------------------
-def test_scikit_learn_refuses_nan_unless_the_estimator_takes_it(trained, tmp_path):
+def test_scikit_learn_refuses_nan_unless_the_estimator_takes_it(trained: Trained, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="NaN"):
         answer(serve(LinearRegression().fit(trained.rows, trained.target), CONVENTIONS), b"1,nan,3,4")
     tolerant = HistGradientBoostingRegressor(max_iter=2).fit(trained.rows, trained.target)
     assert answer(serve(tolerant, CONVENTIONS), b"1,nan,3,4") == tolerant.predict([[1, np.nan, 3, 4]]).tolist()
 
 
-def test_a_classifier_answers_its_class_names(trained):
+def test_a_classifier_answers_its_class_names(trained: Trained) -> None:
     names = np.where(trained.target > 0, "dear", "cheap")
     classifier = LogisticRegression().fit(trained.rows, names)
     assert answer(serve(classifier, CONVENTIONS), b"9,9,9,9\n-9,-9,-9,-9") == ["dear", "cheap"]
 
 
-def test_no_estimator_starts_a_pool_however_deep_it_sits(trained):
+def test_no_estimator_starts_a_pool_however_deep_it_sits(trained: Trained) -> None:
     voting = VotingRegressor([("forest", RandomForestRegressor(3, n_jobs=-1))], n_jobs=2)
     model = serve(voting.fit(trained.rows, trained.target), CONVENTIONS)
     assert model.native.n_jobs == model.native.estimators_[0].n_jobs == 1
 
 
-class Unknown(LinearRegression):
+class Unknown(LinearRegression):  # type: ignore[misc]  # scikit-learn ships no types
     """A type that skops has never heard of."""
 
 
-def test_skops_loads_no_type_that_it_does_not_trust(trained, tmp_path):
+def test_skops_loads_no_type_that_it_does_not_trust(trained: Trained, tmp_path: Path) -> None:
     skops.io.dump(Unknown().fit(trained.rows, trained.target), tmp_path / "model.skops")
     with pytest.raises(LoadFailed, match=r"does not trust: .*Unknown"):
         load(tmp_path)
@@ -124,14 +130,14 @@ def test_skops_loads_no_type_that_it_does_not_trust(trained, tmp_path):
     ("payload", "said"),
     [(pickle.dumps({"a": 1}), "dict has no predict"), (b"cno_such_module\nThing\n.", "no_such_module"), (b"", "EOF")],
 )
-def test_a_pickle_that_is_no_model_says_why(tmp_path, payload, said):
+def test_a_pickle_that_is_no_model_says_why(tmp_path: Path, payload: bytes, said: str) -> None:
     (tmp_path / "model.pkl").write_bytes(payload)
     with pytest.raises(LoadFailed, match=said):
         load(tmp_path)
 
 
 # -- ONNX --------------------------------------------------------------------------------------------------------------
-def save_sum(path, shape, kind=TensorProto.FLOAT):
+def save_sum(path: Path, shape: list[int | None], kind: int = TensorProto.FLOAT) -> None:
     """A graph that adds its two inputs."""
     inputs = [helper.make_tensor_value_info(name, kind, shape) for name in ("a", "b")]
     outputs = [helper.make_tensor_value_info("sum", kind, shape)]
@@ -140,13 +146,15 @@ def save_sum(path, shape, kind=TensorProto.FLOAT):
 
 
 @pytest.mark.parametrize("envelope", [lambda tensors: {"inputs": tensors}, lambda tensors: tensors])
-def test_onnx_takes_named_tensors_of_any_rank(tmp_path, envelope):
+def test_onnx_takes_named_tensors_of_any_rank(
+    tmp_path: Path, envelope: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
     save_sum(tmp_path / "model.onnx", [None, 2, 1])
     body = json.dumps(envelope({"a": [[[1], [2]]], "b": [[[10], [20]]]})).encode()
     assert answer(load(tmp_path), body, "application/json") == [[[11], [22]]]
 
 
-def test_onnx_keeps_whole_numbers_whole(tmp_path):
+def test_onnx_keeps_whole_numbers_whole(tmp_path: Path) -> None:
     save_sum(tmp_path / "model.onnx", [None, 1], TensorProto.INT64)
     body = b'{"a": [[9007199254740993]], "b": [[0]]}'
     assert answer(load(tmp_path), body, "application/json") == [[9007199254740993]]
@@ -156,13 +164,13 @@ def test_onnx_keeps_whole_numbers_whole(tmp_path):
     ("body", "content_type"),
     [(b"1,2", "text/csv"), (b"[[1]]", "application/json"), (b'{"a": [[1]]}', "application/json")],
 )
-def test_onnx_with_several_inputs_asks_for_each_by_name(tmp_path, body, content_type):
+def test_onnx_with_several_inputs_asks_for_each_by_name(tmp_path: Path, body: bytes, content_type: str) -> None:
     save_sum(tmp_path / "model.onnx", [None, 1])
     with pytest.raises(BadInput, match="a, b"):
         answer(load(tmp_path), body, content_type)
 
 
-def test_onnx_refuses_tensors_that_do_not_go_together(tmp_path):
+def test_onnx_refuses_tensors_that_do_not_go_together(tmp_path: Path) -> None:
     save_sum(tmp_path / "model.onnx", [None, 2, 1])
     with pytest.raises(BadInput, match="refuses"):
         answer(load(tmp_path), b'{"a": [[[1]]], "b": [[[1]]]}', "application/json")

@@ -9,7 +9,7 @@ from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 
 
 @given(st.sampled_from(Kind), st.dictionaries(st.sampled_from(["accept", "type"]), st.text()), st.binary(max_size=300))
-def test_a_frame_comes_back_as_it_was(kind, fields, body):
+def test_a_frame_comes_back_as_it_was(kind: Kind, fields: dict[str, str], body: bytes) -> None:
     message = frames.encode(Frame(kind, fields, body))
     prefix, rest = message[: frames.PREFIX.size], message[frames.PREFIX.size :]
     head_bytes, body_bytes = frames.sizes(prefix)
@@ -18,12 +18,12 @@ def test_a_frame_comes_back_as_it_was(kind, fields, body):
 
 
 @pytest.mark.parametrize("sizes", [(frames.HEAD_MAX + 1, 0), (0, frames.BODY_MAX + 1)])
-def test_a_frame_that_claims_too_much_is_refused(sizes):
+def test_a_frame_that_claims_too_much_is_refused(sizes: tuple[int, int]) -> None:
     with pytest.raises(BadFrame):
         frames.sizes(frames.PREFIX.pack(*sizes))
 
 
 @pytest.mark.parametrize("head", [b"", b"{", b"[]", b'{"kind": "dance"}', b"{}", b"\xff"])
-def test_a_head_that_is_none_is_refused(head):
+def test_a_head_that_is_none_is_refused(head: bytes) -> None:
     with pytest.raises(BadFrame):
         frames.decode(head, b"")

@@ -2,18 +2,22 @@
 
 import asyncio
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from format_models import Trained
 from script_processes import started, write_script
 
-from torpor_container.errors import BadInput, LoadFailed, UnsupportedContentType
+from torpor_container.errors import BadInput, ContainerError, LoadFailed, UnsupportedContentType
 from torpor_container.invocation import Invocation, Reply
 
 CSV_ROW = Invocation(b"1,2,3,4", "text/csv")
 
 
-def invoke(directory, *calls, **options):
-    async def story():
+def invoke(directory: Path, *calls: Invocation, **options: Any) -> list[Reply]:
+    async def story() -> list[Reply]:
         async with started(directory, **options) as process:
             await process.loaded(timeout_s=30)
             return [await process.invoke(call) for call in calls]
@@ -34,7 +38,7 @@ def output_fn(prediction, accept):
 """
 
 
-def test_the_four_functions_are_called_in_turn_with_the_toolkits_arguments(tmp_path):
+def test_the_four_functions_are_called_in_turn_with_the_toolkits_arguments(tmp_path: Path) -> None:
     write_script(tmp_path, FOUR)
     [reply] = invoke(tmp_path, Invocation(b"[5]", "application/json", "text/x-own"))
     assert reply.content_type == "text/x-own"
@@ -50,7 +54,7 @@ def test_the_four_functions_are_called_in_turn_with_the_toolkits_arguments(tmp_p
         ('{"a": [1]}', Reply(b'{"a": [1]}', "application/json")),
     ],
 )
-def test_what_a_script_may_return(tmp_path, returned, reply):
+def test_what_a_script_may_return(tmp_path: Path, returned: str, reply: Reply) -> None:
     write_script(
         tmp_path,
         f"def model_fn(model_dir): pass\ndef transform_fn(model, body, content_type, accept): return {returned}",
@@ -60,7 +64,7 @@ def test_what_a_script_may_return(tmp_path, returned, reply):
 
 
 @pytest.mark.parametrize("use", ["body.decode('utf-8')", "io.StringIO(body).read()", "str(body)"])
-def test_a_text_body_suits_scripts_written_for_str_and_for_bytes(tmp_path, use):
+def test_a_text_body_suits_scripts_written_for_str_and_for_bytes(tmp_path: Path, use: str) -> None:
     write_script(
         tmp_path,
         f"import io\ndef model_fn(d): pass\ndef transform_fn(m, body, c, a): return {use}.upper()",
@@ -68,12 +72,12 @@ def test_a_text_body_suits_scripts_written_for_str_and_for_bytes(tmp_path, use):
     assert invoke(tmp_path, Invocation(b"caf\xc3\xa9", "text/csv; charset=utf-8"))[0].body.decode() == "CAFÉ"
 
 
-def test_a_body_that_is_not_text_stays_bytes(tmp_path):
+def test_a_body_that_is_not_text_stays_bytes(tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, body, c, a): return body[::-1], c")
     assert invoke(tmp_path, Invocation(b"\x00\xff", "image/png")) == [Reply(b"\xff\x00", "image/png")]
 
 
-def test_a_function_may_take_the_context_too(tmp_path):
+def test_a_function_may_take_the_context_too(tmp_path: Path) -> None:
     write_script(
         tmp_path,
         "def model_fn(model_dir, context): return context.system_properties['model_dir']\n"
@@ -82,7 +86,7 @@ def test_a_function_may_take_the_context_too(tmp_path):
     assert invoke(tmp_path, CSV_ROW)[0].body == str(tmp_path).encode()
 
 
-def test_a_script_finds_its_own_helpers_and_keeps_state_between_calls(tmp_path):
+def test_a_script_finds_its_own_helpers_and_keeps_state_between_calls(tmp_path: Path) -> None:
     write_script(tmp_path, "seen = []", "code/memory.py")
     write_script(
         tmp_path,
@@ -94,7 +98,9 @@ def test_a_script_finds_its_own_helpers_and_keeps_state_between_calls(tmp_path):
     assert [reply.body for reply in replies] == [b"1", b"2", b"3"]
 
 
-def test_a_script_without_model_fn_gets_the_model_beside_it(tmp_path, artifact, trained):
+def test_a_script_without_model_fn_gets_the_model_beside_it(
+    tmp_path: Path, artifact: Callable[..., Path], trained: Trained
+) -> None:
     artifact("model.joblib", tmp_path)
     write_script(tmp_path, "def predict_fn(rows, model): return [type(model).__name__, float(model.predict(rows)[0])]")
     [reply] = invoke(tmp_path, CSV_ROW)
@@ -102,7 +108,9 @@ def test_a_script_without_model_fn_gets_the_model_beside_it(tmp_path, artifact, 
 
 
 @pytest.mark.parametrize("file", ["model.ubj", "model.onnx", "model.skops"])
-def test_a_script_with_no_functions_at_all_serves_the_model_beside_it(tmp_path, artifact, file):
+def test_a_script_with_no_functions_at_all_serves_the_model_beside_it(
+    tmp_path: Path, artifact: Callable[..., Path], file: str
+) -> None:
     artifact(file, tmp_path)
     write_script(tmp_path, "")
     from torpor_container.formats import Conventions, detect
@@ -111,7 +119,9 @@ def test_a_script_with_no_functions_at_all_serves_the_model_beside_it(tmp_path, 
     assert invoke(tmp_path, CSV_ROW) == [alone.load(path, Conventions()).invoke(CSV_ROW)]
 
 
-def test_a_booster_is_handed_to_a_script_with_a_dmatrix_as_sagemakers_container_does(tmp_path, artifact, trained):
+def test_a_booster_is_handed_to_a_script_with_a_dmatrix_as_sagemakers_container_does(
+    tmp_path: Path, artifact: Callable[..., Path], trained: Trained
+) -> None:
     artifact("xgboost-model", tmp_path)
     write_script(
         tmp_path,
@@ -125,7 +135,7 @@ def test_a_booster_is_handed_to_a_script_with_a_dmatrix_as_sagemakers_container_
     assert json.loads(invoke(tmp_path, CSV_ROW)[0].body) == expected.tolist()
 
 
-def test_the_default_output_follows_accept_and_the_default_input_its_content_type(tmp_path):
+def test_the_default_output_follows_accept_and_the_default_input_its_content_type(tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef predict_fn(rows, model): return rows.sum(axis=1)")
     as_csv, as_json = invoke(tmp_path, Invocation(b"1,2", "text/csv", "text/csv"), Invocation(b"[[3, 4]]", "json"))
     assert as_csv == Reply(b"3.0\n", "text/csv")
@@ -135,13 +145,15 @@ def test_the_default_output_follows_accept_and_the_default_input_its_content_typ
 @pytest.mark.parametrize(
     ("call", "error"), [(Invocation(b"x,1"), BadInput), (Invocation(b"1", "image/png"), UnsupportedContentType)]
 )
-def test_bad_input_to_the_defaults_is_still_the_callers_fault(tmp_path, call, error):
+def test_bad_input_to_the_defaults_is_still_the_callers_fault(
+    tmp_path: Path, call: Invocation, error: type[ContainerError]
+) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef predict_fn(rows, model): return rows")
     with pytest.raises(error):
         invoke(tmp_path, call)
 
 
-def test_transform_fn_beside_the_functions_it_replaces_is_refused(tmp_path):
+def test_transform_fn_beside_the_functions_it_replaces_is_refused(tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, b, c, a): pass\ndef input_fn(b, c): pass")
     with pytest.raises(LoadFailed, match="Cannot use transform_fn implementation in conjunction"):
         invoke(tmp_path)

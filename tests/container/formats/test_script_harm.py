@@ -3,12 +3,16 @@
 import asyncio
 import json
 import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from script_processes import started, write_script
 
 from torpor_container.errors import (
     BadInput,
+    ContainerError,
     LoadFailed,
     LoadOutOfMemory,
     ModelDied,
@@ -16,9 +20,11 @@ from torpor_container.errors import (
     PredictionFailed,
     UnknownFormat,
 )
-from torpor_container.invocation import Invocation
+from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.invocation import Invocation, Reply
 
 MIB = 1024 * 1024
+Result = TypeVar("Result")
 
 ON_DEMAND = """
 import os, signal, sys, time
@@ -31,14 +37,14 @@ def transform_fn(model, body, content_type, accept):
 """A script that does what the request says, and answers `fine` if it still can."""
 
 
-def call(source):
+def call(source: str) -> Invocation:
     return Invocation(source.encode(), "text/plain")
 
 
-def story(directory, steps, **options):
+def story(directory: Path, steps: Callable[[ScriptProcess], Awaitable[Result]], **options: Any) -> Result:
     """Load the script, run the steps on its process, and make sure that the process is gone afterwards."""
 
-    async def run():
+    async def run() -> Result:
         async with started(directory, **options) as process:
             await process.loaded(timeout_s=30)
             result = await steps(process)
@@ -50,13 +56,13 @@ def story(directory, steps, **options):
 
 
 @pytest.fixture
-def on_demand(tmp_path):
+def on_demand(tmp_path: Path) -> Path:
     write_script(tmp_path, ON_DEMAND)
     return tmp_path
 
 
-def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_on(on_demand):
-    async def steps(process):
+def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_on(on_demand: Path) -> None:
+    async def steps(process: ScriptProcess) -> None:
         with pytest.raises(PredictionFailed) as raised:
             await process.invoke(call("raise ValueError('no such city')"))
         reply = raised.value.reply()
@@ -78,8 +84,8 @@ def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_o
         ("os._exit(137)", 137, 507),
     ],
 )
-def test_a_script_that_ends_is_told_by_its_exit_code(on_demand, harm, exit_code, status):
-    async def steps(process):
+def test_a_script_that_ends_is_told_by_its_exit_code(on_demand: Path, harm: str, exit_code: int, status: int) -> None:
+    async def steps(process: ScriptProcess) -> None:
         for source in (harm, "pass"):
             with pytest.raises(ModelDied) as raised:
                 await process.invoke(call(source))
@@ -88,8 +94,8 @@ def test_a_script_that_ends_is_told_by_its_exit_code(on_demand, harm, exit_code,
     story(on_demand, steps)
 
 
-def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(on_demand):
-    async def steps(process):
+def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(on_demand: Path) -> None:
+    async def steps(process: ScriptProcess) -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(process.invoke(call("time.sleep(600)")), 0.2)
         with pytest.raises(ModelDied, match="did not answer in time") as raised:
@@ -99,8 +105,8 @@ def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(on_demand):
     story(on_demand, steps)
 
 
-def test_a_caller_who_gives_up_in_the_queue_harms_nobody(on_demand):
-    async def steps(process):
+def test_a_caller_who_gives_up_in_the_queue_harms_nobody(on_demand: Path) -> None:
+    async def steps(process: ScriptProcess) -> None:
         first = asyncio.create_task(process.invoke(call("time.sleep(0.3)")))
         await asyncio.sleep(0)
         with pytest.raises(TimeoutError):
@@ -111,12 +117,12 @@ def test_a_caller_who_gives_up_in_the_queue_harms_nobody(on_demand):
     story(on_demand, steps)
 
 
-def test_callers_are_served_one_at_a_time_in_the_order_they_came(tmp_path):
+def test_callers_are_served_one_at_a_time_in_the_order_they_came(tmp_path: Path) -> None:
     write_script(
         tmp_path, "seen = []\ndef model_fn(d): pass\ndef transform_fn(m, b, c, a): seen.append(int(b)); return seen"
     )
 
-    async def steps(process):
+    async def steps(process: ScriptProcess) -> list[Reply]:
         return await asyncio.gather(*(process.invoke(Invocation(b"%d" % i, "text/csv")) for i in range(20)))
 
     replies = story(tmp_path, steps)
@@ -124,8 +130,8 @@ def test_callers_are_served_one_at_a_time_in_the_order_they_came(tmp_path):
     assert json.loads(replies[-1].body) == list(range(20))
 
 
-def test_a_script_that_eats_memory_gets_memory_error_and_its_caller_507(on_demand):
-    async def steps(process):
+def test_a_script_that_eats_memory_gets_memory_error_and_its_caller_507(on_demand: Path) -> None:
+    async def steps(process: ScriptProcess) -> None:
         with pytest.raises(OutOfMemory) as raised:
             await process.invoke(call(f"b = bytearray({400 * MIB})"))
         assert raised.value.status == 507
@@ -134,11 +140,11 @@ def test_a_script_that_eats_memory_gets_memory_error_and_its_caller_507(on_deman
     story(on_demand, steps, memory_bytes=100 * MIB)
 
 
-def test_a_child_of_the_script_does_not_keep_a_dead_model_alive(on_demand):
+def test_a_child_of_the_script_does_not_keep_a_dead_model_alive(on_demand: Path) -> None:
     gate = on_demand / "gate"
     os.mkfifo(gate)
 
-    async def steps(process):
+    async def steps(process: ScriptProcess) -> None:
         orphan = f"pid = os.fork()\nif pid == 0: open({str(gate)!r}).read()\nos._exit(0)"
         try:
             with pytest.raises(ModelDied):
@@ -149,8 +155,8 @@ def test_a_child_of_the_script_does_not_keep_a_dead_model_alive(on_demand):
     story(on_demand, steps)
 
 
-def test_a_script_that_hangs_does_not_hold_up_its_unloading(on_demand):
-    async def steps(process):
+def test_a_script_that_hangs_does_not_hold_up_its_unloading(on_demand: Path) -> None:
+    async def steps(process: ScriptProcess) -> None:
         hanging = asyncio.create_task(process.invoke(call("time.sleep(600)")))
         await asyncio.sleep(0)
         await process.close()
@@ -160,17 +166,21 @@ def test_a_script_that_hangs_does_not_hold_up_its_unloading(on_demand):
     story(on_demand, steps)
 
 
-def test_a_body_of_six_mebibytes_goes_both_ways(tmp_path):
+def test_a_body_of_six_mebibytes_goes_both_ways(tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, body, c, a): return body[::-1]")
     body = os.urandom(6 * MIB)
 
-    async def steps(process):
+    async def steps(process: ScriptProcess) -> Reply:
         return await process.invoke(Invocation(body, "application/octet-stream"))
 
     assert story(tmp_path, steps).body == body[::-1]
 
 
-LOADS_BADLY = {
+async def nothing(process: ScriptProcess) -> None:
+    """No step beyond loading."""
+
+
+LOADS_BADLY: dict[str, tuple[str, type[ContainerError], str]] = {
     "import fails": ("import no_such_module", LoadFailed, "ModuleNotFoundError"),
     "syntax": ("def broken(:", LoadFailed, "SyntaxError"),
     "model_fn raises": ("def model_fn(d): raise RuntimeError('no weights')", LoadFailed, "no weights"),
@@ -182,18 +192,18 @@ LOADS_BADLY = {
 
 
 @pytest.mark.parametrize("name", LOADS_BADLY)
-def test_a_script_that_does_not_load_says_why(tmp_path, name):
+def test_a_script_that_does_not_load_says_why(tmp_path: Path, name: str) -> None:
     source, error, said = LOADS_BADLY[name]
     write_script(tmp_path, source)
     with pytest.raises(error, match=said) as raised:
-        story(tmp_path, None, memory_bytes=100 * MIB)
+        story(tmp_path, nothing, memory_bytes=100 * MIB)
     assert raised.value.status == (507 if error is LoadOutOfMemory else 500)
 
 
-def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path):
+def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path: Path) -> None:
     write_script(tmp_path, "import time; time.sleep(600)")
 
-    async def run():
+    async def run() -> None:
         async with started(tmp_path) as process:
             with pytest.raises(TimeoutError):
                 await process.loaded(timeout_s=0.3)
@@ -203,8 +213,8 @@ def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path):
     asyncio.run(run())
 
 
-def test_errors_of_the_defaults_keep_their_kind_across_the_process(on_demand):
-    async def steps(process):
+def test_errors_of_the_defaults_keep_their_kind_across_the_process(on_demand: Path) -> None:
+    async def steps(process: ScriptProcess) -> None:
         with pytest.raises(BadInput, match="too old"):
             await process.invoke(call("from torpor_container.errors import BadInput; raise BadInput('too old')"))
 

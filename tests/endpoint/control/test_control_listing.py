@@ -43,8 +43,9 @@ def pages(records: list[Row], params: dict[str, Any]) -> list[Row]:
     found, token = page(records, params)
     while token:
         more, token = page(records, {**params, "NextToken": token})
-        assert more
         found += more
+        assert more
+        assert len(found) <= len(records)
     return found
 
 

@@ -1,0 +1,193 @@
+"""The residency plan as a state machine: whatever callers and loads do, the books stay true."""
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+
+from torpor_container.core.policies import LRU, POLICIES, policy
+from torpor_container.core.residency import Admit, Decision, Hit, Later, Lead, Refuse, Residency, Wait
+
+BUDGET = 100
+names = st.sampled_from("abcdefgh")
+
+
+class Books(RuleBasedStateMachine):
+    """Callers come and go, loads end well or badly, victims take their time to leave."""
+
+    callers = Bundle("callers")
+
+    @initialize(name=st.sampled_from(sorted(POLICIES)), loads_max=st.integers(1, 3))
+    def start(self, name: str, loads_max: int) -> None:
+        self.now = 0.0
+        self.decisions: list[Decision] = []
+        self.books = Residency(BUDGET, policy(name), loads_max, self.decisions.append)
+        self.loads_max = loads_max
+        self.coming: set[str] = set()  # led, not admitted
+        self.loading: dict[str, int] = {}
+        self.here: dict[str, int] = {}
+        self.leaving: set[str] = set()
+        self.pins: dict[str, int] = {}
+
+    def tick(self) -> float:
+        self.now += 1.0
+        return self.now
+
+    def leave(self, victims: tuple[str, ...]) -> None:
+        for victim in victims:
+            assert not self.pins.get(victim), "a busy model was made to leave"
+            assert victim in self.here, "only what is here can leave"
+            del self.here[victim]
+            self.leaving.add(victim)
+
+    @rule(target=callers, name=names)
+    def request(self, name: str) -> object:
+        plan = self.books.request(name, self.tick())
+        if name in self.leaving:
+            assert isinstance(plan, Later)
+            return multiple()
+        if name in self.here:
+            assert isinstance(plan, Hit)
+        elif name in self.coming or name in self.loading:
+            assert isinstance(plan, Wait), "one load per model, however many callers"
+        else:
+            assert isinstance(plan, Lead)
+            self.coming.add(name)
+        self.pins[name] = self.pins.get(name, 0) + 1
+        return name
+
+    @rule(caller=consumes(callers))
+    def release(self, caller: str) -> None:
+        if not self.pins.get(caller):
+            return  # its load failed, and its pin with it
+        self.pins[caller] -= 1
+        assert self.books.released(caller) == (self.pins[caller] == 0 and caller in self.here)
+
+    @rule(data=st.data(), size=st.integers(1, 130))
+    def admit(self, data: st.DataObject, size: int) -> None:
+        if not self.coming:
+            return
+        name = data.draw(st.sampled_from(sorted(self.coming)))
+        plan = self.books.admit(name, size, self.tick())
+        if isinstance(plan, Admit):
+            self.leave(plan.victims)
+            self.coming.remove(name)
+            self.loading[name] = size
+        elif isinstance(plan, Refuse):
+            assert size > BUDGET
+            self.fail(name)
+        else:
+            busy = sum(size for name, size in self.here.items() if self.pins.get(name)) + sum(self.loading.values())
+            assert len(self.loading) >= self.loads_max or busy + size > BUDGET, "it waits for no reason"
+
+    @rule(data=st.data(), size=st.integers(1, 40))
+    def loaded(self, data: st.DataObject, size: int) -> None:
+        if not self.loading:
+            return
+        name = data.draw(st.sampled_from(sorted(self.loading)))
+        self.books.loaded(name, min(size, self.loading.pop(name)), 0.1, self.tick())
+        resident = self.books.get(name)
+        assert resident is not None
+        self.here[name] = resident.size_bytes
+
+    @rule(data=st.data())
+    def failed(self, data: st.DataObject) -> None:
+        if self.coming or self.loading:
+            self.fail(data.draw(st.sampled_from(sorted(self.coming | set(self.loading)))))
+
+    def fail(self, name: str) -> None:
+        self.books.failed(name, "no reason", self.tick())
+        self.coming.discard(name)
+        self.loading.pop(name, None)
+        self.pins.pop(name, None)
+
+    @rule(data=st.data())
+    def unloaded(self, data: st.DataObject) -> None:
+        if self.leaving:
+            name = data.draw(st.sampled_from(sorted(self.leaving)))
+            self.books.unloaded(name, 0.1, self.tick())
+            self.leaving.remove(name)
+
+    @rule(used=st.integers(0, 150))
+    def measured(self, used: int) -> None:
+        self.books.measured(used)
+        self.leave(self.books.excess("somebody", self.tick()))
+        self.books.measured(0)
+
+    @rule(name=names)
+    def drop(self, name: str) -> None:
+        idle = name in self.here and not self.pins.get(name)
+        assert self.books.drop(name, "no reason", self.tick()) == idle
+        if idle:
+            self.leave((name,))
+
+    @invariant()
+    def the_plan_never_exceeds_the_budget(self) -> None:
+        if hasattr(self, "books"):
+            assert self.books.planned_bytes == sum(self.here.values()) + sum(self.loading.values())
+            assert self.books.planned_bytes <= BUDGET
+
+    @invariant()
+    def the_books_know_who_is_here(self) -> None:
+        if hasattr(self, "books"):
+            assert {name for name, _ in self.books} == set(self.here)
+            assert all(model.pins == self.pins.get(name, 0) for name, model in self.books)
+
+
+Books.TestCase.settings = settings(max_examples=200, stateful_step_count=60, deadline=None)
+TestBooks = Books.TestCase
+
+
+def resident(books: Residency, name: str, size_bytes: int) -> None:
+    assert isinstance(books.request(name, 0.0), Lead)
+    assert isinstance(books.admit(name, size_bytes, 0.0), Admit)
+    books.loaded(name, size_bytes, 0.5, 0.0)
+    books.released(name)
+
+
+def test_a_decision_says_who_left_for_whom_and_why() -> None:
+    story: list[Decision] = []
+    books = Residency(BUDGET, LRU(), 4, story.append)
+    resident(books, "Houston_TX.tar.gz", 60)
+    books.request("Boston_MA.tar.gz", 7.0)
+    assert books.admit("Boston_MA.tar.gz", 60, 7.0) == Admit(("Houston_TX.tar.gz",))
+    evicted = next(decision for decision in story if decision.action == "evict")
+    assert (evicted.model, evicted.for_model) == ("Houston_TX.tar.gz", "Boston_MA.tar.gz")
+    assert evicted.reason == "Boston_MA.tar.gz needs the room; idle for 7.0 s after 0 hits"
+
+
+def test_a_load_that_can_never_fit_is_refused_at_once() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    books.request("big", 0.0)
+    plan = books.admit("big", BUDGET + 1, 0.0)
+    assert isinstance(plan, Refuse)
+    assert "101 bytes" in plan.reason
+
+
+def test_memory_that_no_model_explains_takes_room_too() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    books.measured(50)
+    books.request("a", 0.0)
+    plan = books.admit("a", 60, 0.0)
+    assert isinstance(plan, Refuse)
+    assert "the process itself uses 50" in plan.reason
+
+
+def test_a_model_that_turns_out_bigger_makes_idle_ones_leave() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    resident(books, "idle", 40)
+    books.request("a", 0.0)
+    books.admit("a", 50, 0.0)
+    books.loaded("a", 90, 0.1, 0.0)
+    assert books.excess("a", 1.0) == ("idle",)
+    assert "a" in books
+
+
+@pytest.mark.parametrize("loads_max", [1, 3])
+def test_so_many_loads_and_no_more_at_once(loads_max: int) -> None:
+    books = Residency(BUDGET, LRU(), loads_max)
+    plans = []
+    for name in "abcd":
+        books.request(name, 0.0)
+        plans.append(books.admit(name, 1, 0.0))
+    assert [isinstance(plan, Admit) for plan in plans] == [index < loads_max for index in range(4)]

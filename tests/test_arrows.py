@@ -1,0 +1,84 @@
+"""The arrows of the design, held against every import in the tree."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CONTAINER, ENDPOINT, SDK = "torpor_container", "torpor_endpoint", "torpor"
+FOLDERS = {CONTAINER: "container", ENDPOINT: "endpoint", SDK: "sdk"}
+
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    CONTAINER: (CONTAINER,),
+    # Its wire shapes and pure core, and its public start-up: the warm parent that forks instances, and the server.
+    ENDPOINT: (
+        ENDPOINT,
+        "torpor_container.wire",
+        "torpor_container.keys",
+        "torpor_container.core",
+        "torpor_container.warm",
+        "torpor_container.server",
+    ),
+    SDK: (SDK, "torpor_endpoint.up", "torpor_endpoint.options", "torpor_endpoint.core", "torpor_container.core"),
+}
+
+IMPURE = {"time", "random", "asyncio", "socket", "os", "threading", "subprocess", "pathlib", "secrets", "sqlite3"}
+CLIENTS = {"boto3", "botocore", "obstore", "httptools", "starlette", "gunicorn", "moto", "requests", "httpx", "psutil"}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that the file imports, also inside functions and under TYPE_CHECKING."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import hides its arrow"
+            assert node.module is not None
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def is_under(module: str, allowed: str) -> bool:
+    return module == allowed or module.startswith(allowed + ".")
+
+
+def files(package: str) -> list[Path]:
+    return sorted((ROOT / FOLDERS[package] / package).rglob("*.py"))
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_arrows_point_one_way(package: str) -> None:
+    ours = tuple(FOLDERS)
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in files(package)
+        for module in imports(path)
+        if module.split(".")[0] in ours and not any(is_under(module, allowed) for allowed in MAY_IMPORT[package])
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("core", ["container/torpor_container/core", "endpoint/torpor_endpoint/core"])
+def test_cores_are_pure(core: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in sorted((ROOT / core).rglob("*.py"))
+        for module in imports(path)
+        if module.split(".")[0] in IMPURE | CLIENTS
+    ]
+    assert wrong == []
+
+
+def test_notebooks_import_only_the_face() -> None:
+    sources = [*(ROOT / "notebooks").rglob("*.ipynb"), *(ROOT / "notebooks").rglob("*.py")]
+    assert not [
+        path for path in sources if "torpor_container" in path.read_text() or "torpor_endpoint" in path.read_text()
+    ]
+
+
+def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:
+    module = tmp_path / "wrong.py"
+    module.write_text("def f():\n    from torpor_endpoint.app import Endpoint\n")
+    assert list(imports(module)) == ["torpor_endpoint.app.Endpoint"]
+    assert not any(is_under("torpor_endpoint.app.Endpoint", allowed) for allowed in MAY_IMPORT[SDK])
