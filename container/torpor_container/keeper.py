@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from torpor_container.core.residency import Hit, Lead, Residency
-from torpor_container.errors import LoadTimedOut, ModelDied, NotReady
+from torpor_container.errors import ContainerError, LoadTimedOut, NotReady
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.tier import Tier
@@ -82,8 +82,8 @@ class Keeper:
         loan = Loan(self._runners[name])
         try:
             yield loan
-        except ModelDied:
-            loan.broken = True
+        except ContainerError:
+            loan.broken = not loan.runner.alive
             raise
         finally:
             self._take_back(name, loan)

@@ -29,6 +29,10 @@ class Runner(Protocol):
     async def close(self) -> None:
         """Let go of everything it holds."""
 
+    @property
+    def alive(self) -> bool:
+        """Whether it can answer again."""
+
     def own_bytes(self) -> int:
         """Memory in processes of its own, in bytes; 0 for a model inside this process."""
 
@@ -54,6 +58,10 @@ class InProcess:
 
     async def close(self) -> None:
         await asyncio.to_thread(self._model.close)
+
+    @property
+    def alive(self) -> bool:
+        return True
 
     def own_bytes(self) -> int:
         return 0
@@ -84,6 +92,10 @@ class Scripted:
 
     async def close(self) -> None:
         await self._process.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.alive
 
     def own_bytes(self) -> int:
         return uss_bytes(self._process.pid)

@@ -13,7 +13,6 @@ from torpor_container.errors import (
     AlreadyLoaded,
     ContainerError,
     LoadOutOfMemory,
-    ModelDied,
     ModelNotFound,
     NotReady,
     TargetMissing,
@@ -220,8 +219,8 @@ class Single:
         try:
             with timing.step(Step.PREDICT):
                 return await self._runner.invoke(invocation, self._timeout_s)
-        except ModelDied:
-            if self._runner is not None:
+        except ContainerError:
+            if self._runner is not None and not self._runner.alive:
                 self._runner = None
                 await self.start()
             raise

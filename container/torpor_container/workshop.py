@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
@@ -116,6 +117,7 @@ class Workshop:
 
     # -- inside this process ---------------------------------------------------------------------------------------
     async def _load_here(self, found: Recognised) -> Loaded:
+        await self._in_loader(_import_all, found.format.frameworks)
         with self._meter.window() as alone:
             before = await self._in_loader(uss_bytes)
             model = await self._in_loader(found.format.load, found.path, self._conventions)
@@ -175,6 +177,11 @@ class Workshop:
 
     async def _in_loader(self, work: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._loaders, work, *arguments)
+
+
+def _import_all(modules: Sequence[str]) -> None:
+    for module in modules:
+        import_module(module)
 
 
 def _look(directory: Path, program: str, formats: Sequence[Format]) -> tuple[Format, Path, int]:

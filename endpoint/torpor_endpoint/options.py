@@ -1,34 +1,57 @@
-"""What an endpoint is started with: one table for the command line, the environment and the README."""
+"""What an endpoint is started with: one table for the command line and the README."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-PORT = 4700
+
+@dataclass(frozen=True)
+class Option:
+    """One row: the flag, how its text is read, its default and its meaning. `read` is None for a switch."""
+
+    flag: str
+    field: str
+    read: Callable[[str], Any] | None
+    default: Any
+    meaning: str
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option("--port", "port", int, 4700, "The one port of all services."),
+    Option("--host", "host", str, "127.0.0.1", "The address to listen on. Signatures are not verified: mind who can reach it."),
+    Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, instead of host and port."),
+    Option("--data-dir", "data_dir", Path, Path(".torpor"), "Endpoints, models, objects and logs: all that survives a restart."),
+    Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
+    Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 for artifacts, with credentials from the usual chain, instead of the embedded one."),
+    Option("--region", "region", str, "us-east-1", "The region in texts, and for the instances."),
+    Option("--account", "account", str, "123456789012", "The account number in ARNs and texts."),
+    Option("--log-level", "log_level", str, "warning", "debug, info, warning or error."),
+)  # fmt: skip
+
+PORT: int = OPTIONS[0].default
 
 
 @dataclass(frozen=True)
 class Options:
-    """Everything that `torpor up` can be told."""
+    """The table's values."""
 
     data_dir: Path = Path(".torpor")
-    """SQLite, the object store, the instances' disks and logs."""
     host: str = "127.0.0.1"
     port: int = PORT
     descriptor: int | None = None
-    """An inherited listening socket, instead of host and port."""
     strict: bool = False
-    """`--aws-strict`: refuse what AWS refuses, fail requests at zero capacity."""
     s3_endpoint: str | None = None
-    """Another S3 for artifacts, instead of the embedded one."""
     account: str = "123456789012"
     region: str = "us-east-1"
     log_level: str = "warning"
 
     @property
     def url(self) -> str:
-        shown = "127.0.0.1" if self.host in ("0.0.0.0", "") else self.host
-        return f"http://{shown}:{self.port}"
+        """Where this machine reaches it."""
+        return f"http://{'127.0.0.1' if self.host in ('', '0.0.0.0') else self.host}:{self.port}"
 
     @property
     def bind(self) -> str:
+        """The address as gunicorn has it."""
         return f"fd://{self.descriptor}" if self.descriptor is not None else f"{self.host}:{self.port}"

@@ -1,1 +1,49 @@
-"""Torpor: a serverless multi-model endpoint that you run yourself."""
+"""Torpor: a serverless multi-model endpoint that you run yourself.
+
+    with torpor.local(models="./models") as endpoint:
+        endpoint.invoke("Houston_TX.tar.gz", [[1995, 2100, 3, 2, 0.3, 2]])
+
+What is named here is imported when it is first used, so that `import torpor` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torpor.bundling import bundle
+    from torpor.connection import client
+    from torpor.errors import EndpointFailed, EndpointUnreachable, MissingExtra, TorporError
+    from torpor.serving import Local, local
+
+    __version__: str
+
+__all__ = [
+    "EndpointFailed",
+    "EndpointUnreachable",
+    "Local",
+    "MissingExtra",
+    "TorporError",
+    "__version__",
+    "bundle",
+    "client",
+    "local",
+]
+
+_HOMES = {
+    "bundle": "torpor.bundling",
+    "client": "torpor.connection",
+    "local": "torpor.serving",
+    "Local": "torpor.serving",
+    "TorporError": "torpor.errors",
+    "EndpointFailed": "torpor.errors",
+    "EndpointUnreachable": "torpor.errors",
+    "MissingExtra": "torpor.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("torpor")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

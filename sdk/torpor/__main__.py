@@ -1,5 +1,20 @@
-"""The `torpor` command."""
+"""The `torpor` command: the outermost edge, which says what is missing and starts the rest."""
+
+import sys
+
+from torpor.errors import MissingExtra
+from torpor.extras import require
 
 
 def main() -> None:
-    raise SystemExit("not built yet")
+    try:
+        require("the torpor command", "cli")
+    except MissingExtra as missing:
+        sys.exit(str(missing))
+    from torpor.cli import app
+
+    app(prog_name="torpor")
+
+
+if __name__ == "__main__":
+    main()

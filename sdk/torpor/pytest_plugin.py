@@ -1,1 +1,29 @@
-"""The pytest plugin: a session endpoint on a free port."""
+"""The pytest plugin: one endpoint process for a whole test session, started when a test first asks for it.
+
+Every pytest run in the environment loads this module, so it imports nothing but pytest.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from torpor.process import EndpointProcess
+
+
+@pytest.fixture(scope="session")
+def torpor_endpoint() -> "Iterator[EndpointProcess]":
+    """An endpoint process on a free port, with no SageMaker endpoint, model or bucket in it yet.
+
+        def test_it(torpor_endpoint):
+            sagemaker = torpor_endpoint.client("sagemaker")      # any boto3 client, wired to it
+            folder = torpor_endpoint.bucket_folder("models")     # a bucket is a folder: copy artifacts into it
+            torpor_endpoint.url, torpor_endpoint.environment     # the URL, and the AWS_* variables for other processes
+
+    Its folder is temporary. When the session ends, or is killed, the process ends with it.
+    """
+    from torpor.process import EndpointProcess
+
+    with EndpointProcess() as process:
+        yield process.until_ready()

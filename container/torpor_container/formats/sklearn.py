@@ -79,4 +79,5 @@ FORMAT = Format(
     load,
     bytes_per_artifact_byte=1.5,
     fixed_bytes=64 * 1024,
+    frameworks=("joblib", "sklearn.base", "sklearn.utils"),
 )

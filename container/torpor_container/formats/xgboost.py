@@ -83,4 +83,4 @@ def _kind(booster: Any) -> str:
     return str(json.loads(booster.save_config())["learner"]["gradient_booster"]["name"])
 
 
-FORMAT = Format("xgboost", files, load, bytes_per_artifact_byte=1.5, fixed_bytes=64 * 1024)
+FORMAT = Format("xgboost", files, load, bytes_per_artifact_byte=1.5, fixed_bytes=64 * 1024, frameworks=("xgboost",))

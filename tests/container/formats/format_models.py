@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
 import skops.io
 import xgboost
-from skl2onnx import to_onnx
+from skl2onnx import to_onnx  # type: ignore[import-untyped]  # it ships no types
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -49,8 +50,8 @@ class Trained:
         """What the framework itself predicts for the first three rows."""
         rows = self.rows[:3]
         if kind == "booster":
-            return self.booster.predict(xgboost.DMatrix(rows))
-        return getattr(self, kind).predict(rows).reshape(-1)
+            return np.asarray(self.booster.predict(xgboost.DMatrix(rows)))
+        return np.asarray(getattr(self, kind).predict(rows)).reshape(-1)
 
 
 def save_onnx(trained: Trained, path: Path) -> None:

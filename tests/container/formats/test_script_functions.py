@@ -126,7 +126,7 @@ def test_a_booster_is_handed_to_a_script_with_a_dmatrix_as_sagemakers_container_
     write_script(
         tmp_path,
         "import os, xgboost\n"
-        "def model_fn(d):\n    b = xgboost.Booster()\n    b.load_model(os.path.join(d, 'xgboost-model'))\n    return b\n"
+        "def model_fn(d):\n    return xgboost.Booster(model_file=os.path.join(d, 'xgboost-model'))\n"
         "def predict_fn(data, model): return model.predict(data) + data.num_row()\n",
     )
     import xgboost
@@ -151,6 +151,12 @@ def test_bad_input_to_the_defaults_is_still_the_callers_fault(
     write_script(tmp_path, "def model_fn(d): pass\ndef predict_fn(rows, model): return rows")
     with pytest.raises(error):
         invoke(tmp_path, call)
+
+
+def test_a_text_body_that_is_not_utf_8_is_the_callers_fault(tmp_path: Path) -> None:
+    write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, body, c, a): return body")
+    with pytest.raises(BadInput, match="UTF-8"):
+        invoke(tmp_path, Invocation(b"caf\xe9", "text/csv"))
 
 
 def test_transform_fn_beside_the_functions_it_replaces_is_refused(tmp_path: Path) -> None:

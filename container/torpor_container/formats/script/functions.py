@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from torpor_container.content.media import CSV, JSON
-from torpor_container.errors import LoadFailed
+from torpor_container.errors import BadInput, LoadFailed
 
 NAMES = ("model_fn", "input_fn", "predict_fn", "output_fn", "transform_fn")
 TEXT_TYPES = (JSON, CSV)
@@ -87,7 +87,10 @@ def import_script(path: Path) -> ModuleType:
 
 
 def body_of(body: bytes, content_type: str) -> Any:
-    """The toolkit decodes the text types that are named without parameters; with them it is done here too."""
+    """The toolkit decodes the text types named without parameters; here with them too. Raises BadInput."""
     if content_type.partition(";")[0].strip().lower() not in TEXT_TYPES:
         return body
-    return Text(body, "utf-8")
+    try:
+        return Text(body, "utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"the body is not UTF-8: {error}") from None

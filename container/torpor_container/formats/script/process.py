@@ -90,6 +90,11 @@ class ScriptProcess:
             raise _raised(frame)
         return Reply(frame.body, frame.fields["content_type"])
 
+    @property
+    def alive(self) -> bool:
+        """False once its process has ended, or was told to."""
+        return not self._ended and self._watch is not None and not self._watch.done()
+
     async def close(self) -> None:
         """Let the script go: the end of the socket ends its loop, and a moment later the process is ended."""
         self._ended = self._ended or "it was unloaded"

@@ -1,0 +1,151 @@
+"""`torpor.bundle`: a trained model becomes `model.tar.gz`, byte for byte the same every time. It trains and checks nothing."""
+
+import gzip
+import io
+import os
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from torpor.errors import MissingExtra
+
+CODE = "code"
+SCRIPT = f"{CODE}/inference.py"
+MODEL_SUFFIXES = (".onnx", ".json", ".ubj", ".model", ".joblib", ".pkl", ".pickle", ".skops")
+MODEL_NAMES = ("xgboost-model",)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of model object: what it is called, whether this is one, and its file in the artifact."""
+
+    name: str
+    takes: Callable[[Any], bool]
+    file: Callable[[Any], str]
+    write: Callable[[Any], bytes]
+
+
+def bundle(
+    model: Any,
+    path: "str | PathLike[str]",
+    *,
+    script: "str | PathLike[str] | None" = None,
+    code: "str | PathLike[str] | None" = None,
+) -> Path:
+    """Write the artifact of a model to `path` and answer it. The folders above are made.
+
+    `model` is an XGBoost model, a scikit-learn estimator, an ONNX model (object, bytes), the path of a model file, or
+    None for a script that needs none. `script` becomes `code/inference.py`; the files of the folder `code` go beside
+    it. An XGBoost model answers as its booster does: a classifier with probabilities, not with labels.
+    Raises TypeError, which lists what is taken.
+    """
+    if model is None and script is None and code is None:
+        raise TypeError("neither a model nor a script: there is nothing to bundle")
+    members = dict(_code(code)) if code is not None else {}
+    if script is not None:
+        members[SCRIPT] = Path(script).read_bytes()
+    if model is not None:
+        kind = _kind_of(model)
+        members[kind.file(model)] = kind.write(model)
+    return _write(Path(path), _archive(members))
+
+
+def _kind_of(model: Any) -> Kind:
+    for kind in KINDS:
+        if kind.takes(model):
+            return kind
+    taken = "; ".join(kind.name for kind in KINDS)
+    raise TypeError(f"{type(model).__module__}.{type(model).__qualname__} is not one of: {taken}")
+
+
+def _of(package: str, method: str) -> Callable[[Any], bool]:
+    """Tells by name and method whether an object's class is, or extends, one of a package. Imports nothing."""
+    return lambda model: (
+        hasattr(model, method) and any(base.__module__.partition(".")[0] == package for base in type(model).__mro__)
+    )
+
+
+def _write_booster(model: Any) -> bytes:
+    return bytes((model.get_booster() if hasattr(model, "get_booster") else model).save_raw("ubj"))
+
+
+def _write_estimator(model: Any) -> bytes:
+    try:
+        import joblib
+    except ImportError:
+        raise MissingExtra("bundling a scikit-learn estimator", "joblib", "container") from None
+    stream = io.BytesIO()
+    joblib.dump(model, stream)
+    return stream.getvalue()
+
+
+def _is_model_file(model: Any) -> bool:
+    if not isinstance(model, str | PathLike):
+        return False
+    path = Path(model)
+    return path.suffix.lower() in MODEL_SUFFIXES or path.name in MODEL_NAMES
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "an xgboost.Booster or XGBModel",
+        lambda model: _of("xgboost", "save_raw")(model) or _of("xgboost", "get_booster")(model),
+        lambda model: "xgboost-model",
+        _write_booster,
+    ),
+    Kind("a scikit-learn estimator", _of("sklearn", "get_params"), lambda model: "model.joblib", _write_estimator),
+    Kind(
+        "an onnx.ModelProto",
+        _of("onnx", "SerializeToString"),
+        lambda model: "model.onnx",
+        lambda model: bytes(model.SerializeToString(deterministic=True)),
+    ),
+    Kind(
+        "the bytes of an ONNX model",
+        lambda model: isinstance(model, bytes) and model[:1] == b"\x08",  # its first field, the version of the format
+        lambda model: "model.onnx",
+        bytes,
+    ),
+    Kind(
+        f"the path of a model file ({', '.join((*MODEL_NAMES, *(f'*{suffix}' for suffix in MODEL_SUFFIXES)))})",
+        _is_model_file,
+        lambda model: Path(model).name,
+        lambda model: Path(model).read_bytes(),
+    ),
+)
+"""What `bundle` takes, first match wins."""
+
+
+def _code(folder: "str | PathLike[str]") -> Iterator[tuple[str, bytes]]:
+    root = Path(folder)
+    if not root.is_dir():
+        raise NotADirectoryError(f"{root} is no folder of code")
+    for path in root.rglob("*"):
+        name = path.relative_to(root)
+        if path.is_file() and "__pycache__" not in name.parts and not any(part.startswith(".") for part in name.parts):
+            yield f"{CODE}/{name.as_posix()}", path.read_bytes()
+
+
+def _archive(members: dict[str, bytes]) -> bytes:
+    """A tar.gz whose bytes depend on names and contents alone."""
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name in sorted(members):
+            entry = tarfile.TarInfo(name)  # time 0, owner 0, mode 0644
+            entry.size = len(members[name])
+            archive.addfile(entry, io.BytesIO(members[name]))
+    return packed.getvalue()
+
+
+def _write(path: Path, artifact: bytes) -> Path:
+    """Whole or not at all: the folder may be one that an endpoint serves from."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_bytes(artifact)
+    return unfinished.replace(path)

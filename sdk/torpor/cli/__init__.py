@@ -1,0 +1,17 @@
+"""The `torpor` command: a table of its subcommands, one small module each. They parse, call and print."""
+
+import typer
+
+from torpor.cli import demo, env, invoke, logs, ls, metrics, up, why
+from torpor.cli.edge import PlainErrors
+
+app = typer.Typer(
+    cls=PlainErrors,
+    help="Torpor: a serverless multi-model endpoint that you run yourself, behind Amazon SageMaker's APIs.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+for command in (up.up, env.env, demo.demo, invoke.invoke, ls.ls, metrics.metrics, why.why, logs.logs):
+    app.command()(command)

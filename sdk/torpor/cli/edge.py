@@ -1,0 +1,41 @@
+"""The edge of every command: where the endpoint is, where the output goes, and one clear line for an error."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from torpor.connection import URL, URL_VARIABLE, Connection
+from torpor.errors import TorporError
+
+Url = Annotated[
+    str | None, typer.Option(envvar=URL_VARIABLE, help=f"Where the endpoint is; {URL} if neither says.", metavar="URL")
+]
+EndpointName = Annotated[str, typer.Argument(help="The endpoint's name.", metavar="ENDPOINT")]
+
+
+class PlainErrors(TyperGroup):
+    """A group of commands whose expected errors end in one line on standard error and exit code 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            return super().invoke(ctx)
+        except (TorporError, ClientError, BotoCoreError, OSError) as error:
+            typer.secho(f"torpor: {error}", err=True, fg=typer.colors.RED)
+            raise typer.Exit(1) from error
+
+
+def connected(url: str | None) -> Connection:
+    """The connection, after a look whether anybody answers. Raises EndpointUnreachable."""
+    connection = Connection.configured(url)
+    connection.page("health")
+    return connection
+
+
+def console() -> Console:
+    """Made anew for each command: it looks at the terminal as it is now. Where there is none, no colour and no wrap."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=max(found.width, 120))

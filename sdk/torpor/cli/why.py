@@ -1,0 +1,30 @@
+"""`torpor why`: the decisions about one model, told in order."""
+
+from typing import Annotated
+
+import typer
+
+from torpor import seen
+from torpor.cli.edge import Url, connected
+from torpor.connection import Connection
+from torpor.errors import TorporError
+from torpor.story import Story
+
+
+def why(
+    model: Annotated[str, typer.Argument(help="The model's key below the endpoint's prefix.")],
+    endpoint: Annotated[str | None, typer.Option(help="Of this endpoint only.")] = None,
+    url: Url = None,
+) -> None:
+    """Tell why a model was loaded, evicted or refused, and what it cost."""
+    connection = connected(url)
+    present = [found for found in seen.endpoints(connection) if endpoint in (None, found.name)]
+    if not present:
+        raise TorporError(f"endpoint {endpoint} is not in service" if endpoint else "no endpoint is in service")
+    for found in present:
+        typer.echo(f"{found.name}: {story(connection, found, model)}")
+
+
+def story(connection: Connection, endpoint: seen.Endpoint, model: str) -> Story:
+    resident = tuple(found for instance in endpoint.instances for found in instance.models if found.name == model)
+    return Story(model, tuple(seen.decisions(connection, endpoint.name, model)), resident)

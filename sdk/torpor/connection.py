@@ -1,0 +1,88 @@
+"""How to reach an endpoint: boto3 clients, environment variables, and the endpoint's own pages. It starts nothing."""
+
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import ProxyHandler, build_opener
+
+from torpor.errors import EndpointRefused, EndpointUnreachable
+from torpor_endpoint.options import PORT
+
+URL = f"http://127.0.0.1:{PORT}"
+URL_VARIABLE = "AWS_ENDPOINT_URL"
+REGION = "us-east-1"
+KEY = "torpor"
+"""Both halves of the credentials: boto3 wants some, and an endpoint of one's own asks for none."""
+
+ANSWER_WITHIN_S = 150.0
+"""A first call may wait 60 s for its model and then predict for 60 s. botocore would give up, and send it again."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One endpoint process, by its URL."""
+
+    url: str = URL
+    region: str = REGION
+
+    @classmethod
+    def configured(cls, url: str | None = None) -> "Connection":
+        """To the URL given, else to `AWS_ENDPOINT_URL`, else to the port of `torpor up`."""
+        found = url or os.environ.get(URL_VARIABLE) or URL
+        return cls(found.rstrip("/"), os.environ.get("AWS_DEFAULT_REGION", REGION))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What boto3, the AWS CLI and the SageMaker SDK read."""
+        return {
+            URL_VARIABLE: self.url,
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": KEY,
+            "AWS_DEFAULT_REGION": self.region,
+        }
+
+    def client(self, service: str, **options: Any) -> Any:
+        """A boto3 client of this service. `options` are those of `boto3.client`, and win."""
+        return self._session.client(service, **{"endpoint_url": self.url, "config": self._config, **options})
+
+    def page(self, name: str, timeout_s: float = 10.0, **query: str) -> bytes:
+        """One of the endpoint's own pages, `/_torpor/<name>`. Raises EndpointUnreachable, EndpointRefused."""
+        address = f"{self.url}/_torpor/{name}" + (f"?{urlencode(query)}" if query else "")
+        try:
+            with build_opener(ProxyHandler({})).open(address, timeout=timeout_s) as answer:
+                body: bytes = answer.read()
+                return body
+        except HTTPError as error:
+            with error:
+                raise EndpointRefused(error.read().decode(errors="replace") or str(error)) from None
+        except URLError as error:
+            raise EndpointUnreachable(self.url, error.reason) from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise EndpointUnreachable(self.url, error) from error
+
+    def json_page(self, name: str, **query: str) -> Any:
+        return json.loads(self.page(name, **query))
+
+    @cached_property
+    def _session(self) -> Any:
+        from boto3.session import Session
+
+        return Session(aws_access_key_id=KEY, aws_secret_access_key=KEY, region_name=self.region)
+
+    @cached_property
+    def _config(self) -> Any:
+        from botocore.config import Config
+
+        # No proxy: an endpoint of one's own is reached directly, whatever the environment says.
+        path_style = {"addressing_style": "path"}
+        return Config(read_timeout=ANSWER_WITHIN_S, max_pool_connections=64, s3=path_style, proxies={})
+
+
+def client(service: str, url: str | None = None, **options: Any) -> Any:
+    """A boto3 client wired to the endpoint at `url`, else at `AWS_ENDPOINT_URL`, else at the port of `torpor up`."""
+    return Connection.configured(url).client(service, **options)

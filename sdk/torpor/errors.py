@@ -1,0 +1,35 @@
+"""What can go wrong on this side of the wire. AWS's own errors stay botocore's `ClientError`.
+
+TorporError
+├── EndpointFailed        the endpoint did not start, or its deployment failed
+├── EndpointUnreachable   nobody listens at the URL
+├── EndpointRefused       one of the endpoint's own pages answered with an error
+└── MissingExtra          a package that this feature needs is not installed
+"""
+
+
+class TorporError(Exception):
+    """The message is one that a person can act upon."""
+
+
+class EndpointFailed(TorporError):
+    """The endpoint did not start, or its deployment failed. The message ends with what it printed last."""
+
+
+class EndpointUnreachable(TorporError):
+    """Nobody listens at the URL."""
+
+    def __init__(self, url: str, reason: object = "") -> None:
+        because = f" ({reason})" if reason else ""
+        super().__init__(f"no endpoint answers at {url}{because}: start one with `torpor up`, or name another URL")
+
+
+class EndpointRefused(TorporError):
+    """One of the endpoint's own pages answered with an error, which is the message."""
+
+
+class MissingExtra(TorporError, ImportError):
+    """A package that this feature needs is not installed."""
+
+    def __init__(self, feature: str, package: str, extra: str) -> None:
+        super().__init__(f"{feature} needs {package}: pip install 'torpor[{extra}]'")

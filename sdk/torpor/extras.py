@@ -1,0 +1,20 @@
+"""Which packages each extra brings, and the check that they are there before a feature starts; it imports none."""
+
+from importlib.util import find_spec
+
+from torpor.errors import MissingExtra
+
+PACKAGES = {
+    "cli": ("typer", "rich"),
+    "endpoint": ("starlette", "gunicorn", "cachetools", "httptools", "prometheus_client"),
+    "container": ("numpy", "obstore", "xgboost", "sklearn", "onnxruntime"),
+}
+"""By extra, the modules whose absence its features would trip over."""
+
+
+def require(feature: str, *extras: str) -> None:
+    """Raises MissingExtra, which names the package and the command that brings it."""
+    for extra in extras:
+        for package in PACKAGES[extra]:
+            if find_spec(package) is None:
+                raise MissingExtra(feature, package, extra if len(extras) == 1 else "all")

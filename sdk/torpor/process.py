@@ -1,0 +1,143 @@
+"""An endpoint process on a free port: started, awaited, stopped, and never left behind. It knows no SageMaker."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torpor.connection import REGION, Connection
+from torpor.errors import EndpointFailed, TorporError
+from torpor.extras import require
+
+READY_WITHIN_S = 60.0
+STOPPED_WITHIN_S = 10.0
+TOLD_LINES = 15
+"""How much of its output an endpoint that failed is quoted with."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What an endpoint process is started with. `data_dir` None is a temporary folder, removed at the end."""
+
+    data_dir: Path | None = None
+    strict: bool = False
+    region: str = REGION
+    s3_endpoint: str | None = None
+    log_level: str = "warning"
+
+
+class EndpointProcess:
+    """An endpoint in a process of its own. It ends with `close`, with the with-block, or with this process."""
+
+    def __init__(self, start: Start = Start()) -> None:  # noqa: B008  a frozen value
+        require("an endpoint", "endpoint", "container")
+        temporary = start.data_dir is None
+        self.data_dir = Path(start.data_dir or tempfile.mkdtemp(prefix="torpor-")).resolve()
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self._log = self.data_dir / "endpoint.log"
+        # The socket listens before the process runs, so the port cannot be lost, and the first request simply waits.
+        with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+            self.connection = Connection(f"http://127.0.0.1:{listener.getsockname()[1]}", start.region)
+            self._process = _spawn(listener, _options(start, self.data_dir, listener), self._log)
+        self._clients: list[Any] = []
+        folder = self.data_dir if temporary else None
+        self._end = weakref.finalize(self, _end, self._process, self._clients, folder)
+
+    def __enter__(self) -> "EndpointProcess":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        return self.connection.url
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that wire boto3, the AWS CLI and the SageMaker SDK of another process to it."""
+        return self.connection.environment
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def client(self, service: str, **options: Any) -> Any:
+        """A boto3 client of this service, wired to it, and closed with it."""
+        made = self.connection.client(service, **options)
+        self._clients.append(made)
+        return made
+
+    def bucket_folder(self, name: str) -> Path:
+        """The folder that is this bucket, made if need be: a file put into it is an object."""
+        folder = self.data_dir / "s3" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def until_ready(self) -> "EndpointProcess":
+        """Wait for its first good answer. Raises EndpointFailed with what it printed last."""
+        try:
+            self.connection.page("health", timeout_s=READY_WITHIN_S)
+        except TorporError as error:
+            output = self.output()
+            self.close()
+            raise EndpointFailed(f"the endpoint did not start: {error}\n{output}") from error
+        return self
+
+    def output(self) -> str:
+        """The last lines that it printed."""
+        lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
+        return "\n".join(lines[-TOLD_LINES:])
+
+    def close(self) -> None:
+        """Ask it to stop, wait, force it at last; then remove its folder if it was a temporary one."""
+        self._end()
+
+
+def _options(start: Start, data_dir: Path, listener: socket.socket) -> dict[str, object]:
+    """`Options` as JSON takes them."""
+    return {
+        "data_dir": str(data_dir),
+        "port": listener.getsockname()[1],
+        "descriptor": listener.fileno(),
+        "strict": start.strict,
+        "s3_endpoint": start.s3_endpoint,
+        "region": start.region,
+        "log_level": start.log_level,
+    }
+
+
+def _spawn(listener: socket.socket, options: Mapping[str, object], log: Path) -> "subprocess.Popen[bytes]":
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "torpor.attached", json.dumps(options)],
+            stdin=subprocess.PIPE,  # the lifeline
+            stdout=output,
+            stderr=output,
+            pass_fds=[listener.fileno()],
+            start_new_session=True,  # Ctrl-C is for us
+        )
+
+
+def _end(process: "subprocess.Popen[bytes]", clients: list[Any], temporary: Path | None) -> None:
+    for client in clients:
+        client.close()  # a server that drains would wait for the connections that a client keeps
+    process.terminate()
+    try:
+        process.wait(STOPPED_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # its whole session
+        process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+    if temporary is not None:
+        shutil.rmtree(temporary, ignore_errors=True)

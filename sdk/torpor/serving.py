@@ -1,0 +1,162 @@
+"""`torpor.local`: a whole endpoint in a with-statement, and calls to it in the caller's own terms."""
+
+import shutil
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from torpor import seen
+from torpor.deploying import Plan, deploy
+from torpor.process import EndpointProcess, Start
+from torpor.rows import decode, encode
+from torpor.story import Story
+
+BUCKET = "torpor-local"
+PREFIX = "models"
+
+
+class Local:
+    """A multi-model endpoint on this machine, ready to be called. Use it in a with-statement, or `close` it."""
+
+    def __init__(self, process: EndpointProcess, name: str) -> None:
+        self.name = name
+        self._process = process
+        self._runtime = process.client("sagemaker-runtime")
+        self._s3 = process.client("s3")
+
+    def __enter__(self) -> "Local":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        return self._process.url
+
+    @property
+    def pid(self) -> int:
+        """The endpoint's own process."""
+        return self._process.pid
+
+    @property
+    def data_dir(self) -> Path:
+        return self._process.data_dir
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that wire boto3, the AWS CLI and the SageMaker SDK of another process to it."""
+        return self._process.environment
+
+    @property
+    def model_data_url(self) -> str:
+        """The S3 prefix that its models are below."""
+        return f"s3://{BUCKET}/{PREFIX}/"
+
+    def client(self, service: str, **options: Any) -> Any:
+        """A boto3 client of any service, wired to it."""
+        return self._process.client(service, **options)
+
+    boto3 = client
+
+    # -- calling ---------------------------------------------------------------------------------------------------
+    def invoke(
+        self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
+    ) -> Any:
+        """The prediction of the model `target` for rows (lists, arrays, a data frame), an object, text or bytes.
+
+        Rows go as CSV unless `content_type` says otherwise. A JSON answer comes back as its value, CSV as numbers, npy
+        as an array. Raises botocore's ClientError exactly as AWS's own endpoint makes it.
+        """
+        answer = self.invoke_raw(target, payload, content_type=content_type, accept=accept, **more)
+        return decode(answer["Body"].read(), answer["ContentType"])
+
+    def invoke_raw(
+        self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """The same call, with boto3's own response. `more` are further members of InvokeEndpoint."""
+        body, kind = encode(payload, content_type)
+        members = {"TargetModel": target, "Body": body, "ContentType": kind, **more}
+        if accept is not None:
+            members["Accept"] = accept
+        answer: dict[str, Any] = self._runtime.invoke_endpoint(EndpointName=self.name, **members)
+        return answer
+
+    # -- its models ------------------------------------------------------------------------------------------------
+    def put(self, artifact: "str | PathLike[str] | bytes", key: str | None = None) -> str:
+        """Add or replace an artifact, and answer its TargetModel: `key`, else the file's own name."""
+        if isinstance(artifact, bytes):
+            if key is None:
+                raise TypeError("bytes have no name: put(…, key='City.tar.gz')")
+            self._s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{key}", Body=artifact)
+            return key
+        name = key or Path(artifact).name
+        self._s3.upload_file(str(artifact), BUCKET, f"{PREFIX}/{name}")
+        return name
+
+    def models(self) -> list[seen.ResidentModel]:
+        """The models in memory now, by name."""
+        resident = [model for instance in self.instances() for model in instance.models]
+        return sorted(resident, key=lambda model: model.name)
+
+    def instances(self) -> list[seen.Instance]:
+        """The instances that are ready now, each with its models and its memory."""
+        present = [found for found in seen.endpoints(self._process.connection) if found.name == self.name]
+        return [instance for found in present for instance in found.instances]
+
+    def why(self, model: str) -> Story:
+        """What was decided about a model, and why; print it."""
+        resident = tuple(found for found in self.models() if found.name == model)
+        return Story(model, tuple(seen.decisions(self._process.connection, self.name, model)), resident)
+
+    def close(self) -> None:
+        """Stop everything it started."""
+        self._process.close()
+
+
+def local(
+    models: "str | PathLike[str] | None" = None,
+    *,
+    name: str = "local",
+    environment: Mapping[str, str] | None = None,
+    memory_mib: int | None = None,
+    instance_count: int = 1,
+    instance_type: str = "ml.m5.large",
+    data_dir: "str | PathLike[str] | None" = None,
+    strict: bool = False,
+    log_level: str = "warning",
+) -> Local:
+    """Start a multi-model endpoint over a folder of artifacts, and return it when it is in service.
+
+    `models` is a folder; the files in it, at any depth, are copied, and their paths below it are the names to call.
+    `memory_mib` is what an instance may use: less of it means that models leave. `environment` is the container's, as
+    in CreateModel. `data_dir` keeps everything for the next time; without it nothing is left. Raises EndpointFailed.
+    """
+    settings = {**(environment or {}), **({"TORPOR_MEMORY_MIB": str(memory_mib)} if memory_mib is not None else {})}
+    plan = Plan(name, f"s3://{BUCKET}/{PREFIX}/", settings, instance_type, instance_count)
+    process = EndpointProcess(Start(Path(data_dir) if data_dir else None, strict, log_level=log_level))
+    try:
+        copy_models(models, process.bucket_folder(BUCKET) / PREFIX)
+        sagemaker = process.client("sagemaker")  # made while the endpoint starts
+        endpoint = Local(process, name)
+        process.until_ready()
+        deploy(sagemaker, plan)
+    except BaseException:
+        process.close()
+        raise
+    return endpoint
+
+
+def copy_models(models: "str | PathLike[str] | None", folder: Path) -> None:
+    """Copy the files of a folder into the object store's own folder. Copies: what becomes of the originals is no
+    matter then. Hidden files are left out. Raises NotADirectoryError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if models is None:
+        return
+    source = Path(models)
+    if not source.is_dir():
+        raise NotADirectoryError(f"{source} is no folder of model artifacts")
+    shutil.copytree(
+        source, folder, copy_function=shutil.copyfile, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True
+    )

@@ -1,0 +1,12 @@
+"""One live endpoint for all tests that do not need one of their own."""
+
+from collections.abc import Iterator
+
+import pytest
+from live import LiveEndpoint
+
+
+@pytest.fixture(scope="session")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
+    with LiveEndpoint(tmp_path_factory.mktemp("live")) as endpoint:
+        yield endpoint

@@ -1,0 +1,188 @@
+"""A whole endpoint in a process of its own, and real boto3 clients on its real port. Every live test starts here.
+
+A bucket is a folder, so a model is put by writing a file below `folder(bucket)`.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+ACCOUNT = "123456789012"
+REGION = "us-east-1"
+POLL_S = 0.02
+BUSY = frozenset({"Creating", "Updating", "RollingBack", "Deleting"})
+
+
+class NotInService(AssertionError):
+    """An endpoint settled otherwise than a test needs it."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One production variant: its ContainerDefinition, and the members that replace one `ml.m5.large`."""
+
+    container: Mapping[str, Any]
+    name: str = "AllTraffic"
+    members: Mapping[str, Any] = field(default_factory=lambda: {"InstanceType": "ml.m5.large"})
+
+    def production(self, model: str) -> dict[str, Any]:
+        count = {} if "ServerlessConfig" in self.members else {"InitialInstanceCount": 1}
+        return {"VariantName": self.name, "ModelName": model, **count, **self.members}
+
+
+def many(prefix: str, environment: Mapping[str, str] | None = None, **members: Any) -> dict[str, Any]:
+    """The container of a multi-model endpoint: `prefix` is `bucket/prefix`."""
+    container = {"Image": "torpor", "Mode": "MultiModel", "ModelDataUrl": f"s3://{prefix}", **members}
+    return {**container, "Environment": dict(environment or {})}
+
+
+def one(key: str, environment: Mapping[str, str] | None = None, **members: Any) -> dict[str, Any]:
+    """The container of a single-model endpoint: `key` is `bucket/key` of its artifact."""
+    container = {"Image": "torpor", "ModelDataUrl": f"s3://{key}", **members}
+    return {**container, "Environment": dict(environment or {})}
+
+
+class LiveEndpoint:
+    """`python -m torpor_endpoint` on a free port, which it keeps over a restart. `options` are its command line's."""
+
+    def __init__(self, data_dir: Path, *options: str) -> None:
+        self.data_dir = data_dir
+        self._options = options
+        self._session = boto3.Session("test", "test", region_name=REGION)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+
+    def __enter__(self) -> "LiveEndpoint":
+        return self.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    # -- the process -----------------------------------------------------------------------------------------------
+    def start(self) -> "LiveEndpoint":
+        """Start it, or start it again. Requests may be sent at once: the socket listens already."""
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        with self._listener() as listener, (self.data_dir / "endpoint.log").open("ab") as log:
+            self._port = listener.getsockname()[1]
+            command = [sys.executable, "-m", "torpor_endpoint", "--descriptor", str(listener.fileno())]
+            command += ["--port", str(self._port), "--data-dir", str(self.data_dir), *self._options]
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, pass_fds=[listener.fileno()], start_new_session=True
+            )
+        return self
+
+    def stop(self, within_s: float = 30.0) -> int:
+        """SIGTERM; answer the exit code. It is killed if it does not end in time."""
+        assert self._process is not None
+        self._process.terminate()
+        try:
+            return self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        """`kill -9` of the arbiter and its worker, with no chance to say good-bye."""
+        assert self._process is not None
+        for pid in (self.pid, *self.worker_pids()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        """The arbiter's."""
+        assert self._process is not None
+        return self._process.pid
+
+    def worker_pids(self) -> list[int]:
+        with suppress(FileNotFoundError):
+            return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+        return []
+
+    def output(self) -> str:
+        return (self.data_dir / "endpoint.log").read_text(errors="replace")
+
+    # -- its clients -----------------------------------------------------------------------------------------------
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def client(self, service: str, **config: Any) -> Any:
+        """A new boto3 client. It tries once, unless `config` says otherwise."""
+        options = {"retries": {"total_max_attempts": 1, "mode": "standard"}, "max_pool_connections": 64, **config}
+        return self._session.client(service, endpoint_url=self.url, config=Config(**options))
+
+    @cached_property
+    def sagemaker(self) -> Any:
+        return self.client("sagemaker")
+
+    @cached_property
+    def runtime(self) -> Any:
+        return self.client("sagemaker-runtime")
+
+    @cached_property
+    def cloudwatch(self) -> Any:
+        return self.client("cloudwatch")
+
+    def invoke(self, endpoint: str, body: bytes, content_type: str = "text/csv", **members: Any) -> Any:
+        """InvokeEndpoint's answer, with its Body read."""
+        answer = self.runtime.invoke_endpoint(EndpointName=endpoint, Body=body, ContentType=content_type, **members)
+        return {**answer, "Body": answer["Body"].read()}
+
+    # -- what it serves --------------------------------------------------------------------------------------------
+    def folder(self, bucket: str) -> Path:
+        """The folder that is this bucket, made if need be."""
+        folder = self.data_dir / "s3" / bucket
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def create(self, name: str, *variants: Variant) -> None:
+        """Models, config and endpoint, all of this name; the endpoint is still Creating."""
+        models = {f"{name}-{variant.name}": variant for variant in variants}
+        for model, variant in models.items():
+            self.sagemaker.create_model(ModelName=model, PrimaryContainer=variant.container)
+        production = [variant.production(model) for model, variant in models.items()]
+        self.sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=production)
+        self.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
+
+    def deploy(self, name: str, *variants: Variant) -> str:
+        """The name of an endpoint that is InService. Raises NotInService with the FailureReason."""
+        self.create(name, *variants)
+        described = self.settled(name)
+        if described["EndpointStatus"] != "InService":
+            raise NotInService(f"{described['EndpointStatus']}: {described.get('FailureReason')}")
+        return name
+
+    def settled(self, name: str, within_s: float = 60.0) -> Any:
+        """DescribeEndpoint's answer once nothing is in progress any more."""
+        deadline = time.monotonic() + within_s
+        while (described := self.sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] in BUSY:
+            if time.monotonic() > deadline:
+                raise NotInService(f"still {described['EndpointStatus']} after {within_s:g} s: {self.output()[-2000:]}")
+            time.sleep(POLL_S)
+        return described
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    def _listener(self) -> socket.socket:
+        """The port may be held for a moment yet, by a worker whose arbiter was killed."""
+        deadline = time.monotonic() + 10.0
+        while True:
+            try:
+                return socket.create_server(("127.0.0.1", self._port), backlog=1024)
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(POLL_S)

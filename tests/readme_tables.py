@@ -1,0 +1,88 @@
+"""The README's tables, made from the code's own. `python tests/readme_tables.py` writes them into the README."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from torpor_container.settings import SETTINGS
+from torpor_container.wire import Fault
+from torpor_endpoint.cloudwatch.metrics import METRICS
+from torpor_endpoint.control.errors import ERRORS
+from torpor_endpoint.options import OPTIONS
+from torpor_endpoint.runtime.errors import FAULTS, Situation
+
+README = Path(__file__).parent.parent / "README.md"
+TABLE = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def table(heads: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
+    lines = [heads, tuple("---" for _ in heads), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def code(text: object) -> str:
+    return f"`{text}`" if text not in (None, "") else ""
+
+
+def settings() -> str:
+    return table(
+        ("variable", "default", "meaning"),
+        ((code(row.variable), code(row.default), row.meaning) for row in SETTINGS),
+    )
+
+
+def options() -> str:
+    return table(
+        ("option", "default", "meaning"),
+        ((code(row.flag), code(row.default), row.meaning) for row in OPTIONS),
+    )
+
+
+def errors() -> str:
+    return table(
+        ("situation", "code", "status", "message"),
+        (
+            (item.name.lower().replace("_", " "), code(item.code), item.status, item.text or "(none)")
+            for item in Situation
+        ),
+    )
+
+
+def faults() -> str:
+    default = "model server: `ModelError` with the container's status"
+    shown = {fault: f"{FAULTS[fault].name.lower().replace('_', ' ')}" if fault in FAULTS else default for fault in Fault}
+    return table(("fault", "becomes"), ((code(fault.value), becomes) for fault, becomes in shown.items()))
+
+
+def control_errors() -> str:
+    rows = ((trouble.value, code(name), status, text) for trouble, (name, status, text) in ERRORS.items())
+    return table(("situation", "code", "status", "message"), rows)
+
+
+def metrics() -> str:
+    return table(
+        ("metric", "namespace", "unit", "dimensions", "meaning", "Prometheus"),
+        (
+            (code(row.name), code(row.namespace), row.unit, ", ".join(row.dimensions), row.meaning, code(row.prometheus))
+            for row in METRICS
+        ),
+    )
+
+
+TABLES = {
+    "settings": settings,
+    "options": options,
+    "errors": errors,
+    "faults": faults,
+    "control-errors": control_errors,
+    "metrics": metrics,
+}
+
+
+def with_tables(text: str) -> str:
+    """The text with every table as the code has it now."""
+    return TABLE.sub(lambda found: f"<!-- table: {found[1]} -->\n{TABLES[found[1]]()}\n<!-- end -->", text)
+
+
+if __name__ == "__main__":
+    README.write_text(with_tables(README.read_text()))
