@@ -24,6 +24,10 @@ def code(text: object) -> str:
     return f"`{text}`" if text not in (None, "") else ""
 
 
+def worded(situation: Situation) -> str:
+    return situation.name.lower().replace("_", " ")
+
+
 def settings() -> str:
     return table(
         ("variable", "default", "meaning"),
@@ -41,17 +45,14 @@ def options() -> str:
 def errors() -> str:
     return table(
         ("situation", "code", "status", "message"),
-        (
-            (item.name.lower().replace("_", " "), code(item.code), item.status, item.text or "(none)")
-            for item in Situation
-        ),
+        ((worded(item), code(item.code), item.status, item.text or "(none)") for item in Situation),
     )
 
 
 def faults() -> str:
     default = "model server: `ModelError` with the container's status"
-    shown = {fault: f"{FAULTS[fault].name.lower().replace('_', ' ')}" if fault in FAULTS else default for fault in Fault}
-    return table(("fault", "becomes"), ((code(fault.value), becomes) for fault, becomes in shown.items()))
+    rows = ((code(fault.value), worded(FAULTS[fault]) if fault in FAULTS else default) for fault in Fault)
+    return table(("fault", "becomes"), rows)
 
 
 def control_errors() -> str:
@@ -61,11 +62,8 @@ def control_errors() -> str:
 
 def metrics() -> str:
     return table(
-        ("metric", "namespace", "unit", "dimensions", "meaning", "Prometheus"),
-        (
-            (code(row.name), code(row.namespace), row.unit, ", ".join(row.dimensions), row.meaning, code(row.prometheus))
-            for row in METRICS
-        ),
+        ("metric", "namespace", "unit", "meaning", "Prometheus"),
+        ((code(row.name), code(row.namespace), row.unit, row.meaning, code(row.prometheus)) for row in METRICS),
     )
 
 

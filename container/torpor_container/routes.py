@@ -1,4 +1,4 @@
-"""The container contract over HTTP: parse, call, answer. `/invocations` is plain ASGI, the rest is Starlette's router."""
+"""The container contract over HTTP: parse, call, answer. `/invocations` is plain ASGI, the rest is Starlette's."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -91,7 +91,8 @@ class Routes:
     def _contract(self) -> Contract:
         if not isinstance(self._serving, Contract):
             raise NotSupported(
-                "this instance loads and unloads its models itself; start it with SAGEMAKER_MULTI_MODEL=true and no TORPOR_MODEL_SOURCE to drive it"
+                "this instance loads and unloads its models by itself: to drive it, start it with "
+                "SAGEMAKER_MULTI_MODEL=true and without TORPOR_MODEL_SOURCE"
             )
         return self._serving
 
@@ -107,7 +108,7 @@ class Routes:
             await _send(send, reply, timing)
 
     async def _read(self, receive: Receive) -> bytes:
-        """The whole body. One that is too large is read to its end and thrown away, so that the caller gets its answer."""
+        """The whole body. One that is too large is read to its end and dropped, so that its caller gets an answer."""
         chunks: list[bytes] = []
         size_bytes = 0
         more = True

@@ -1,4 +1,4 @@
-"""A loaded model that can be invoked: inside this process, or in a process of its own. They know nothing of residency."""
+"""A loaded model that can be invoked, in this process or in one of its own. They know nothing of residency."""
 
 import asyncio
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Runner(Protocol):
 
 
 class InProcess:
-    """A model of a known format. Cheap ones predict on the event loop, the others on a thread: measured, not guessed."""
+    """A model of a known format. What predicts cheaply does so on the event loop, the rest on a thread: as measured."""
 
     def __init__(self, model: Model, threads: Executor, clock: Callable[[], float]) -> None:
         self.format = model.format

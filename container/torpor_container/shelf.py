@@ -1,4 +1,4 @@
-"""The disk tier at work: artifacts downloaded and unpacked once, kept for the next load, removed when the disk is full."""
+"""The disk tier at work: artifacts are fetched and unpacked once, kept for the next load, removed for lack of room."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,9 +1,8 @@
 """What a request waited for, step by step, as `Server-Timing`: the steps add up to the wall time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from collections.abc import Iterator
 
 from torpor_container.wire import Step
 

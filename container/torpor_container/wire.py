@@ -23,7 +23,7 @@ MODEL_CACHE = "X-Torpor-Model-Cache"
 """`hit` when the model was in memory as the request arrived, else `miss`. Absent on single-model instances."""
 
 FAULT = "X-Torpor-Fault"
-"""Set on an answer that is the platform's and not the model's own. The value is a `Fault`; the body `{"message": ...}`."""
+"""A `Fault`, set on an answer that is the platform's and not the model's own. The body holds a `message`."""
 
 STATE = "/_torpor/state"
 """`GET`: an `InstanceState`. With `?after=N`, only the decisions with a `seq` greater than N."""

@@ -28,7 +28,7 @@ FLOOR_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Recognised:
-    """A model on disk, before it is loaded: its format, its file, its bytes on disk and its predicted bytes in memory."""
+    """A model on disk before its load: its format, its file, its bytes on disk and those predicted in memory."""
 
     model_id: str
     format: Format

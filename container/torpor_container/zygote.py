@@ -210,7 +210,7 @@ def _redirect_output(path: str) -> None:
 
 
 def main() -> None:
-    """`python -m torpor_container.zygote DESCRIPTOR`: the listening socket is inherited, standard input is the lifeline."""
+    """`python -m torpor_container.zygote N`: descriptor N is the listening socket, standard input the lifeline."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner
     listener = socket.socket(fileno=int(sys.argv[1]))
     for name in PRELOAD:

@@ -73,7 +73,7 @@ class Controller:
                     await self._act(endpoint)
                 if name not in self._again:
                     return
-        except Exception:  # noqa: BLE001  the controller's outer edge: one endpoint's fault is no other's
+        except Exception:  # the controller's outer edge: one endpoint's fault is no other's
             log.exception("endpoint %s could not be settled", name)
         finally:
             del self._tasks[name]

@@ -1,4 +1,4 @@
-"""One endpoint's crews, brought from what they are to what they should be: the new ones first, then the swap, then the old ones go."""
+"""One endpoint's crews, brought from what they are to what they should be: new ones first, a swap, old ones go."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -70,8 +70,8 @@ class Deployment:
             return present
         if container_kind(variant.container.image) is None:
             raise DeploymentFailed(
-                f"The image {variant.container.image} of production variant {variant.name} is not one that this endpoint "
-                "can run: use `torpor` or an AWS XGBoost or scikit-learn image."
+                f"The image {variant.container.image} of production variant {variant.name} is not one that this "
+                "endpoint can run: use `torpor` or an AWS XGBoost or scikit-learn image."
             )
         return Crew(self.live.name, variant, self._yard.spec, self._yard.host, self._numbers)
 

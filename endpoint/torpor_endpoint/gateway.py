@@ -1,5 +1,6 @@
 """One port, all services: tells what a request means and hands it on. It reads headers and path, never a body."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 
 from botocore.loaders import Loader
@@ -44,5 +45,6 @@ class Gateway:
 async def _unknown(scope: Scope, receive: Receive, send: Send) -> None:
     request = opened(scope)
     await body_of(request, receive, 0 if request.method == "GET" else 1 << 30)
-    text = b'{"__type":"UnknownOperationException","message":"The request was signed for a service that AWS does not have."}'
+    message = "The request was signed for a service that AWS does not have."
+    text = json.dumps({"__type": "UnknownOperationException", "message": message}).encode()
     await sent(Response(400, text, {"content-type": "application/x-amz-json-1.1"}), send)

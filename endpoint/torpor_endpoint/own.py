@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ class Own:
         live = self._named(request)
         model = request.query_params.get("model", "").removeprefix("/")
         stories = [await _story(member, model) for _, member in _members(live)]
-        return JSONResponse({"decisions": sorted(sum(stories, []), key=lambda record: record["at_s"])})
+        return JSONResponse({"decisions": sorted(chain(*stories), key=lambda record: record["at_s"])})
 
     async def logs(self, request: Request) -> Response:
         """The end of what each instance of an endpoint printed."""

@@ -38,7 +38,7 @@ class Start:
 class EndpointProcess:
     """An endpoint in a process of its own. It ends with `close`, with the with-block, or with this process."""
 
-    def __init__(self, start: Start = Start()) -> None:  # noqa: B008  a frozen value
+    def __init__(self, start: Start = Start()) -> None:
         require("an endpoint", "endpoint", "container")
         temporary = start.data_dir is None
         self.data_dir = Path(start.data_dir or tempfile.mkdtemp(prefix="torpor-")).resolve()

@@ -87,7 +87,7 @@ HIT, WAIT, LEAD = Hit(), Wait(), Lead()  # they carry nothing, so one of each se
 
 
 class Residency:
-    """The books of one tier. Bytes are what the shell measures or predicts; `now_s` is any clock that only goes forward."""
+    """The books of one tier. Bytes are what the shell measures or predicts; `now_s` never goes back."""
 
     def __init__(
         self,

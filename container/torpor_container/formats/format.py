@@ -52,7 +52,7 @@ class Format:
     fixed_bytes: int
     """What a model is taken to weigh in memory until the first was measured; the built-in numbers are measured too."""
     frameworks: tuple[str, ...] = ()
-    """Modules that `load` imports. They are imported before a load is measured: they are the instance's, not a model's."""
+    """Modules that `load` imports, done before a load is measured: they are the instance's, not a model's."""
 
     def recognise(self, directory: Path) -> Path | None:
         """The first file here that it can load."""

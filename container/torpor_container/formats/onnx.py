@@ -90,4 +90,6 @@ def _layout(source: Any) -> Layout:
     return Layout(DTYPES[source.type], columns, absent=0.0, table=table)
 
 
-FORMAT = Format("onnx", named("*.onnx"), load, bytes_per_artifact_byte=6.0, fixed_bytes=128 * 1024, frameworks=("onnxruntime",))
+FORMAT = Format(
+    "onnx", named("*.onnx"), load, bytes_per_artifact_byte=6.0, fixed_bytes=128 * 1024, frameworks=("onnxruntime",)
+)

@@ -38,7 +38,7 @@ def least_busy(in_flight: Mapping[str, int]) -> str:
 
 
 def weighted(weights: Sequence[tuple[str, float]], point: float) -> str:
-    """The variant at `point` (0 to 1) when each takes its weight's share. With all weights 0 the first takes everything."""
+    """The variant at `point` (0 to 1) when each takes its weight's share. If all weights are 0 the first takes all."""
     total = sum(weight for _, weight in weights)
     left = point * total
     for name, weight in weights:

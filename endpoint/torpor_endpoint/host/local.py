@@ -5,14 +5,16 @@ one is killed, what it owned is killed too, and nothing outlives the endpoint.
 """
 
 import asyncio
+import os
 import secrets
 import shutil
 import socket
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torpor_container.warm import Child, Job, OwnedWarmParent
-from torpor_endpoint.host import HostError, LaunchSpec, Launched, Phase, Slot
+from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 
 
 @dataclass
@@ -24,7 +26,7 @@ class Running:
 
 
 class LocalHost:
-    """Instances on this machine. `folder` is private, short (a socket's path has 107 characters at most) and emptied."""
+    """Instances on this machine. `folder` is emptied, private and short: a socket's path has 107 characters at most."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -58,7 +60,8 @@ class LocalHost:
         except TimeoutError:
             running.child.kill()
             await running.child.wait()
-        Path(running.launched.socket).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(running.launched.socket)
 
     def list(self) -> tuple[Launched, ...]:
         return tuple(_present(running) for running in self._running.values())

@@ -51,7 +51,7 @@ class RuntimeApp:
             status, headers, body = wire_form(fault, place)
         except Disconnected:
             return
-        except Exception:  # noqa: BLE001  the outer edge: one request's fault is logged and answered, and is no other's
+        except Exception:  # the outer edge: one request's fault is logged and answered, and is no other's
             log.exception("request %s to endpoint %s failed", place.request_id, name)
             status, headers, body = wire_form(RuntimeFault(Situation.INTERNAL), place)
         headers += [

@@ -38,7 +38,6 @@ class Situation(Enum):
         "Endpoint {endpoint} has no production variant {variant}: choose one of {variants}.",
     )
     PARAMETER = ("ValidationError", 400, None, "{detail}")
-    ARTIFACT = ("ValidationError", 400, None, "{detail}")
     OVERSIZE_SERVERLESS = ("ValidationError", 400, None, "Request {request_id} has oversize body.")
     OVERSIZE = (None, 413, None, "HTTP content length exceeded {limit} bytes.")
     NO_CAPACITY = (
@@ -92,8 +91,8 @@ NO_RESPONSE = (
 FAULTS: dict[Fault, Situation] = {
     Fault.TARGET_MISSING: Situation.TARGET_MISSING,
     Fault.TARGET_FORBIDDEN: Situation.PARAMETER,
-    Fault.ARTIFACT_MISSING: Situation.ARTIFACT,
-    Fault.ARTIFACT_INVALID: Situation.ARTIFACT,
+    Fault.ARTIFACT_MISSING: Situation.PARAMETER,
+    Fault.ARTIFACT_INVALID: Situation.PARAMETER,
     Fault.STORE_UNREACHABLE: Situation.DEPENDENCY,
     Fault.NOT_READY: Situation.NOT_READY,
 }

@@ -47,7 +47,7 @@ class VariantMeter:
         self._per_instance.add(1 / max(1, sample.instances), at_s)
         status = sample.status or 0
         self._client_errors.add(400 <= status < 500, at_s)
-        self._server_errors.add(500 <= status, at_s)
+        self._server_errors.add(status >= 500, at_s)
         self._model_errors.add(not 200 <= status < 300, at_s)
         self._model_latency.add(sample.model_s * MICROSECONDS, at_s)
         self._overhead_latency.add(sample.overhead_s * MICROSECONDS, at_s)

@@ -69,7 +69,7 @@ class Invoke:
 
 
 async def read_body(receive: Receive, limit_bytes: int) -> tuple[bytes, int]:
-    """The body and its whole size. One over the limit is read to its end, so that its caller gets an answer, and dropped."""
+    """The body and its whole size. One over the limit is read to its end and dropped: its caller gets an answer."""
     chunks: list[bytes] = []
     size_bytes, more = 0, True
     while more:

@@ -12,7 +12,7 @@ from torpor_endpoint.core.placement import least_busy, pick, weighted
 from torpor_endpoint.crew import Crew, Member
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, no_response, timed_out
-from torpor_endpoint.runtime.request import TARGET_CONTAINER, TARGET_MODEL, TARGET_VARIANT, INFERENCE_COMPONENT, Invoke
+from torpor_endpoint.runtime.request import INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_MODEL, TARGET_VARIANT, Invoke
 from torpor_endpoint.upstream import Answer, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
 
 
@@ -83,7 +83,7 @@ class Router:
             if request.text(header):
                 raise RuntimeFault(
                     Situation.PARAMETER,
-                    detail=f"Endpoint {live.name} takes no {member}: it has one container per variant and no inference components.",
+                    detail=f"Endpoint {live.name} takes no {member}: its variants have one container each.",
                 )
         return Route(live, variant, crew, target)
 

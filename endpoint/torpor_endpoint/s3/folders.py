@@ -3,8 +3,8 @@
 Every step goes from an open folder to a name within it, and no symbolic link is ever followed: neither a link nor a
 folder swapped in the midst of an operation leads out of the root.
 
-A folder that was read is *marked*: its modification time is set to a moment of our own, with nanoseconds in it. What is
-put in or taken out by hand afterwards gives it another time, however coarse the kernel's clock.
+A folder that was read, and a file that was written, are *marked*: their modification time is set to a moment of our own,
+with nanoseconds in it. A change by hand afterwards gives them another time, however coarse the kernel's clock.
 """
 
 import errno
@@ -82,9 +82,7 @@ class Folder:
         return os.fstat(self._descriptor).st_mtime_ns
 
     def mark(self) -> int:
-        with suppress(PermissionError):  # somebody else's folder: the kernel's own time has to do
-            now_ns = time.time_ns()
-            os.utime(self._descriptor, ns=(now_ns, now_ns))
+        mark(self._descriptor)
         return self.mark_ns
 
     def files_and_folders(self) -> Iterator[tuple[str, Fingerprint | None]]:
@@ -97,6 +95,13 @@ class Folder:
                         yield entry.name, None
                     elif stat.S_ISREG(found.st_mode):
                         yield entry.name, _fingerprint(found)
+
+
+def mark(descriptor: int) -> None:
+    """Give an open file or folder a modification time that no change by hand will give it."""
+    with suppress(PermissionError):  # somebody else's: the kernel's own time has to do
+        now_ns = time.time_ns()
+        os.utime(descriptor, ns=(now_ns, now_ns))
 
 
 def fingerprint_of(file: FileIO) -> Fingerprint:

@@ -9,7 +9,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from torpor_endpoint.s3.folders import Fingerprint, fingerprint_of
+from torpor_endpoint.s3.folders import Fingerprint, fingerprint_of, mark
 
 _COPY_BYTES: Final = 8 * 2**20
 
@@ -41,6 +41,7 @@ class Staged:
         """Everything is on the disk; nothing more will be written."""
         with self._busy:
             file = self._opened()
+            mark(file.fileno())
             os.fsync(file.fileno())
             found = fingerprint_of(file)
             self._close()

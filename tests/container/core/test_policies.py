@@ -44,7 +44,9 @@ def test_a_model_that_may_not_leave_is_never_named(make: Callable[[], Policy]) -
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["added", "touched", "removed", "victim"]), st.sampled_from("abcde")), max_size=60)
+    st.lists(
+        st.tuples(st.sampled_from(["added", "touched", "removed", "victim"]), st.sampled_from("abcde")), max_size=60
+    )
 )
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_a_victim_is_always_resident(name: str, story: list[tuple[str, str]]) -> None:
