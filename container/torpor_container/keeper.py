@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from torpor_container.core.residency import Hit, Lead, Residency
-from torpor_container.errors import ContainerError, LoadTimedOut, NotReady
+from torpor_container.core.residency import Hit, Lead, Residency, Wait
+from torpor_container.errors import LoadTimedOut, NotReady
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.tier import Tier
@@ -33,14 +33,6 @@ class Coming:
 
     work: "asyncio.Task[None]"
     story: Story
-
-
-@dataclass
-class Loan:
-    """A runner that stays loaded while the loan lasts."""
-
-    runner: Runner
-    broken: bool = False
 
 
 class Keeper:
@@ -72,21 +64,17 @@ class Keeper:
         return self._shelf.name_of(target)
 
     @asynccontextmanager
-    async def lend(self, name: str, timing: Timing) -> AsyncIterator[Loan]:
+    async def lend(self, name: str, timing: Timing) -> AsyncIterator[Runner]:
         """The runner of this model, loaded if need be and kept loaded until the block ends.
 
         Raises NotReady when the caller's wait is over (the load goes on), and whatever the load raised.
         """
         timing.hit = False
         timing.hit = await self._obtain(name, timing)
-        loan = Loan(self._runners[name])
         try:
-            yield loan
-        except ContainerError:
-            loan.broken = not loan.runner.alive
-            raise
+            yield self._runners[name]
         finally:
-            self._take_back(name, loan)
+            self._take_back(name)
 
     async def close(self) -> None:
         for coming in self._coming.values():
@@ -101,7 +89,7 @@ class Keeper:
     async def _obtain(self, name: str, timing: Timing) -> bool:
         """Pin the model, brought in if need be. True if it was in memory already."""
         since_s = self._clock()
-        plan = await self._tier.requested(name)
+        plan = await self._requested(name)
         if isinstance(plan, Hit):
             return True
         if isinstance(plan, Lead):
@@ -119,11 +107,21 @@ class Keeper:
             timing.waited_for(coming.story, since_s)
         return False
 
+    async def _requested(self, name: str) -> Hit | Wait | Lead:
+        """What the books plan, once a runner whose process has ended is out of the way."""
+        while True:
+            plan = await self._tier.requested(name)
+            if not isinstance(plan, Hit) or self._runners[name].alive:
+                return plan
+            if not self._take_back(name):
+                await self._tier.change()
+
     def _give_up(self, name: str, coming: Coming) -> None:
         """A caller waits no more. If the load has failed, its pin is gone already."""
-        work = coming.work
-        if not (work.done() and (work.cancelled() or work.exception())):
+        if not coming.work.done():
             self._tier.released(name)
+        elif not coming.work.cancelled() and coming.work.exception() is None:
+            self._take_back(name)
 
     def _start(self, name: str) -> None:
         story = Story(self._clock)
@@ -143,6 +141,7 @@ class Keeper:
         else:
             self._runners[name] = loaded.runner
             self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock())
+            self._drop_if_spent(name)  # its callers may all have given up
         finally:
             del self._coming[name]
             self._tier.changed()
@@ -162,14 +161,23 @@ class Keeper:
         """The instance's real memory has the last word, also over what was admitted."""
         self._tier.books.measured(await self._workshop.used_bytes())
         self._tier.dismiss(self._tier.books.excess(newcomer, self._clock()))
+        self._tier.changed()  # it may be less than was planned with
 
     # -- letting go ------------------------------------------------------------------------------------------------
-    def _take_back(self, name: str, loan: Loan) -> None:
-        if not self._tier.released(name) or (self._cache and not loan.broken):
-            return
-        reason = "its process ended" if loan.broken else "ModelCacheSetting is Disabled"
-        if self._tier.books.drop(name, reason, self._clock()):
+    def _take_back(self, name: str) -> bool:
+        """One caller is done with the model. True if it leaves now."""
+        return self._tier.released(name) and self._drop_if_spent(name)
+
+    def _drop_if_spent(self, name: str) -> bool:
+        """Nobody shall get this model again, and nobody uses it: it leaves."""
+        alive = self._runners[name].alive
+        if alive and self._cache:
+            return False
+        reason = "ModelCacheSetting is Disabled" if alive else "its process ended"
+        dropped = self._tier.books.drop(name, reason, self._clock())
+        if dropped:
             self._tier.dismiss((name,))
+        return dropped
 
     async def _unload(self, name: str) -> None:
         await self._workshop.unload(self._runners.pop(name))

@@ -13,7 +13,7 @@ from torpor_container.invocation import Invocation, Reply
 from torpor_container.memory import uss_bytes
 
 CHEAP_S = 0.0005
-"""A prediction that usually takes less runs on the event loop: a hop to a thread and back costs a fifth of this."""
+"""A prediction that usually takes less processor time runs on the event loop: a hop to a thread costs a fifth of it."""
 CHEAP_BYTES = 64 * 1024
 LEARNING = 0.2
 
@@ -40,11 +40,12 @@ class Runner(Protocol):
 class InProcess:
     """A model of a known format. What predicts cheaply does so on the event loop, the rest on a thread: as measured."""
 
-    def __init__(self, model: Model, threads: Executor, clock: Callable[[], float]) -> None:
+    def __init__(self, model: Model, threads: Executor, cpu_clock: Callable[[], float]) -> None:
+        """`cpu_clock` counts the processor seconds of the thread that asks: a busy machine makes no model dear."""
         self.format = model.format
         self._model = model
         self._threads = threads
-        self._clock = clock
+        self._cpu_clock = cpu_clock
         self._typical_s = inf
 
     async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
@@ -67,11 +68,11 @@ class InProcess:
         return 0
 
     def _predict(self, invocation: Invocation) -> Reply:
-        began_s = self._clock()
+        began_s = self._cpu_clock()
         try:
             return self._model.invoke(invocation)
         finally:
-            took_s = self._clock() - began_s
+            took_s = self._cpu_clock() - began_s
             usual_s = self._typical_s if self._typical_s < inf else took_s
             self._typical_s = usual_s + LEARNING * (took_s - usual_s)
 

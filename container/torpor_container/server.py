@@ -7,25 +7,68 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.workers.gasgi import ASGIWorker
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 KEEP_ALIVE_S = 3600
 """Idle connections are the endpoint's to close: one closed here could be in use at that moment."""
 
 
+class InFlight:
+    """An ASGI application that knows when nobody is inside."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._requests = 0
+        self._none = asyncio.Event()
+        self._none.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        self._requests += 1
+        self._none.clear()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._requests -= 1
+            if not self._requests:
+                self._none.set()
+
+    async def drained(self, within_s: float) -> None:
+        """Wait until the last request is answered, but no longer than this."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._none.wait(), within_s)
+
+
 class PromptWorker(ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's worker, which hears SIGTERM at once instead of at its next heartbeat."""
+    """gunicorn's worker, which hears SIGTERM at once instead of at its next heartbeat.
+
+    It then waits for the requests in flight and not, as gunicorn's own does, for the connections: clients keep those
+    open, idle, for minutes.
+    """
 
     _serving: "asyncio.Task[Any] | None" = None
+
+    def load_wsgi(self) -> None:
+        self.asgi = InFlight(self.app.wsgi())
 
     async def _serve(self) -> None:
         self._serving = asyncio.current_task()
         await super()._serve()
+
+    async def _shutdown(self) -> None:
+        for server in self.servers:
+            server.close()
+        await self.asgi.drained(self.cfg.graceful_timeout)
+        self.nr_conns = 0  # those still open are idle
+        await super()._shutdown()
 
     def handle_exit_signal(self) -> None:
         if self.alive and self._serving is not None:  # a second signal must not cut the shutdown short

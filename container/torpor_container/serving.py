@@ -70,9 +70,9 @@ class Kept:
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
         if not target:
             raise TargetMissing
-        async with self._keeper.lend(self._keeper.name_of(target), timing) as loan:
+        async with self._keeper.lend(self._keeper.name_of(target), timing) as runner:
             with timing.step(Step.PREDICT):
-                return await loan.runner.invoke(invocation, self._timeout_s)
+                return await runner.invoke(invocation, self._timeout_s)
 
 
 class Contract:

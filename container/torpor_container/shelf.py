@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from torpor_container.artifacts.disk import DiskTier, Entry
 from torpor_container.artifacts.location import Prefix
@@ -14,6 +15,8 @@ from torpor_container.errors import NoRoom
 from torpor_container.tier import Tier
 from torpor_container.timing import Story
 from torpor_container.wire import Step
+
+T = TypeVar("T")
 
 UNPACKED_RATIO = 3
 """Bytes on disk per byte in S3, before it is known. Corrected as soon as the artifact is unpacked."""
@@ -72,9 +75,12 @@ class Shelf:
             await self._tier.dismiss((name,))
 
     async def restore(self) -> None:
-        """Enter into the books what an earlier process left on disk."""
+        """Enter into the books what an earlier process left on disk under this prefix; the rest goes."""
         for entry in await asyncio.to_thread(self._disk.scan):
             name = entry.key.removeprefix(self._prefix.path).removeprefix("/")
+            if self._prefix.key_of(name) != entry.key:
+                await asyncio.to_thread(self._disk.remove, entry.key)
+                continue
             await self._tier.requested(name)
             try:
                 await self._tier.dismiss(await self._tier.admitted(name, entry.size_bytes))
@@ -122,7 +128,10 @@ class Shelf:
                     archive = workspace / "artifact"
                     await self._store.get(key, head, archive)
             with story.step(Step.UNPACK):
-                return await asyncio.to_thread(self._unpack, key, head, archive, workspace)
+                return await _to_its_end(self._unpack, key, head, archive, workspace)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(self._disk.remove, key)  # published just as its caller's time was up
+            raise
         finally:
             await asyncio.to_thread(self._disk.discard, workspace)
 
@@ -139,3 +148,13 @@ class Shelf:
 
     async def _remove(self, name: str) -> None:
         await asyncio.to_thread(self._disk.remove, self._prefix.key_of(name))
+
+
+async def _to_its_end(work: Callable[..., T], *arguments: object) -> T:
+    """Work on a thread, waited for even by a caller who is cancelled: it writes on as long as it runs."""
+    thread = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    try:
+        return await asyncio.shield(thread)
+    finally:
+        if not thread.done():
+            await asyncio.wait([thread])

@@ -1,12 +1,15 @@
 """One tier's books with a bell: the waiting that a pure plan cannot do."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
 from torpor_container.core.residency import Admit, Hit, Later, Lead, Refuse, Residency, Wait
 from torpor_container.errors import NoRoom
 from torpor_container.runners import Runner
 from torpor_container.wire import LoadedModel
+
+log = logging.getLogger(__name__)
 
 
 class Tier:
@@ -79,14 +82,21 @@ class Tier:
         ]
 
     async def close(self) -> None:
-        await asyncio.gather(*self._background, return_exceptions=True)
+        while self._background:
+            await asyncio.gather(*self._background, return_exceptions=True)
 
     async def _see_out(self, names: Sequence[str]) -> None:
-        for name in names:
-            began_s = self.clock()
-            try:
-                await self._remove(name)
-            finally:
-                now_s = self.clock()
-                self.books.unloaded(name, now_s - began_s, now_s)
-                self.changed()
+        """One leaver's trouble is no other's, nor the newcomer's: it is logged, and its place in the books is free."""
+        ends = await asyncio.gather(*map(self._see_one_out, names), return_exceptions=True)
+        for name, end in zip(names, ends, strict=True):
+            if isinstance(end, Exception):
+                log.error("%s could not be removed cleanly", name, exc_info=end)
+
+    async def _see_one_out(self, name: str) -> None:
+        began_s = self.clock()
+        try:
+            await self._remove(name)
+        finally:
+            now_s = self.clock()
+            self.books.unloaded(name, now_s - began_s, now_s)
+            self.changed()

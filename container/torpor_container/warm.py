@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 
+MESSAGE_MAX_BYTES = 200_000
+"""What a Unix socket takes in at once, so that a warm parent which is still importing holds nobody up."""
+
+
 @dataclass(frozen=True)
 class Job:
     """What a child shall run: `module:function(arguments, descriptors) -> exit code`."""
@@ -63,11 +67,17 @@ class Child:
     async def _watch(self, reader: asyncio.StreamReader) -> int:
         try:
             answer = await reader.readline()
-            return int(json.loads(answer)["exit"]) if answer else -signal.SIGKILL
+            return int(json.loads(answer)["exit"]) if answer else self._orphaned()
         except ConnectionError:
-            return -signal.SIGKILL
+            return self._orphaned()
         finally:
             self._writer.close()
+
+    def _orphaned(self) -> int:
+        """The warm parent was killed. The kernel took the child along; what the child had started goes now."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        return -signal.SIGKILL
 
 
 class WarmParent:
@@ -78,25 +88,26 @@ class WarmParent:
 
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
         """Fork a child with these open descriptors. Raises ConnectionError if the warm parent is gone."""
+        message = job.message()
+        if len(message) > MESSAGE_MAX_BYTES:
+            raise ValueError(f"the job's arguments and environment are over {MESSAGE_MAX_BYTES} bytes")
         line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             line.connect(str(self.path))
-            socket.send_fds(line, [message := job.message()], list(descriptors))
-            if len(message) > 200_000:
-                raise ValueError("the job's arguments and environment are over 200 kB")
+            socket.send_fds(line, [message], list(descriptors))
             line.setblocking(False)
             reader, writer = await asyncio.open_unix_connection(sock=line)
         except BaseException:
             line.close()
             raise
         try:
-            answer = await reader.readline()
-            if not answer:
-                raise ConnectionError("the warm parent ended before it forked")
+            answer = json.loads(await reader.readline() or b"{}")
+            if "pid" not in answer:
+                raise ConnectionError(answer.get("error", "the warm parent ended before it forked"))
         except BaseException:
             writer.close()  # and so the child ends, if it was forked already
             raise
-        return Child(json.loads(answer)["pid"], reader, writer)
+        return Child(answer["pid"], reader, writer)
 
 
 class OwnedWarmParent(WarmParent):

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -127,7 +128,7 @@ class Workshop:
                 self._sizing.measured(found.model_id, found.format.name, found.disk_bytes, size_bytes)
             else:
                 size_bytes = found.predicted_bytes
-        return Loaded(InProcess(model, self._threads, self._clock), size_bytes)
+        return Loaded(InProcess(model, self._threads, time.thread_time), size_bytes)
 
     # -- in a process of its own -----------------------------------------------------------------------------------
     async def _start_script(self, found: Recognised) -> Loaded:
@@ -143,18 +144,24 @@ class Workshop:
             },
         )
         with theirs:
-            child = await parent.fork(job, [theirs.fileno()])
+            try:
+                child = await parent.fork(job, [theirs.fileno()])
+            except BaseException as error:
+                ours.close()
+                if isinstance(error, OSError):
+                    raise LoadFailed(f"no process could be started for the script: {error}") from error
+                raise
         process = ScriptProcess(ours, child)
+        runner = Scripted(process)
         try:
             await process.loaded(self._settings.load_timeout_s)
+            size_bytes = await self._in_loader(runner.own_bytes)
         except TimeoutError:
             await process.close()
             raise LoadFailed(f"the script did not load within {self._settings.load_timeout_s:g} s") from None
         except BaseException:
             await process.close()
             raise
-        runner = Scripted(process)
-        size_bytes = await self._in_loader(runner.own_bytes)
         self._sizing.measured(found.model_id, found.format.name, found.disk_bytes, size_bytes)
         return Loaded(runner, size_bytes)
 

@@ -22,6 +22,7 @@ import socket
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NoReturn
 
 PRELOAD = (
@@ -42,6 +43,7 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THRE
 MESSAGE_MAX = 256 * 1024
 DESCRIPTORS_MAX = 8
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass
@@ -52,6 +54,10 @@ class Line:
     pid: int = 0
     received: bytearray = field(default_factory=bytearray)
     descriptors: list[int] = field(default_factory=list)
+
+    def close_descriptors(self) -> None:
+        while self.descriptors:
+            os.close(self.descriptors.pop())
 
 
 class WarmParent:
@@ -76,6 +82,7 @@ class WarmParent:
             pass
         for line in self._lines.values():
             self._kill(line)
+        kill_descendants()
 
     def _turn(self) -> bool:
         for key, _ in self._selector.select():
@@ -91,7 +98,7 @@ class WarmParent:
         return True
 
     def _accept(self) -> None:
-        with suppress(BlockingIOError, ConnectionAbortedError):
+        with suppress(OSError):  # nobody there any more, or no descriptor left: it is asked again
             connection, _ = self._listener.accept()
             connection.setblocking(False)
             self._lines[connection.fileno()] = Line(connection)
@@ -113,14 +120,18 @@ class WarmParent:
             self._fork(line)
 
     def _fork(self, line: Line) -> None:
-        job = json.loads(line.received)
-        pid = os.fork()
+        try:
+            job = json.loads(line.received)
+            pid = os.fork()
+        except (ValueError, OSError) as error:  # this child's trouble is no other child's
+            self._tell(line, {"error": str(error)})
+            self._forget(line)
+            return
         if pid == 0:
             self._become_child(line, job)
         line.pid = pid
-        for descriptor in line.descriptors:
-            os.close(descriptor)
-        line.descriptors.clear()
+        line.received.clear()
+        line.close_descriptors()
         self._tell(line, {"pid": pid})
 
     def _become_child(self, line: Line, job: dict[str, Any]) -> NoReturn:
@@ -131,6 +142,8 @@ class WarmParent:
         self._listener.close()
         for other in self._lines.values():
             other.connection.close()
+            if other is not line:
+                other.close_descriptors()
         for descriptor in (self._wake_read, self._wake_write):
             os.close(descriptor)
         run_job(job, line.descriptors)
@@ -149,7 +162,7 @@ class WarmParent:
                 self._tell(line, {"exit": os.waitstatus_to_exitcode(status)})
                 self._forget(line)
 
-    def _tell(self, line: Line, answer: dict[str, int]) -> None:
+    def _tell(self, line: Line, answer: dict[str, int | str]) -> None:
         with suppress(OSError):  # the client is gone: its end of the line is read next
             line.connection.sendall(json.dumps(answer).encode() + b"\n")
 
@@ -161,6 +174,7 @@ class WarmParent:
         self._selector.unregister(line.connection)
         del self._lines[line.connection.fileno()]
         line.connection.close()
+        line.close_descriptors()
 
 
 def kill_session(leader: int) -> None:
@@ -168,6 +182,28 @@ def kill_session(leader: int) -> None:
     for kill in (os.killpg, os.kill):
         with suppress(ProcessLookupError, PermissionError):
             kill(leader, signal.SIGKILL)
+
+
+def kill_descendants() -> None:
+    """Kill every child, and as it dies its children, which the kernel hands on to the subreaper: nobody gets away."""
+    with suppress(ChildProcessError):
+        while True:
+            for pid in _children():
+                kill_session(pid)
+            os.wait()
+
+
+def _children() -> list[int]:
+    try:
+        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    except FileNotFoundError:  # not Linux, or a kernel without the list
+        return []
+
+
+def adopt_orphans() -> None:
+    """Ask the kernel to hand processes over to this one when their parents, below it, have ended (Linux)."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent() -> None:
@@ -215,6 +251,7 @@ def main() -> None:
     listener = socket.socket(fileno=int(sys.argv[1]))
     for name in PRELOAD:
         importlib.import_module(name)
+    adopt_orphans()
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, every shared page
     WarmParent(listener, sys.stdin.fileno()).run()

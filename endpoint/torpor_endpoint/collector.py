@@ -98,5 +98,7 @@ async def state_of(member: Member, after: int = 0, model: str = "") -> wire.Inst
         answer = await member.upstream.send("GET", path, (), b"", ANSWER_WITHIN_S)
     except UpstreamError:
         return None
+    if answer.status != 200:
+        return None
     state: wire.InstanceState = json.loads(answer.body)
-    return state if answer.status == 200 else None
+    return state

@@ -63,6 +63,21 @@ class Trouble:
     final: bool
 
 
+class Numbers:
+    """The slot numbers of one endpoint: always the lowest free one, so that the slot's disk is found again."""
+
+    def __init__(self) -> None:
+        self._taken: set[int] = set()
+
+    def take(self) -> int:
+        number = next(number for number in count() if number not in self._taken)
+        self._taken.add(number)
+        return number
+
+    def give(self, number: int) -> None:
+        self._taken.discard(number)
+
+
 class Crew:
     """One variant's instances."""
 
@@ -72,12 +87,13 @@ class Crew:
         variant: Variant,
         spec: Callable[[Variant, Slot], LaunchSpec],
         host: Host,
-        numbers: "count[int]",
+        numbers: Numbers,
     ) -> None:
         self.endpoint = endpoint
         self.variant = variant
         self.ready: dict[str, Member] = {}
         self.trouble: Trouble | None = None
+        self.closed = False
         self.in_flight = 0
         self.last_request_s = 0.0
         self.held = 0
@@ -98,14 +114,14 @@ class Crew:
     def scale(self, size: int) -> None:
         """Want this many. More are started at once, in parallel; the last ones to come are the first to go."""
         while len(self._tended) < size:
-            number = next(self._numbers)
+            number = self._numbers.take()
             self._tended[number] = asyncio.create_task(self._tend(number), name=f"tend {self.variant.name}/{number}")
         for number in sorted(self._tended)[size:]:
             self._retire(number)
 
     def wake(self) -> None:
         """Somebody waits: want one instance at least. However many call, it is one wake."""
-        if not self._tended:
+        if not self._tended and not self.closed:
             self.scale(1)
 
     async def until(self, true: Callable[[], bool]) -> None:
@@ -114,7 +130,9 @@ class Crew:
             await self._change.wait()
 
     async def close(self) -> None:
-        """Drain and stop every instance."""
+        """Drain and stop every instance, for good: who still waits for one must look elsewhere."""
+        self.closed = True
+        self._changed()
         self.scale(0)
         while self._leaving:
             await asyncio.gather(*self._leaving, return_exceptions=True)
@@ -234,6 +252,7 @@ class Crew:
                     await self.until(lambda: member.in_flight == 0)
             member.upstream.close()
         await self._host.terminate(self._slot(number), GRACE_S)
+        self._numbers.give(number)
 
     def _slot(self, number: int) -> Slot:
         return Slot(self.endpoint, self.variant.name, number)

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
 
-from torpor_endpoint.core.scaling import at_start
-from torpor_endpoint.crew import Crew
+from torpor_endpoint.core.scaling import at_start, may_sleep
+from torpor_endpoint.crew import Crew, Numbers
 from torpor_endpoint.fleet import LiveEndpoint, same_machine
 from torpor_endpoint.host import Host, LaunchSpec, Slot
 from torpor_endpoint.images import container_kind
@@ -34,7 +33,7 @@ class Deployment:
     def __init__(self, live: LiveEndpoint, yard: Yard) -> None:
         self.live = live
         self._yard = yard
-        self._numbers = count()
+        self._numbers = Numbers()
         self._closing: set[asyncio.Task[None]] = set()
 
     async def become(self, variants: Sequence[Variant]) -> None:
@@ -42,16 +41,17 @@ class Deployment:
         wanted = {variant.name: (self._crew_for(variant), variant) for variant in variants}
         fresh = [crew for crew, _ in wanted.values() if crew not in self.live.crews.values()]
         before = {crew: crew.size for crew, _ in wanted.values()}
+        sizes = {crew: self._size(crew, variant) for crew, variant in wanted.values()}
         try:
-            for crew, variant in wanted.values():
-                crew.scale(max(crew.size, at_start(variant)))
-            await asyncio.gather(*(_all_ready(crew, at_start(variant)) for crew, variant in wanted.values()))
+            for crew, size in sizes.items():
+                crew.scale(max(crew.size, size))
+            await asyncio.gather(*(_all_ready(crew, size) for crew, size in sizes.items()))
         except BaseException:
             for crew, size in before.items():
                 crew.scale(size)
             await asyncio.gather(*(crew.close() for crew in fresh))
             raise
-        self._swap(wanted)
+        self._swap(wanted, sizes)
 
     def start(self, variants: Sequence[Variant]) -> None:
         """Serve these variants without waiting for them: after a restart, requests wait instead."""
@@ -61,8 +61,8 @@ class Deployment:
 
     async def close(self) -> None:
         """Drain and stop everything."""
-        await asyncio.gather(*(crew.close() for crew in self.live.crews.values()), *self._closing)
-        self.live.crews.clear()
+        crews, self.live.crews = self.live.crews, {}
+        await asyncio.gather(*(crew.close() for crew in crews.values()), *self._closing)
 
     def _crew_for(self, variant: Variant) -> Crew:
         present = self.live.crews.get(variant.name)
@@ -75,11 +75,16 @@ class Deployment:
             )
         return Crew(self.live.name, variant, self._yard.spec, self._yard.host, self._numbers)
 
-    def _swap(self, wanted: dict[str, tuple[Crew, Variant]]) -> None:
+    def _size(self, crew: Crew, variant: Variant) -> int:
+        """Instances that a deployment waits for. A variant that sleeps, and stays what it is, is not woken for it."""
+        asleep = crew in self.live.crews.values() and not crew.size
+        return 0 if asleep and may_sleep(variant) else at_start(variant)
+
+    def _swap(self, wanted: dict[str, tuple[Crew, Variant]], sizes: dict[Crew, int]) -> None:
         old = [crew for crew in self.live.crews.values() if crew not in {kept for kept, _ in wanted.values()}]
         for crew, variant in wanted.values():
             crew.variant = variant
-            crew.scale(at_start(variant))
+            crew.scale(sizes[crew] or crew.size)  # a call may have woken it meanwhile
         self.live.crews = {name: crew for name, (crew, _) in wanted.items()}
         for crew in old:
             closing = asyncio.create_task(crew.close())
@@ -88,7 +93,7 @@ class Deployment:
 
 
 async def _all_ready(crew: Crew, size: int) -> None:
-    await crew.until(lambda: len(crew.ready) >= size or _hopeless(crew))
+    await crew.until(lambda: len(crew.ready) >= size or _hopeless(crew) or crew.closed)
     if len(crew.ready) < size and crew.trouble is not None:
         raise DeploymentFailed(_failure_reason(crew.variant, crew.trouble.reason))
 

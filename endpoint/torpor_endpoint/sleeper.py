@@ -40,4 +40,7 @@ class Sleeper:
 def idle_s(crew: Crew) -> float:
     """`TORPOR_IDLE_SECONDS` in the container's environment. Text that is no number keeps the default."""
     text = crew.variant.container.environment.get("TORPOR_IDLE_SECONDS", "")
-    return float(text) if text.replace(".", "", 1).isdigit() else IDLE_S
+    try:
+        return float(text)
+    except ValueError:
+        return IDLE_S

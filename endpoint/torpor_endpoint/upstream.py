@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import httptools
 
@@ -70,8 +71,7 @@ class Connection(asyncio.Protocol):
 
     # -- asyncio.Protocol ------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
         self.open = True
 
     def data_received(self, data: bytes) -> None:
@@ -93,6 +93,10 @@ class Connection(asyncio.Protocol):
             self._waiting.set_exception(error)
 
     # -- httptools -------------------------------------------------------------------------------------------------
+    def on_message_begin(self) -> None:
+        if self._waiting is None or self._waiting.done():
+            self.close()  # nobody asked: what comes next on this connection is no answer to anything
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self._answer.headers.append((name.lower(), value))
 
@@ -104,10 +108,11 @@ class Connection(asyncio.Protocol):
         if self._answer.status < 200:  # an interim answer, such as 100 Continue
             self._answer = Answer()
             return
-        self._answer.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        answer, self._answer = self._answer, Answer()
+        answer.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self.open = self.open and self._parser.should_keep_alive()
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(self._answer)
+            self._waiting.set_result(answer)
 
 
 class Upstream:
@@ -131,6 +136,8 @@ class Upstream:
             raise
         if connection.open:
             self._idle.append(connection)
+        else:
+            connection.close()
         return answer
 
     def close(self) -> None:

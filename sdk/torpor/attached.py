@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -17,14 +18,23 @@ from typing import Any
 from torpor_endpoint.options import Options
 
 LIFELINE = 0
+TEMPORARY = "--temporary"
+"""The data folder is nobody's once the owner is gone."""
 
 
 def main() -> None:
+    temporary = TEMPORARY in sys.argv
+    options = read_options(sys.argv[1])
+    sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     end_with(LIFELINE)
-    options = read_options(sys.argv.pop(1))  # popped: gunicorn reads the command line too
     from torpor_endpoint.up import run
 
-    run(options)
+    pid = os.getpid()
+    try:
+        run(options)
+    finally:  # gunicorn's worker, a fork, passes here too
+        if os.getpid() == pid and temporary and closed(LIFELINE):
+            shutil.rmtree(options.data_dir, ignore_errors=True)
 
 
 def end_with(lifeline: int) -> None:
@@ -34,9 +44,14 @@ def end_with(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGTERM)
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
-    closed_before, _, _ = select.select([lifeline], [], [], 0)
-    if closed_before:
+    if closed(lifeline):
         sys.exit("the process that started this endpoint is gone")
+
+
+def closed(lifeline: int) -> bool:
+    """Nothing is ever written to it, so it can be read from only at its end."""
+    readable, _, _ = select.select([lifeline], [], [], 0)
+    return bool(readable)
 
 
 def read_options(text: str) -> Options:

@@ -1,4 +1,4 @@
-"""`torpor.bundle`: a trained model becomes `model.tar.gz`, byte for byte the same every time. It trains and checks nothing."""
+"""`torpor.bundle`: a trained model becomes `model.tar.gz`, the same bytes every time. It trains and checks nothing."""
 
 import gzip
 import io

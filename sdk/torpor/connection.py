@@ -2,9 +2,11 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPException
+from types import MappingProxyType
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
@@ -50,7 +52,7 @@ class Connection:
         """A boto3 client of this service. `options` are those of `boto3.client`, and win."""
         return self._session.client(service, **{"endpoint_url": self.url, "config": self._config, **options})
 
-    def page(self, name: str, timeout_s: float = 10.0, **query: str) -> bytes:
+    def page(self, name: str, query: Mapping[str, str] = MappingProxyType({}), timeout_s: float = 10.0) -> bytes:
         """One of the endpoint's own pages, `/_torpor/<name>`. Raises EndpointUnreachable, EndpointRefused."""
         address = f"{self.url}/_torpor/{name}" + (f"?{urlencode(query)}" if query else "")
         try:
@@ -65,8 +67,8 @@ class Connection:
         except (OSError, HTTPException, ValueError) as error:
             raise EndpointUnreachable(self.url, error) from error
 
-    def json_page(self, name: str, **query: str) -> Any:
-        return json.loads(self.page(name, **query))
+    def json_page(self, name: str, query: Mapping[str, str] = MappingProxyType({})) -> Any:
+        return json.loads(self.page(name, query))
 
     @cached_property
     def _session(self) -> Any:

@@ -1,10 +1,11 @@
 """Which packages each extra brings, and the check that they are there before a feature starts; it imports none."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 
 from torpor.errors import MissingExtra
 
-PACKAGES = {
+PACKAGES: Mapping[str, tuple[str, ...]] = {
     "cli": ("typer", "rich"),
     "endpoint": ("starlette", "gunicorn", "cachetools", "httptools", "prometheus_client"),
     "container": ("numpy", "obstore", "xgboost", "sklearn", "onnxruntime"),
@@ -12,9 +13,9 @@ PACKAGES = {
 """By extra, the modules whose absence its features would trip over."""
 
 
-def require(feature: str, *extras: str) -> None:
+def require(feature: str, *extras: str, packages: Mapping[str, tuple[str, ...]] = PACKAGES) -> None:
     """Raises MissingExtra, which names the package and the command that brings it."""
     for extra in extras:
-        for package in PACKAGES[extra]:
+        for package in packages[extra]:
             if find_spec(package) is None:
                 raise MissingExtra(feature, package, extra if len(extras) == 1 else "all")

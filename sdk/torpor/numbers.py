@@ -30,6 +30,8 @@ class Row:
     metric: str
     statistics: Mapping[str, Callable[[float], str]]
     namespace: str = SAGEMAKER
+    latest: bool = False
+    """A level rather than a sum: the last minute counts, not the whole time."""
 
     def shown(self, numbers: "Numbers", statistic: str) -> str:
         value = numbers.values.get((self.metric, statistic))
@@ -41,7 +43,7 @@ _TIMED = {"Average": _microseconds, "p50": _microseconds, "p99": _microseconds}
 ROWS: tuple[Row, ...] = (
     Row("Invocations", {"Sum": _count}),
     Row("ModelCacheHit", {"Sum": _count, "Average": _percent}),
-    Row("LoadedModelCount", {"Average": _count}, INSTANCES),
+    Row("LoadedModelCount", {"Average": _count}, INSTANCES, latest=True),
     Row("ModelLatency", _TIMED),
     Row("OverheadLatency", _TIMED),
     Row("ModelLoadingWaitTime", _TIMED),
@@ -54,41 +56,55 @@ ROWS: tuple[Row, ...] = (
 
 
 @dataclass(frozen=True)
+class Window:
+    """One variant over one stretch of time."""
+
+    endpoint: str
+    variant: str
+    start: datetime
+    end: datetime
+
+    @property
+    def dimensions(self) -> list[dict[str, str]]:
+        return [{"Name": "EndpointName", "Value": self.endpoint}, {"Name": "VariantName", "Value": self.variant}]
+
+    @property
+    def whole_s(self) -> int:
+        """One period over all of it: CloudWatch's periods are whole minutes, and start at a whole minute."""
+        return 60 * (1 + int((self.end - self.start) / timedelta(minutes=1)))
+
+
+@dataclass(frozen=True)
 class Numbers:
     """Values by metric and statistic; what has no sample is absent."""
 
     values: Mapping[tuple[str, str], float]
 
     @classmethod
-    def read(cls, cloudwatch: Any, endpoint: str, variant: str, start: datetime, end: datetime) -> "Numbers":
-        """Every row of the table in one call, each statistic over the whole time."""
-        wanted = [(row, statistic) for row in ROWS for statistic in row.statistics]
-        dimensions = [{"Name": "EndpointName", "Value": endpoint}, {"Name": "VariantName", "Value": variant}]
-        start, period_s = _whole(start, end)
-        queries = [
-            {
-                "Id": f"q{number}",
-                "MetricStat": {
-                    "Metric": {"Namespace": row.namespace, "MetricName": row.metric, "Dimensions": dimensions},
-                    "Period": period_s,
-                    "Stat": statistic,
-                },
-            }
-            for number, (row, statistic) in enumerate(wanted)
-        ]
-        answer = cloudwatch.get_metric_data(MetricDataQueries=queries, StartTime=start, EndTime=end)
-        found = {result["Id"]: result["Values"] for result in answer["MetricDataResults"]}
-        return cls(
-            {
-                (row.metric, statistic): found[f"q{number}"][0]
-                for number, (row, statistic) in enumerate(wanted)
-                if found.get(f"q{number}")
-            }
-        )
+    def read(cls, cloudwatch: Any, window: Window) -> "Numbers":
+        """Every row of the table, through GetMetricStatistics."""
+        values: dict[tuple[str, str], float] = {}
+        for row in ROWS:
+            for kind in ("Statistics", "ExtendedStatistics"):
+                wanted = [name for name in row.statistics if name.startswith("p") == (kind == "ExtendedStatistics")]
+                found = _ask(cloudwatch, window, row, {kind: wanted}) if wanted else {}
+                values |= {(row.metric, statistic): value for statistic, value in found.items()}
+        return cls(values)
 
 
-def _whole(start: datetime, end: datetime) -> tuple[datetime, int]:
-    """One period over all of it: periods are whole minutes, and CloudWatch starts them at whole minutes."""
-    began = start.replace(second=0, microsecond=0)
-    minutes = -(-(end - began) // timedelta(minutes=1))
-    return began, 60 * minutes
+def _ask(cloudwatch: Any, window: Window, row: Row, statistics: dict[str, list[str]]) -> dict[str, float]:
+    """The statistics of the last period that has samples."""
+    answer = cloudwatch.get_metric_statistics(
+        Namespace=row.namespace,
+        MetricName=row.metric,
+        Dimensions=window.dimensions,
+        StartTime=window.start,
+        EndTime=window.end,
+        Period=60 if row.latest else window.whole_s,
+        **statistics,
+    )
+    if not answer["Datapoints"]:
+        return {}
+    last = max(answer["Datapoints"], key=lambda datapoint: datapoint["Timestamp"])
+    known = {**last, **last.get("ExtendedStatistics", {})}
+    return {name: known[name] for names in statistics.values() for name in names}

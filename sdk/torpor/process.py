@@ -9,11 +9,12 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torpor.attached import TEMPORARY
 from torpor.connection import REGION, Connection
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
@@ -47,7 +48,7 @@ class EndpointProcess:
         # The socket listens before the process runs, so the port cannot be lost, and the first request simply waits.
         with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
             self.connection = Connection(f"http://127.0.0.1:{listener.getsockname()[1]}", start.region)
-            self._process = _spawn(listener, _options(start, self.data_dir, listener), self._log)
+            self._process = _spawn(listener, _arguments(start, self.data_dir, listener), self._log)
         self._clients: list[Any] = []
         folder = self.data_dir if temporary else None
         self._end = weakref.finalize(self, _end, self._process, self._clients, folder)
@@ -103,9 +104,9 @@ class EndpointProcess:
         self._end()
 
 
-def _options(start: Start, data_dir: Path, listener: socket.socket) -> dict[str, object]:
-    """`Options` as JSON takes them."""
-    return {
+def _arguments(start: Start, data_dir: Path, listener: socket.socket) -> list[str]:
+    """What `torpor.attached` is called with: `Options` as JSON takes them, and whose the folder is."""
+    options = {
         "data_dir": str(data_dir),
         "port": listener.getsockname()[1],
         "descriptor": listener.fileno(),
@@ -114,12 +115,13 @@ def _options(start: Start, data_dir: Path, listener: socket.socket) -> dict[str,
         "region": start.region,
         "log_level": start.log_level,
     }
+    return [json.dumps(options), *([TEMPORARY] if start.data_dir is None else [])]
 
 
-def _spawn(listener: socket.socket, options: Mapping[str, object], log: Path) -> "subprocess.Popen[bytes]":
+def _spawn(listener: socket.socket, arguments: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
     with log.open("ab") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "torpor.attached", json.dumps(options)],
+            [sys.executable, "-m", "torpor.attached", *arguments],
             stdin=subprocess.PIPE,  # the lifeline
             stdout=output,
             stderr=output,

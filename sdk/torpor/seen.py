@@ -74,7 +74,7 @@ def endpoints(connection: Connection) -> list[Endpoint]:
 
 def decisions(connection: Connection, endpoint: str, model: str) -> list[Decision]:
     """The decisions about one model, oldest first. Raises EndpointRefused for an endpoint that is not in service."""
-    page = connection.json_page("decisions", endpoint=endpoint, model=model)
+    page = connection.json_page("decisions", {"endpoint": endpoint, "model": model})
     return [_picked(Decision, record) for record in page["decisions"]]
 
 

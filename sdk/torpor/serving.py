@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ PREFIX = "models"
 class Local:
     """A multi-model endpoint on this machine, ready to be called. Use it in a with-statement, or `close` it."""
 
-    def __init__(self, process: EndpointProcess, name: str) -> None:
-        self.name = name
+    def __init__(self, process: EndpointProcess, plan: Plan) -> None:
         self._process = process
+        self._plan = plan
+        self._sagemaker = process.client("sagemaker")
         self._runtime = process.client("sagemaker-runtime")
         self._s3 = process.client("s3")
 
@@ -30,6 +32,16 @@ class Local:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def name(self) -> str:
+        """The endpoint's name, as SageMaker's API has it."""
+        return self._plan.name
+
+    @property
+    def variant(self) -> str:
+        """The name of its one production variant."""
+        return self._plan.variant
 
     @property
     def url(self) -> str:
@@ -110,6 +122,16 @@ class Local:
         resident = tuple(found for found in self.models() if found.name == model)
         return Story(model, tuple(seen.decisions(self._process.connection, self.name, model)), resident)
 
+    # -- its life --------------------------------------------------------------------------------------------------
+    def deploy(self, *, memory_mib: float | None = None, environment: Mapping[str, str] | None = None) -> None:
+        """Put it into service, or change it while it serves, by UpdateEndpoint. Settings not named stay as they are.
+
+        Raises EndpointFailed with the FailureReason.
+        """
+        settings = {**self._plan.environment, **_settings(memory_mib, environment)}
+        self._plan = replace(self._plan, environment=settings)
+        deploy(self._sagemaker, self._plan)
+
     def close(self) -> None:
         """Stop everything it started."""
         self._process.close()
@@ -120,7 +142,7 @@ def local(
     *,
     name: str = "local",
     environment: Mapping[str, str] | None = None,
-    memory_mib: int | None = None,
+    memory_mib: float | None = None,
     instance_count: int = 1,
     instance_type: str = "ml.m5.large",
     data_dir: "str | PathLike[str] | None" = None,
@@ -133,19 +155,23 @@ def local(
     `memory_mib` is what an instance may use: less of it means that models leave. `environment` is the container's, as
     in CreateModel. `data_dir` keeps everything for the next time; without it nothing is left. Raises EndpointFailed.
     """
-    settings = {**(environment or {}), **({"TORPOR_MEMORY_MIB": str(memory_mib)} if memory_mib is not None else {})}
-    plan = Plan(name, f"s3://{BUCKET}/{PREFIX}/", settings, instance_type, instance_count)
+    plan = Plan(name, f"s3://{BUCKET}/{PREFIX}/", {}, instance_type, instance_count)
     process = EndpointProcess(Start(Path(data_dir) if data_dir else None, strict, log_level=log_level))
     try:
         copy_models(models, process.bucket_folder(BUCKET) / PREFIX)
-        sagemaker = process.client("sagemaker")  # made while the endpoint starts
-        endpoint = Local(process, name)
+        endpoint = Local(process, plan)  # its clients are made while the process starts
         process.until_ready()
-        deploy(sagemaker, plan)
+        endpoint.deploy(memory_mib=memory_mib, environment=environment)
     except BaseException:
         process.close()
         raise
     return endpoint
+
+
+def _settings(memory_mib: float | None, environment: Mapping[str, str] | None) -> dict[str, str]:
+    """The container's `Environment`."""
+    memory = {"TORPOR_MEMORY_MIB": f"{memory_mib:g}"} if memory_mib is not None else {}
+    return {**(environment or {}), **memory}
 
 
 def copy_models(models: "str | PathLike[str] | None", folder: Path) -> None:

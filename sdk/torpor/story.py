@@ -64,4 +64,8 @@ def milliseconds(seconds: float) -> str:
 
 
 def size(count_bytes: float) -> str:
-    return f"{count_bytes / 1024:,.0f} KiB" if count_bytes < 1024**2 else f"{count_bytes / 1024**2:,.1f} MiB"
+    """`1.5 MiB`, in the largest unit that leaves a whole number before the point."""
+    for unit, unit_bytes in (("GiB", 1024**3), ("MiB", 1024**2)):
+        if count_bytes >= unit_bytes:
+            return f"{count_bytes / unit_bytes:.1f} {unit}"
+    return f"{count_bytes / 1024:.0f} KiB"

@@ -22,10 +22,10 @@ def may_sleep(variant: Variant) -> bool:
 
 
 def at_start(variant: Variant) -> int:
-    """Instances that creation waits for. Even a variant that may sleep shows once that it can wake."""
+    """Instances that creation, or an update, waits for. A new serverless variant shows once that it can wake."""
     if variant.serverless is not None:
         return max(1, variant.serverless.provisioned_concurrency)
-    return max(1, variant.instance_count)
+    return variant.instance_count if may_sleep(variant) else max(1, variant.instance_count)
 
 
 def desired(variant: Variant, present: int, seen: Seen, idle_s: float) -> int:

@@ -16,6 +16,9 @@ from pathlib import Path
 from torpor_container.warm import Child, Job, OwnedWarmParent
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 
+FORK_TIMEOUT_S = 60.0
+"""A fork takes milliseconds; the first one waits for the warm parent's imports, on a slow disk for long."""
+
 
 @dataclass
 class Running:
@@ -37,18 +40,12 @@ class LocalHost:
         folder.mkdir(mode=0o700, parents=True)
 
     async def launch(self, spec: LaunchSpec) -> Launched:
-        present = self.health(spec.slot)
-        if present is not None and present.phase is not Phase.EXITED:
+        async with self._starting:
+            present = self.health(spec.slot)
+            if present is None or present.phase is Phase.EXITED:
+                await self.terminate(spec.slot, 0.0)  # what an ended one left behind
+                present = await self._start(spec)
             return present
-        incarnation = f"i-{secrets.token_hex(8)}"
-        path = self._folder / incarnation
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            listener.bind(str(path))
-            listener.listen(1024)
-            child = await self._fork(spec, listener)
-        launched = Launched(spec.slot, incarnation, str(path), Phase.RUNNING)
-        self._running[spec.slot] = Running(launched, child)
-        return launched
 
     async def terminate(self, slot: Slot, grace_s: float) -> None:
         running = self._running.pop(slot, None)
@@ -56,12 +53,12 @@ class LocalHost:
             return
         running.child.terminate()
         try:
-            await asyncio.wait_for(running.child.wait(), grace_s)
-        except TimeoutError:
-            running.child.kill()
-            await running.child.wait()
-        with suppress(FileNotFoundError):
-            os.unlink(running.launched.socket)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(running.child.wait(), grace_s)
+        finally:
+            running.child.kill()  # whoever is told to stop waiting for it does not leave it behind
+            _forget(running.launched)
+        await running.child.wait()
 
     def list(self) -> tuple[Launched, ...]:
         return tuple(_present(running) for running in self._running.values())
@@ -81,22 +78,40 @@ class LocalHost:
             await self._warm_parent.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    async def _fork(self, spec: LaunchSpec, listener: socket.socket) -> Child:
+    async def _start(self, spec: LaunchSpec) -> Launched:
+        launched = Launched(spec.slot, name := f"i-{secrets.token_hex(8)}", str(self._folder / name), Phase.RUNNING)
+        try:
+            async with asyncio.timeout(FORK_TIMEOUT_S):
+                child = await self._fork(spec, Path(launched.socket))
+        except BaseException as error:
+            _forget(launched)
+            if isinstance(error, (OSError, ValueError)):  # TimeoutError is one of the first
+                raise HostError(f"the instance could not be started: {error or 'no answer in time'}") from error
+            raise
+        self._running[spec.slot] = Running(launched, child)
+        return launched
+
+    async def _fork(self, spec: LaunchSpec, path: Path) -> Child:
         parent = await self._living_warm_parent()
         environment = {**spec.environment, "TORPOR_WARM_PARENT": str(parent.path)}
         if spec.log is not None:
             spec.log.parent.mkdir(parents=True, exist_ok=True)
-        job = Job("torpor_container.instance:start", {}, environment, spec.log)
-        try:
-            return await parent.fork(job, [listener.fileno()])
-        except (OSError, ValueError) as error:
-            raise HostError(f"the instance could not be started: {error}") from error
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(str(path))
+            listener.listen(1024)
+            return await parent.fork(
+                Job("torpor_container.instance:start", {}, environment, spec.log), [listener.fileno()]
+            )
 
     async def _living_warm_parent(self) -> OwnedWarmParent:
-        async with self._starting:
-            if self._warm_parent is None or not self._warm_parent.running:
-                self._warm_parent = await OwnedWarmParent.start(self._folder / "warm")
+        if self._warm_parent is None or not self._warm_parent.running:
+            self._warm_parent = await OwnedWarmParent.start(self._folder / "warm")
         return self._warm_parent
+
+
+def _forget(launched: Launched) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(launched.socket)
 
 
 def _present(running: Running) -> Launched:

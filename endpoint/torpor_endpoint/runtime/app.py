@@ -12,7 +12,7 @@ from torpor_endpoint.aws.scope import DEFAULT_REGION
 from torpor_endpoint.runtime.errors import FAULTS, Place, RuntimeFault, Situation, from_answer, wire_form
 from torpor_endpoint.runtime.meter import Meters, Sample
 from torpor_endpoint.runtime.request import Invoke, read_body
-from torpor_endpoint.runtime.router import Route, Router, Served
+from torpor_endpoint.runtime.router import CrewClosed, Route, Router, Served
 
 log = logging.getLogger(__name__)
 
@@ -73,10 +73,14 @@ class RuntimeApp:
         live = self._router.find(place.endpoint)
         if size_bytes > limits.body_bytes:
             raise RuntimeFault(Situation.OVERSIZE, limit=limits.body_bytes)
-        route = self._router.route(live, request)
-        if route.crew.variant.serverless is not None and size_bytes > limits.serverless_body_bytes:
-            raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
-        return await self._served(route, request, body, place, steps, began_s)
+        while True:
+            route = self._router.route(live, request)
+            if route.crew.variant.serverless is not None and size_bytes > limits.serverless_body_bytes:
+                raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
+            try:
+                return await self._served(route, request, body, place, steps, began_s)
+            except CrewClosed:
+                live = self._router.find(place.endpoint)
 
     async def _served(
         self, route: Route, request: Invoke, body: bytes, place: Place, steps: dict[str, float], began_s: float

@@ -12,6 +12,8 @@ from torpor_container.wire import Fault
 from torpor_endpoint.upstream import Answer
 
 MESSAGE_MAX = 2048
+ORIGINAL_MAX = 1024 * 1024
+"""Characters of an error body; a longer one is not kept. AWS has such a limit too, and does not say where."""
 
 
 class Situation(Enum):
@@ -67,6 +69,12 @@ class Situation(Enum):
         424,
         "INTERNAL_FAILURE_FROM_MODEL",
         'Received server error ({status}) from {container} with message "{original}". {see}',
+    )
+    MODEL_UNKEPT = (
+        "ModelError",
+        424,
+        "INTERNAL_FAILURE_FROM_MODEL",
+        "Received server error ({status}) from {container} and could not load the entire response body. {see}",
     )
     NOT_IMPLEMENTED = ("UnknownOperationException", 400, None, "Torpor does not implement {detail}.")
     INTERNAL = ("InternalFailure", 500, None, "The request processing has failed because of an unknown error.")
@@ -145,6 +153,8 @@ def from_answer(answer: Answer, place: Place) -> RuntimeFault:
 
 def model_error(status: int, original: str) -> RuntimeFault:
     """The container answered with a status that is no success; 0 if it gave no answer."""
+    if len(original) > ORIGINAL_MAX:
+        return RuntimeFault(Situation.MODEL_UNKEPT, original=(status, original[:MESSAGE_MAX]), status=status)
     situation = Situation.MODEL_CLIENT if 400 <= status < 500 else Situation.MODEL_SERVER
     return RuntimeFault(situation, original=(status, original), status=status)
 

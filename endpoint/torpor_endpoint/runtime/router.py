@@ -48,6 +48,10 @@ class Served:
     sent_s: float
 
 
+class CrewClosed(Exception):
+    """The crew that a request waited for is no more: its endpoint was updated or deleted meanwhile."""
+
+
 class Router:
     """`draw` gives numbers from 0 to 1 for the weights; `clock` seconds that only go forward."""
 
@@ -88,7 +92,10 @@ class Router:
         return Route(live, variant, crew, target)
 
     async def send(self, route: Route, request: Invoke, body: bytes, place: Place) -> Served:
-        """Hold until an instance is ready, send, answer. What was never sent is sent to another instance."""
+        """Hold until an instance is ready, send, answer. What was never sent is sent to another instance.
+
+        Raises CrewClosed before anything was sent: look again where the request should go.
+        """
         crew = route.crew
         self._admit(crew)
         crew.in_flight += 1
@@ -128,6 +135,8 @@ class Router:
         """Wait, within bounds, until some instance is ready; answer for how long."""
         if crew.ready:
             return 0.0
+        if crew.closed:
+            raise CrewClosed
         if crew.held >= self.limits.hold_requests or crew.held_bytes + size_bytes > self.limits.hold_bytes:
             raise RuntimeFault(Situation.HOLD_FULL, held=crew.held)
         began_s = self._clock()
@@ -135,12 +144,15 @@ class Router:
         crew.held += 1
         crew.held_bytes += size_bytes
         try:
-            await asyncio.wait_for(crew.until(lambda: bool(crew.ready)), self.limits.hold_s)
+            async with asyncio.timeout(self.limits.hold_s):
+                await crew.until(lambda: bool(crew.ready) or crew.closed)
         except TimeoutError:
             raise RuntimeFault(Situation.NOT_READY, detail=_not_ready(crew, self.limits.hold_s)) from None
         finally:
             crew.held -= 1
             crew.held_bytes -= size_bytes
+        if not crew.ready:
+            raise CrewClosed
         return self._clock() - began_s
 
     def _pick(self, crew: Crew, target: str | None) -> Member:

@@ -3,7 +3,7 @@
 Every step goes from an open folder to a name within it, and no symbolic link is ever followed: neither a link nor a
 folder swapped in the midst of an operation leads out of the root.
 
-A folder that was read, and a file that was written, are *marked*: their modification time is set to a moment of our own,
+A folder that was read, and a file that was written, are *marked*: their modification time becomes a moment of our own,
 with nanoseconds in it. A change by hand afterwards gives them another time, however coarse the kernel's clock.
 """
 

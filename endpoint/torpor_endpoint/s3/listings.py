@@ -1,7 +1,7 @@
 """The documents that list: objects in their three forms, and uploads; each is one page."""
 
 import asyncio
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -174,6 +174,9 @@ def _token(last: str) -> str:
 
 def _token_read(token: str) -> str:
     try:
-        return urlsafe_b64decode(token.encode()).decode()
-    except (NotBase64, ValueError) as error:
-        raise S3Error(Refusal.InvalidArgument, "The continuation token provided is incorrect") from error
+        last = b64decode(token.encode(), altchars=b"-_", validate=True).decode()
+    except (NotBase64, ValueError):
+        last = ""
+    if not last:
+        raise S3Error(Refusal.InvalidArgument, "The continuation token provided is incorrect")
+    return last

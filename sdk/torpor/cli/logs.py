@@ -7,4 +7,4 @@ from torpor.cli.edge import EndpointName, Url, connected
 
 def logs(endpoint: EndpointName, url: Url = None) -> None:
     """Print the end of every instance's log."""
-    typer.echo(connected(url).page("logs", endpoint=endpoint))
+    typer.echo(connected(url).page("logs", {"endpoint": endpoint}))

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from torpor.cli.edge import EndpointName, Url, connected, console
-from torpor.numbers import ROWS, Numbers
+from torpor.numbers import ROWS, Numbers, Window
 
 
 def metrics(
@@ -22,7 +22,7 @@ def metrics(
     cloudwatch = connection.client("cloudwatch")
     now = datetime.now(UTC)
     for variant in variants:
-        numbers = Numbers.read(cloudwatch, endpoint, variant, now - timedelta(minutes=minutes), now)
+        numbers = Numbers.read(cloudwatch, Window(endpoint, variant, now - timedelta(minutes=minutes), now))
         console().print(table(f"{endpoint} · {variant} · the last {minutes} minutes", numbers))
 
 

@@ -18,7 +18,9 @@ from torpor_endpoint.options import PORT, Options
 
 
 def up(
-    port: Annotated[int, typer.Option(help="The one port of all services; 0 takes a free one.")] = PORT,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The one port of all services; 0 takes a free one.")
+    ] = PORT,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     data_dir: Annotated[Path, typer.Option(help="What must survive a restart is here.")] = Path(".torpor"),
     aws_strict: Annotated[

@@ -1,0 +1,146 @@
+"""The demo: AWS's multi-model blog, played on real models, in acts. Each act does one thing and shows what it did."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from torpor.bundling import bundle
+from torpor.demo import houses, tables
+from torpor.demo.calls import Call, call
+from torpor.numbers import Numbers, Window
+from torpor.seen import Instance
+from torpor.serving import Local, local
+from torpor.story import milliseconds
+
+TRAINERS = {
+    houses.ONNX_CITY: houses.train_onnx,
+    houses.SKLEARN_CITY: houses.train_sklearn,
+    **dict.fromkeys(houses.XGBOOST_CITIES, houses.train_xgboost),
+}
+WARM_CALLS = 240
+MUST_LEAVE = (4, 6, 8)
+"""For how many models the smaller instance should have no room. How much a process takes besides its models is not
+known beforehand, so the first of these that makes any leave will do."""
+
+
+def play(console: Console) -> None:
+    """All acts. Whatever happens, nothing that was started or written is left behind."""
+    began_s, started_at = time.perf_counter(), datetime.now(UTC)
+    with tempfile.TemporaryDirectory(prefix="torpor-demo-") as folder:
+        models = train(console, Path(folder))
+        with start(console, models) as endpoint:
+            cold = first_calls(console, endpoint)
+            warm = warm_calls(console, endpoint)
+            new_city(console, endpoint, Path(folder))
+            less_memory(console, endpoint)
+            numbers(console, endpoint, started_at)
+        compare(console, cold, warm)
+    console.print(f"\nEverything is stopped and removed. The demo took {time.perf_counter() - began_s:.0f} s.")
+
+
+def train(console: Console, folder: Path) -> Path:
+    _act(console, "Train twelve models", "ten XGBoost, one scikit-learn, one ONNX: a city's house prices each")
+    models = folder / "models"
+    with _progress(console) as progress:
+        for city, trainer in progress.track(TRAINERS.items(), description="training"):
+            bundle(trainer(city), models / f"{city}.tar.gz")
+    console.print(tables.artifacts(models))
+    return models
+
+
+def start(console: Console, models: Path) -> Local:
+    _act(console, "Serve them all from one endpoint", "with torpor.local(models='./models') as endpoint: …")
+    with _timed(console, "one multi-model endpoint in service"):
+        endpoint = local(models, name="house-prices")
+    console.print(f"  at {endpoint.url}, for boto3, the AWS CLI and the SageMaker SDK alike")
+    return endpoint
+
+
+def first_calls(console: Console, endpoint: Local) -> list[Call]:
+    _act(console, "Call every model twice", "a model is loaded the moment that a request names it")
+    cold = [call(endpoint, f"{city}.tar.gz") for city in TRAINERS]
+    warm = [call(endpoint, f"{city}.tar.gz") for city in TRAINERS]
+    console.print(tables.calls(cold, warm))
+    return cold
+
+
+def warm_calls(console: Console, endpoint: Local) -> list[Call]:
+    cities = list(TRAINERS)
+    with _progress(console) as progress:
+        turns = progress.track(range(WARM_CALLS), description="warm calls")
+        return [call(endpoint, f"{cities[turn % len(cities)]}.tar.gz") for turn in turns]
+
+
+def new_city(console: Console, endpoint: Local, folder: Path) -> None:
+    _act(console, "Add a city while it serves", "copy its artifact to S3, call it: nothing is redeployed")
+    name = f"{houses.NEW_CITY}.tar.gz"
+    artifact = bundle(houses.train_xgboost(houses.NEW_CITY), folder / name)
+    with _timed(console, f"{name} copied to {endpoint.model_data_url}"):
+        endpoint.put(artifact)
+    first = call(endpoint, name)
+    console.print(f"  its first answer: ${first.price:,.0f}, after {milliseconds(first.took_s)}")
+
+
+def less_memory(console: Console, endpoint: Local) -> None:
+    _act(console, "Give the instance less memory", "by UpdateEndpoint, while it serves; then call every model again")
+    [roomy] = endpoint.instances()
+    gone: list[str] = []
+    for count in MUST_LEAVE:
+        memory_mib = round(smaller_mib(roomy, count))
+        with _timed(console, f"updated to TORPOR_MEMORY_MIB={memory_mib}"):
+            endpoint.deploy(memory_mib=memory_mib)
+        gone = without_room(endpoint)
+        if gone:
+            break
+    console.print(tables.residents(endpoint.instances()))
+    for target in gone[:1]:
+        console.print(f"  $ torpor why {target}")
+        console.print("\n".join(f"  {line}" for line in endpoint.why(target).lines()))
+
+
+def smaller_mib(roomy: Instance, count: int) -> float:
+    """What an instance with every model in memory uses, less this many of usual size."""
+    sizes = sorted(model.size_bytes for model in roomy.models)
+    return (roomy.used_bytes - count * sizes[len(sizes) // 2]) / 1024**2
+
+
+def without_room(endpoint: Local) -> list[str]:
+    """Call every model in turn: who is not in memory any more at the end?"""
+    targets = [call(endpoint, f"{city}.tar.gz").target for city in TRAINERS]
+    resident = {model.name for model in endpoint.models()}
+    return [target for target in targets if target not in resident]
+
+
+def numbers(console: Console, endpoint: Local, since: datetime) -> None:
+    _act(console, "Ask CloudWatch", "boto3.client('cloudwatch').get_metric_statistics(…)")
+    window = Window(endpoint.name, endpoint.variant, since, datetime.now(UTC))
+    console.print(tables.metrics(Numbers.read(endpoint.client("cloudwatch"), window)))
+
+
+def compare(console: Console, cold: list[Call], warm: list[Call]) -> None:
+    _act(console, "Cold and warm", "as the caller waits, boto3 included")
+    console.print(tables.comparison(cold, warm))
+
+
+def _act(console: Console, title: str, what: str) -> None:
+    console.print()
+    console.rule(f"[bold]{title}", align="left", style="dim")
+    console.print(f"  {what}", style="dim", markup=False)
+
+
+@contextmanager
+def _timed(console: Console, done: str) -> Iterator[None]:
+    began_s = time.perf_counter()
+    yield
+    console.print(f"  {done} in {milliseconds(time.perf_counter() - began_s)}")
+
+
+def _progress(console: Console) -> Progress:
+    columns = (TextColumn("  {task.description}"), SpinnerColumn(), BarColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

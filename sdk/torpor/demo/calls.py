@@ -1,0 +1,49 @@
+"""Calls to the demo's endpoint, each with its time and its steps, and what they amount to."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import quantiles
+from typing import Any
+
+from torpor.demo.houses import A_HOUSE
+from torpor.serving import Local
+
+
+@dataclass(frozen=True)
+class Call:
+    """One answered call. `steps_ms` is what its Server-Timing says."""
+
+    target: str
+    price: float
+    took_s: float
+    steps_ms: dict[str, float]
+
+
+def call(endpoint: Local, target: str) -> Call:
+    """Ask one model for the price of one house."""
+    began_s = time.perf_counter()
+    answer = endpoint.invoke_raw(target, [A_HOUSE])
+    prediction = answer["Body"].read()
+    took_s = time.perf_counter() - began_s
+    timing = answer["ResponseMetadata"]["HTTPHeaders"]["server-timing"]
+    return Call(target, _price(prediction), took_s, steps(timing))
+
+
+def steps(server_timing: str) -> dict[str, float]:
+    """Milliseconds by step."""
+    parts = (part.partition(";dur=") for part in server_timing.split(", "))
+    return {name: float(took) for name, _, took in parts if took}
+
+
+def quantile(calls: Sequence[Call], hundredths: int) -> float:
+    """Seconds within which this many of a hundred calls were answered."""
+    return quantiles([call.took_s for call in calls], n=100, method="inclusive")[hundredths - 1]
+
+
+def _price(body: bytes) -> float:
+    value: Any = json.loads(body)
+    while isinstance(value, list):
+        value = value[0]
+    return float(value)

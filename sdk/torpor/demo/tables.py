@@ -1,0 +1,78 @@
+"""The demo's tables. They show values; they measure nothing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from torpor.demo.calls import Call, quantile
+from torpor.numbers import ROWS, Numbers
+from torpor.seen import Instance
+from torpor.story import milliseconds, size
+
+AWS_COLD = "850 - 1375 ms"
+AWS_WARM = "17 ms"
+AWS_WARM_P90 = "7 ms"
+"""From AWS's blog on multi-model endpoints; not measured here."""
+
+STEPS = ("download", "unpack", "load", "predict")
+
+
+def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
+    """Text on the left, numbers on the right."""
+    shown = Table(*columns, box=SIMPLE_HEAD, header_style="dim", pad_edge=True)
+    for column in numbers:
+        shown.add_column(column, justify="right")
+    return shown
+
+
+def _city(target: str) -> str:
+    return target.removesuffix(".tar.gz")
+
+
+def artifacts(folder: Path) -> Table:
+    found = sorted(folder.iterdir())
+    shown = _table("artifacts", numbers=("in all",))
+    names = ", ".join(_city(path.name) for path in found)
+    shown.add_row(names, size(sum(path.stat().st_size for path in found)))
+    return shown
+
+
+def calls(cold: Sequence[Call], warm: Sequence[Call]) -> Table:
+    """The first and the second call of each model."""
+    shown = _table("target model", numbers=("price", "first call", *STEPS, "second call"))
+    for first, second in zip(cold, warm, strict=True):
+        taken = (milliseconds(first.steps_ms.get(step, 0.0) / 1000) for step in STEPS)
+        shown.add_row(
+            _city(first.target), f"${first.price:,.0f}", milliseconds(first.took_s), *taken, milliseconds(second.took_s)
+        )
+    return shown
+
+
+def residents(instances: Sequence[Instance]) -> Table:
+    shown = _table("in memory now", numbers=("size", "hits"))
+    for instance in instances:
+        for model in sorted(instance.models, key=lambda model: model.idle_s):
+            shown.add_row(_city(model.name), size(model.size_bytes), str(model.hits))
+        used = f"{size(instance.used_bytes)} of {size(instance.budget_bytes)}"
+        shown.add_section()
+        shown.add_row(f"the instance, {len(instance.models)} models", used, "")
+    return shown
+
+
+def metrics(numbers: Numbers) -> Table:
+    shown = _table("metric", numbers=("sum", "average"))
+    for row in ROWS:
+        if row.metric in ("Invocations", "ModelCacheHit", "LoadedModelCount"):
+            shown.add_row(row.metric, row.shown(numbers, "Sum"), row.shown(numbers, "Average"))
+    return shown
+
+
+def comparison(cold: Sequence[Call], warm: Sequence[Call]) -> Table:
+    shown = _table("", numbers=("AWS's blog, not measured here", "Torpor, this run"))
+    spread = sorted(call.took_s for call in cold)
+    shown.add_row("cold call", AWS_COLD, f"{spread[0] * 1000:.0f} - {spread[-1] * 1000:.0f} ms")
+    shown.add_row("warm call", AWS_WARM, f"{milliseconds(quantile(warm, 50))} (median)")
+    shown.add_row("warm call, p90", AWS_WARM_P90, milliseconds(quantile(warm, 90)))
+    return shown

@@ -1,0 +1,161 @@
+"""Multipart uploads through boto3."""
+
+from hashlib import md5
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+MIB = 2**20
+FIRST, SECOND = b"1" * (5 * MIB), b"22"
+
+
+def code(error: pytest.ExceptionInfo[ClientError]) -> str:
+    text: str = error.value.response["Error"]["Code"]
+    return text
+
+
+def begun(s3: Any, bucket: str, key: str = "k", **more: Any) -> dict[str, str]:
+    upload = s3.create_multipart_upload(Bucket=bucket, Key=key, **more)
+    return {"Bucket": bucket, "Key": key, "UploadId": upload["UploadId"]}
+
+
+def parts_of(s3: Any, upload: dict[str, str], *bodies: bytes, **more: Any) -> list[dict[str, Any]]:
+    answers = [
+        s3.upload_part(**upload, PartNumber=number, Body=body, **more) for number, body in enumerate(bodies, start=1)
+    ]
+    kept = [{name: value for name, value in one.items() if name == "ETag" or name[:8] == "Checksum"} for one in answers]
+    return [{"PartNumber": number, **one} for number, one in enumerate(kept, start=1)]
+
+
+def completed(s3: Any, upload: dict[str, str], parts: list[dict[str, Any]], **more: Any) -> Any:
+    return s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts}, **more)
+
+
+def test_the_parts_become_one_object(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket, ContentType="text/plain", Metadata={"a": "1"})
+    done = completed(s3, upload, parts_of(s3, upload, FIRST, SECOND))
+    got = s3.get_object(Bucket=bucket, Key="k")
+    assert got["Body"].read() == FIRST + SECOND
+    assert (got["ContentType"], got["Metadata"]) == ("text/plain", {"a": "1"})
+    whole = md5(md5(FIRST).digest() + md5(SECOND).digest()).hexdigest()
+    assert done["ETag"] == got["ETag"] == f'"{whole}-2"'
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket=bucket)
+
+
+def test_a_part_of_the_object_can_be_read_by_its_number(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket)
+    completed(s3, upload, parts_of(s3, upload, FIRST, SECOND))
+    part = s3.get_object(Bucket=bucket, Key="k", PartNumber=2)
+    assert (part["Body"].read(), part["PartsCount"]) == (SECOND, 2)
+    with pytest.raises(ClientError) as refused:
+        s3.get_object(Bucket=bucket, Key="k", PartNumber=3)
+    assert code(refused) == "InvalidPartNumber"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "kind"),
+    [("CRC32", "COMPOSITE"), ("CRC32", "FULL_OBJECT"), ("CRC64NVME", "FULL_OBJECT"), ("SHA256", "COMPOSITE")],
+)
+def test_the_object_has_the_checksum_of_its_upload(s3: Any, bucket: str, algorithm: str, kind: str) -> None:
+    upload = begun(s3, bucket, ChecksumAlgorithm=algorithm, ChecksumType=kind)
+    parts = parts_of(s3, upload, FIRST, SECOND, ChecksumAlgorithm=algorithm)
+    done = completed(s3, upload, parts)
+    head = s3.head_object(Bucket=bucket, Key="k", ChecksumMode="ENABLED")
+    assert head["ChecksumType"] == kind
+    assert head[f"Checksum{algorithm}"] == done[f"Checksum{algorithm}"]
+    if kind == "FULL_OBJECT":
+        put = s3.put_object(Bucket=bucket, Key="l", Body=FIRST + SECOND, ChecksumAlgorithm=algorithm)
+        assert put[f"Checksum{algorithm}"] == done[f"Checksum{algorithm}"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda parts: parts[::-1], "InvalidPartOrder"),
+        (lambda parts: [*parts, {**parts[0], "PartNumber": 3}], "InvalidPart"),
+        (lambda parts: [{**parts[0], "ETag": '"other"'}], "InvalidPart"),
+        (lambda parts: [], "MalformedXML"),
+    ],
+)
+def test_an_upload_is_completed_with_its_own_parts_in_order(s3: Any, bucket: str, change: Any, expected: str) -> None:
+    upload = begun(s3, bucket)
+    parts = parts_of(s3, upload, FIRST, SECOND)
+    with pytest.raises(ClientError) as refused:
+        completed(s3, upload, change(parts))
+    assert code(refused) == expected
+    completed(s3, upload, parts)  # nothing was lost
+
+
+def test_only_the_last_part_may_be_small(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket)
+    with pytest.raises(ClientError) as refused:
+        completed(s3, upload, parts_of(s3, upload, SECOND, FIRST))
+    assert code(refused) == "EntityTooSmall"
+
+
+def test_the_whole_must_have_the_checksum_that_its_writer_names(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket, ChecksumAlgorithm="CRC32", ChecksumType="FULL_OBJECT")
+    parts = parts_of(s3, upload, SECOND, ChecksumAlgorithm="CRC32")
+    with pytest.raises(ClientError) as refused:
+        completed(s3, upload, parts, ChecksumCRC32="AAAAAA==", ChecksumType="FULL_OBJECT")
+    assert code(refused) == "BadDigest"
+
+
+def test_a_part_sent_again_replaces_the_earlier_one(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket)
+    s3.upload_part(**upload, PartNumber=1, Body=b"first try")
+    completed(s3, upload, parts_of(s3, upload, SECOND))
+    assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == SECOND
+
+
+def test_a_part_can_be_a_range_of_another_object(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="source", Body=b"0123456789")
+    upload = begun(s3, bucket)
+    source = {"CopySource": {"Bucket": bucket, "Key": "source"}, "CopySourceRange": "bytes=2-5"}
+    copy = s3.upload_part_copy(**upload, PartNumber=7, **source)["CopyPartResult"]
+    completed(s3, upload, [{"PartNumber": 7, "ETag": copy["ETag"]}])
+    assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"2345"
+
+
+def test_uploads_and_parts_are_listed_in_pages(s3: Any, bucket: str) -> None:
+    uploads = [begun(s3, bucket, key) for key in ("a", "b/c", "b/d")]
+    parts_of(s3, uploads[0], SECOND, SECOND, SECOND)
+    pages = s3.get_paginator("list_parts").paginate(**uploads[0], PaginationConfig={"PageSize": 2})
+    assert [part["PartNumber"] for page in pages for part in page["Parts"]] == [1, 2, 3]
+    listed = s3.list_multipart_uploads(Bucket=bucket, MaxUploads=2)
+    assert [upload["Key"] for upload in listed["Uploads"]] == ["a", "b/c"]
+    assert listed["IsTruncated"]
+    rolled = s3.list_multipart_uploads(Bucket=bucket, Delimiter="/")
+    assert [prefix["Prefix"] for prefix in rolled["CommonPrefixes"]] == ["b/"]
+
+
+def test_an_aborted_upload_leaves_nothing(s3: Any, server: Any, bucket: str) -> None:
+    before = set((server.root / ".torpor" / "tmp").iterdir())
+    upload = begun(s3, bucket)
+    parts = parts_of(s3, upload, SECOND)
+    s3.abort_multipart_upload(**upload)
+    for call in (lambda: completed(s3, upload, parts), lambda: parts_of(s3, upload, SECOND)):
+        with pytest.raises(ClientError) as refused:
+            call()
+        assert code(refused) == "NoSuchUpload"
+    assert set((server.root / ".torpor" / "tmp").iterdir()) <= before
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
+@pytest.mark.parametrize("number", [0, 10_001])
+def test_a_part_number_out_of_range_is_refused(s3: Any, bucket: str, number: int) -> None:
+    upload = begun(s3, bucket)
+    with pytest.raises(ClientError) as refused:
+        s3.upload_part(**upload, PartNumber=number, Body=b"")
+    assert code(refused) == "InvalidArgument"
+
+
+def test_a_conditional_completion_does_not_overwrite(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket)
+    parts = parts_of(s3, upload, SECOND)
+    s3.put_object(Bucket=bucket, Key="k", Body=b"earlier")
+    with pytest.raises(ClientError) as refused:
+        completed(s3, upload, parts, IfNoneMatch="*")
+    assert code(refused) == "PreconditionFailed"
+    assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"earlier"

@@ -1,0 +1,27 @@
+"""One endpoint for the whole session, over a folder of small real models."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sdk_models import ROWS, train_booster
+
+import torpor
+
+CITIES = tuple(f"city{number}.tar.gz" for number in range(6))
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six artifacts of some size, each of which answers otherwise."""
+    folder = tmp_path_factory.mktemp("models")
+    for number, city in enumerate(CITIES):
+        torpor.bundle(train_booster(shift=100.0 * number, rounds=150), folder / city)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def endpoint(models: Path) -> Iterator[torpor.Local]:
+    with torpor.local(models, name="shared") as running:
+        running.invoke(CITIES[0], ROWS)
+        yield running

@@ -1,0 +1,27 @@
+"""Small trained models, and rows to ask them about."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+DRAW = np.random.default_rng(7)
+TABLE: NDArray[np.float64] = DRAW.normal(size=(2000, 4)).round(3)
+ROWS: list[list[float]] = TABLE[:3].tolist()
+
+
+def answers(shift: float = 0.0) -> NDArray[np.float64]:
+    result: NDArray[np.float64] = TABLE @ np.array([1.0, -2.0, 3.0, 0.5]) + shift
+    return result
+
+
+def train_booster(shift: float = 0.0, rounds: int = 60) -> Any:
+    import xgboost
+
+    return xgboost.train({"max_depth": 8, "nthread": 1}, xgboost.DMatrix(TABLE, label=answers(shift)), rounds)
+
+
+def train_linear() -> Any:
+    from sklearn.linear_model import LinearRegression
+
+    return LinearRegression().fit(TABLE, answers())

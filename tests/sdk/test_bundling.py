@@ -1,0 +1,55 @@
+"""What `torpor.bundle` packs, before anything serves it."""
+
+import tarfile
+from pathlib import Path
+
+import pytest
+from sdk_models import train_booster, train_linear
+
+import torpor
+
+
+def names(artifact: Path) -> list[str]:
+    with tarfile.open(artifact) as archive:
+        return archive.getnames()
+
+
+@pytest.mark.parametrize("train", [train_booster, train_linear])
+def test_the_same_model_makes_the_same_bytes(train, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    model = train()
+    first, second = torpor.bundle(model, tmp_path / "a.tar.gz"), torpor.bundle(model, tmp_path / "deeper" / "b.tar.gz")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_script_and_its_code_go_beside_the_model(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    (code / "__pycache__").mkdir(parents=True)
+    (code / "__pycache__" / "x.pyc").write_bytes(b"")
+    (code / "features.py").write_text("SCALE = 2\n")
+    (tmp_path / "serve.py").write_text("def model_fn(folder): ...\n")
+    artifact = torpor.bundle(train_linear(), tmp_path / "m.tar.gz", script=tmp_path / "serve.py", code=code)
+    assert names(artifact) == ["code/features.py", "code/inference.py", "model.joblib"]
+
+
+def test_a_model_file_keeps_its_name(tmp_path: Path) -> None:
+    train_booster().save_model(tmp_path / "booster.ubj")
+    assert names(torpor.bundle(tmp_path / "booster.ubj", tmp_path / "m.tar.gz")) == ["booster.ubj"]
+
+
+@pytest.mark.parametrize("model", [object(), 5, b"no model", "model.txt"])
+def test_what_is_no_model_is_refused_with_the_list_of_what_is(model: object, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"xgboost\.Booster.*scikit-learn.*ONNX.*\.joblib"):
+        torpor.bundle(model, tmp_path / "m.tar.gz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_at_all_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="neither a model nor a script"):
+        torpor.bundle(None, tmp_path / "m.tar.gz")
+
+
+def test_an_artifact_is_replaced_whole(tmp_path: Path) -> None:
+    path = torpor.bundle(train_linear(), tmp_path / "m.tar.gz")
+    assert torpor.bundle(train_booster(rounds=2), path) == path
+    assert names(path) == ["xgboost-model"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["m.tar.gz"]

@@ -1,0 +1,104 @@
+"""The `torpor` command: against a live endpoint, and against none."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import CITIES
+from sdk_models import ROWS
+from typer.testing import CliRunner, Result
+
+import torpor
+from torpor.cli import app
+
+ROW = ",".join(map(str, ROWS[0]))
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(endpoint: torpor.Local) -> Run:
+    """The command, pointed at the live endpoint."""
+    return lambda *arguments: CliRunner().invoke(app, list(arguments), env={"AWS_ENDPOINT_URL": endpoint.url})
+
+
+def test_env_prints_what_a_shell_needs(run: Run, endpoint: torpor.Local) -> None:
+    assert run("env").stdout.splitlines()[0] == f"export AWS_ENDPOINT_URL={endpoint.url}"
+
+
+def test_invoke_prints_the_answer_and_its_times(run: Run) -> None:
+    done = run("invoke", "shared", "--target-model", CITIES[2], "--body", ROW, "--timing")
+    assert json.loads(done.stdout) == [pytest.approx(200, abs=30)]
+    assert "predict;dur=" in done.stderr
+
+
+def test_invoke_reads_a_file(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(f"{ROW}\n{ROW}\n")
+    done = run("invoke", "shared", "--target-model", CITIES[2], "--body", f"@{tmp_path / 'rows.csv'}")
+    assert len(json.loads(done.stdout)) == 2
+
+
+def test_ls_shows_what_is_in_memory(run: Run, endpoint: torpor.Local) -> None:
+    endpoint.invoke(CITIES[3], ROWS)
+    shown = run("ls").stdout
+    assert CITIES[3] in shown
+    assert "AllTraffic" in shown
+
+
+def test_metrics_counts_what_was_called(run: Run, endpoint: torpor.Local) -> None:
+    endpoint.invoke(CITIES[0], ROWS)
+    rows = {line.split()[1]: line for line in run("metrics", "shared").stdout.splitlines() if line.startswith("│")}
+    assert "%" in rows["ModelCacheHit"]
+    assert "ms" in rows["ModelLatency"]
+    assert int(rows["Invocations"].split()[3]) >= 1
+
+
+def test_why_tells_the_story_of_a_model(run: Run, endpoint: torpor.Local) -> None:
+    endpoint.invoke(CITIES[4], ROWS)
+    told = run("why", CITIES[4], "--endpoint", "shared").stdout
+    assert told.startswith(f"shared: {CITIES[4]}\n")
+    assert "was loaded in" in told
+    assert "now: in memory" in told
+
+
+def test_logs_shows_each_instances_output(run: Run) -> None:
+    assert "==> AllTraffic/" in run("logs", "shared").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("logs", "nobody"), "no endpoint 'nobody' is in service"),
+        (("why", "a", "--endpoint", "nobody"), "endpoint nobody is not in service"),
+        (("metrics", "nobody"), "Could not find endpoint"),
+        (("invoke", "shared", "--target-model", "nope.tar.gz", "--body", ROW), "Failed to download model data"),
+        (("invoke", "shared", "--body", "@/nowhere"), "No such file"),
+        (("ls", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
+    ],
+)
+def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_up_prints_the_exports_once_it_can_be_reached_and_stops_when_told(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "torpor", "up", "--port", "0", "--data-dir", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as up:
+        assert up.stdout is not None
+        url = up.stdout.readline().strip().removeprefix("export AWS_ENDPOINT_URL=")
+        s3 = torpor.client("s3", url)
+        assert s3.list_buckets()["Buckets"] == []
+        s3.close()
+        up.send_signal(signal.SIGTERM)
+        assert up.wait(20) == 0
+
+
+def test_up_says_plainly_that_its_port_is_taken(endpoint: torpor.Local) -> None:
+    done = CliRunner().invoke(app, ["up", "--port", endpoint.url.rpartition(":")[2]])
+    assert done.exit_code == 1
+    assert "Address already in use" in done.stderr

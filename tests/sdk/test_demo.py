@@ -1,0 +1,50 @@
+"""The demo: its hand-written ONNX, its arithmetic, and the whole of it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor.demo.calls import Call, quantile, steps
+from torpor.demo.houses import CITIES, FEATURES, generate
+from torpor.demo.linear_onnx import linear_onnx
+
+weights = st.floats(-1000, 1000, width=32)
+
+
+@given(st.lists(weights, min_size=1, max_size=300), weights)
+def test_the_onnx_written_by_hand_is_one_that_onnx_accepts(coefficients: list[float], intercept: float) -> None:
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load_from_string(linear_onnx(coefficients, intercept))
+    onnx.checker.check_model(model, full_check=True)
+    stored = onnx.numpy_helper.to_array(model.graph.initializer[0])
+    assert stored.ravel().tolist() == coefficients
+
+
+def test_the_same_houses_are_generated_every_time() -> None:
+    first, second = generate(CITIES[0]), generate(CITIES[0])
+    assert first[0].shape == (3000, len(FEATURES))
+    assert np.array_equal(first[0], second[0])
+    assert not np.array_equal(first[1], generate(CITIES[1])[1])
+
+
+def test_times_are_read_and_summed_up() -> None:
+    assert steps("download;dur=1.142, load;dur=11.9") == {"download": 1.142, "load": 11.9}
+    calls = [Call("a", 0.0, took_s, {}) for took_s in (0.001, 0.002, 0.003, 0.004, 0.005)]
+    assert quantile(calls, 50) == pytest.approx(0.003)
+
+
+@pytest.mark.slow
+def test_the_demo_plays_to_its_end_and_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "torpor", "demo"]
+    surroundings = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+    for fact in ("in service in", "has to leave memory", "ModelCacheHit", "not measured here", "Austin_TX"):
+        assert fact in done.stdout

@@ -1,0 +1,85 @@
+"""`torpor.local`, end to end: real processes, real models, boto3 underneath."""
+
+import os
+from pathlib import Path
+
+import pytest
+from botocore.exceptions import ClientError
+from conftest import CITIES
+from sdk_models import ROWS, answers, train_booster
+
+import torpor
+from torpor.errors import EndpointFailed
+from torpor.process import EndpointProcess, Start
+
+
+def test_every_model_of_the_folder_answers_for_itself(endpoint: torpor.Local) -> None:
+    for number, city in enumerate(CITIES):
+        assert endpoint.invoke(city, ROWS) == pytest.approx((answers()[:3] + 100 * number).tolist(), abs=3)
+
+
+def test_a_raw_answer_is_what_boto3_gives(endpoint: torpor.Local) -> None:
+    answer = endpoint.invoke_raw(CITIES[0], ROWS, accept="text/csv")
+    assert answer["ContentType"] == "text/csv"
+    assert answer["InvokedProductionVariant"] == endpoint.variant
+    assert len(answer["Body"].read().split(b",")) == 3
+
+
+def test_a_model_put_later_is_called_at_once(endpoint: torpor.Local, tmp_path: Path) -> None:
+    artifact = torpor.bundle(train_booster(shift=5000.0), tmp_path / "late.tar.gz")
+    assert endpoint.put(artifact.read_bytes(), key="new/late.tar.gz") == "new/late.tar.gz"
+    assert endpoint.invoke("new/late.tar.gz", ROWS) == pytest.approx((answers()[:3] + 5000).tolist(), rel=0.01)
+    with pytest.raises(TypeError, match="key="):
+        endpoint.put(b"no name")
+
+
+def test_a_missing_model_is_awss_own_error(endpoint: torpor.Local) -> None:
+    with pytest.raises(ClientError, match="Failed to download model data"):
+        endpoint.invoke("nowhere.tar.gz", ROWS)
+
+
+def test_models_leave_where_memory_is_short_and_say_for_whom(models: Path) -> None:
+    with torpor.local(models, name="tight", memory_mib=1024) as roomy:
+        for city in CITIES:
+            roomy.invoke(city, ROWS)
+        assert len(roomy.models()) == len(CITIES)
+        [instance] = roomy.instances()
+        usual_bytes = sorted(model.size_bytes for model in instance.models)[2]
+        roomy.deploy(memory_mib=(instance.used_bytes - 2.5 * usual_bytes) / 2**20)
+        for city in CITIES:
+            assert len(roomy.invoke(city, ROWS)) == 3
+        resident = {model.name for model in roomy.models()}
+        [gone] = [city for city in CITIES if city not in resident][:1]
+        assert any(decision.action == "evict" and decision.for_model for decision in roomy.why(gone).decisions)
+
+
+def test_a_data_folder_keeps_everything_for_the_next_time(models: Path, tmp_path: Path) -> None:
+    with torpor.local(models, data_dir=tmp_path / "kept") as first:
+        answer = first.invoke(CITIES[1], ROWS)
+    with torpor.local(data_dir=tmp_path / "kept") as second:
+        assert second.invoke(CITIES[1], ROWS) == answer
+
+
+def test_nothing_is_left_of_a_temporary_one() -> None:
+    with EndpointProcess() as process:
+        process.until_ready()
+        assert process.bucket_folder("some-bucket").is_dir()
+    assert not process.data_dir.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)
+
+
+def test_an_endpoint_that_cannot_start_tells_what_it_printed(tmp_path: Path) -> None:
+    (tmp_path / "torpor.sqlite").write_text("this is no database " * 100)
+    with pytest.raises(EndpointFailed, match="file is not a database"):
+        EndpointProcess(Start(tmp_path)).until_ready()
+
+
+def test_a_deployment_that_fails_tells_the_reason(models: Path) -> None:
+    with pytest.raises(EndpointFailed, match="FIFO"):
+        torpor.local(models, environment={"TORPOR_POLICY": "FIFO"})
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotADirectoryError, match="no folder of model artifacts"):
+        torpor.local(tmp_path / "nowhere")
