@@ -152,7 +152,8 @@ _FAULT = wire.FAULT.lower().encode()
 
 
 def _header(scope: Scope, name: bytes) -> str | None:
-    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), None)
+    """Its text. boto3 sends a name beyond ASCII as UTF-8."""
+    return next((value.decode(errors="surrogateescape") for key, value in scope["headers"] if key == name), None)
 
 
 def _invocation(scope: Scope, body: bytes) -> Invocation:

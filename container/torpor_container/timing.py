@@ -3,17 +3,20 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 
 from torpor_container.wire import Step
 
 Clock = Callable[[], float]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Span:
+    """One step's time; `end_s` is infinite while it goes on."""
+
     step: Step
     start_s: float
-    end_s: float
+    end_s: float = inf
 
 
 @dataclass
@@ -25,11 +28,12 @@ class Story:
 
     @contextmanager
     def step(self, step: Step) -> Iterator[None]:
-        start_s = self.clock()
+        span = Span(step, self.clock())
+        self.spans.append(span)
         try:
             yield
         finally:
-            self.spans.append(Span(step, start_s, self.clock()))
+            span.end_s = self.clock()
 
 
 class Timing:
@@ -54,9 +58,10 @@ class Timing:
 
     def waited_for(self, story: Story, since_s: float) -> None:
         """Add what the story shows from `since_s` on; what no span explains was queueing."""
-        waited_s = self._clock() - since_s
+        now_s = self._clock()
+        waited_s = now_s - since_s
         for span in story.spans:
-            shared_s = max(0.0, span.end_s - max(span.start_s, since_s))
+            shared_s = max(0.0, min(span.end_s, now_s) - max(span.start_s, since_s))
             if shared_s:
                 self.add(span.step, shared_s)
                 waited_s -= shared_s

@@ -212,6 +212,8 @@ class Residency:
             return None
         if idle_bytes < self.planned_bytes:
             return Later(f"{missing_bytes:,} bytes are missing and every other model is busy")
+        if any(model.stage is Stage.LEAVING for model in self._models.values()):
+            return Later(f"{missing_bytes:,} bytes are missing until those who leave are gone")
         used = f"the process itself uses {self._unaccounted_bytes:,} of {self.budget_bytes:,}"
         reason = f"it needs {size_bytes:,} bytes and {used}"
         self._note(now_s, name, "refuse", reason, size_bytes)

@@ -46,8 +46,9 @@ class Invoke:
         return cls(endpoint, {name: value for name, value in scope["headers"] if name in LENGTHS})
 
     def text(self, name: bytes) -> str | None:
+        """Its text. boto3 sends a name beyond ASCII as UTF-8."""
         value = self.headers.get(name)
-        return None if value is None else value.decode("latin-1")
+        return None if value is None else value.decode(errors="surrogateescape")
 
     def check(self) -> None:
         """Raises the ValidationError that names the member."""
@@ -64,7 +65,7 @@ class Invoke:
         """The headers that the container gets."""
         headers = [(name, self.headers[name]) for name in PASSED_ON if name in self.headers]
         if target is not None:
-            headers.append((TARGET_MODEL, target.encode("latin-1")))
+            headers.append((TARGET_MODEL, target.encode(errors="surrogateescape")))
         return headers
 
 

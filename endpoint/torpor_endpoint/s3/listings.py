@@ -143,14 +143,11 @@ def _opening(call: Call, asked: _Asked, page: Page[Entry], limit: str) -> list[s
 
 
 def _contents(entry: Entry, asked: _Asked, more: str, element: str = "Contents") -> str:
-    return node(
-        element,
-        text("Key", asked.written(entry.key)),
-        text("LastModified", moment(entry.modified_s)),
-        text("ETag", f'"{entry.etag}"'),
-        text("Size", entry.size_bytes),
-        text("StorageClass", "STANDARD"),
-        more,
+    """One of a thousand, hence as a single string."""
+    return (
+        f"<{element}>{text('Key', asked.written(entry.key))}<LastModified>{moment(entry.modified_s)}</LastModified>"
+        f"<ETag>&quot;{entry.etag}&quot;</ETag><Size>{entry.size_bytes}</Size>"
+        f"<StorageClass>STANDARD</StorageClass>{more}</{element}>"
     )
 
 

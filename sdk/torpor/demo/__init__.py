@@ -124,7 +124,7 @@ def numbers(console: Console, endpoint: Local, since: datetime) -> None:
 
 
 def compare(console: Console, cold: list[Call], warm: list[Call]) -> None:
-    _act(console, "Cold and warm", "as the caller waits, boto3 included")
+    _act(console, "Cold and warm", "as the caller waits: boto3 included, and no network between")
     console.print(tables.comparison(cold, warm))
 
 
@@ -137,7 +137,8 @@ def _act(console: Console, title: str, what: str) -> None:
 @contextmanager
 def _timed(console: Console, done: str) -> Iterator[None]:
     began_s = time.perf_counter()
-    yield
+    with console.status(done, spinner="dots"):
+        yield
     console.print(f"  {done} in {milliseconds(time.perf_counter() - began_s)}")
 
 

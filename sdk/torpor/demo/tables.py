@@ -51,13 +51,13 @@ def calls(cold: Sequence[Call], warm: Sequence[Call]) -> Table:
 
 
 def residents(instances: Sequence[Instance]) -> Table:
-    shown = _table("in memory now", numbers=("size", "hits"))
+    shown = _table("in memory now", numbers=("size",))
     for instance in instances:
         for model in sorted(instance.models, key=lambda model: model.idle_s):
-            shown.add_row(_city(model.name), size(model.size_bytes), str(model.hits))
+            shown.add_row(_city(model.name), size(model.size_bytes))
         used = f"{size(instance.used_bytes)} of {size(instance.budget_bytes)}"
         shown.add_section()
-        shown.add_row(f"the instance, {len(instance.models)} models", used, "")
+        shown.add_row(f"the instance, {len(instance.models)} models", used)
     return shown
 
 

@@ -1,6 +1,7 @@
 """What the tests of the runtime API read from an answer."""
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -41,3 +42,11 @@ def raw(url: str, body: bytes = b"", **headers: str) -> tuple[int, dict[str, str
 
 def members(body: bytes) -> dict[str, Any]:
     return dict(json.loads(body))
+
+
+def eventually(true: Callable[[], Any], within_s: float = 10.0) -> None:
+    """For what nobody can await over HTTP: look until it is so."""
+    deadline = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.01)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from conftest import client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from s3_server import client
 
 STRANGE = [
     "pp",

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from conftest import Server, client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
+from s3_server import Server, client
 
 Call = tuple[str, dict[str, Any]]
 

@@ -56,7 +56,10 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
     """One request to one answer. What the script raises is the answer, as the inference toolkit gives it."""
     try:
         reply = model.invoke(Invocation(request.body, **request.fields))
-        return Frame(Kind.REPLY, {"content_type": reply.content_type}, reply.body)
+        fields = {"content_type": reply.content_type}
+        if reply.custom_attributes is not None:
+            fields["custom_attributes"] = reply.custom_attributes
+        return Frame(Kind.REPLY, fields, reply.body)
     except ContainerError as error:
         return _error(Kind.ERROR, error)
     except MemoryError as error:

@@ -12,7 +12,7 @@ Each may take one argument more, the toolkit's `context`.
 import importlib.util
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
@@ -33,11 +33,30 @@ class Text(str):
         return str(self)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Context:
-    """What a function may ask about its surroundings, under Multi Model Server's names."""
+    """What a function may ask about its surroundings and its request, under Multi Model Server's names.
+
+    That server hands over requests in batches; here `index` is always 0. Header names are taken in any case.
+    """
 
     system_properties: dict[str, str]
+    request_headers: dict[str, str] = field(default_factory=dict)
+    response_headers: dict[str, str] = field(default_factory=dict)
+
+    def begin(self, request_headers: dict[str, str]) -> None:
+        """Another request: nothing of the last one is left."""
+        self.request_headers = {name.lower(): value for name, value in request_headers.items() if value}
+        self.response_headers = {}
+
+    def get_request_header(self, index: int, key: str) -> str | None:
+        return self.request_headers.get(key.lower())
+
+    def get_all_request_header(self, index: int) -> dict[str, str]:
+        return dict(self.request_headers)
+
+    def set_response_header(self, index: int, key: str, value: str) -> None:
+        self.response_headers[key.lower()] = value
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """A loaded user script: runs its functions, and the defaults between them, on one request after another."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickl
 from torpor_container.formats.script.functions import Functions, body_of, import_script
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.wire import CUSTOM_ATTRIBUTES
 
 DEFAULT_ACCEPT = JSON
 
@@ -43,6 +45,15 @@ class ScriptModel:
         """Whatever the script raises is raised; beside that the errors of the defaults."""
         if self._functions.only_loads and self._default is not None:
             return self._default.invoke(invocation)
+        context = self._functions.context
+        context.begin(_headers(invocation))
+        reply = self._answer(invocation)
+        return replace(reply, custom_attributes=context.response_headers.get(CUSTOM_ATTRIBUTES.lower()))
+
+    def close(self) -> None:
+        """Nothing: the process ends with the script."""
+
+    def _answer(self, invocation: Invocation) -> Reply:
         accept = self._accept(invocation.accept)
         content_type = invocation.content_type or CSV
         if self._functions.transform_fn:
@@ -51,9 +62,6 @@ class ScriptModel:
         else:
             result = self._steps(invocation, content_type, accept)
         return _reply(result, accept)
-
-    def close(self) -> None:
-        """Nothing: the process ends with the script."""
 
     def _steps(self, invocation: Invocation, content_type: str, accept: str) -> Any:
         functions = self._functions
@@ -87,6 +95,15 @@ class ScriptModel:
         if accept and accept != "*/*":
             return accept
         return self._conventions.default_accept or DEFAULT_ACCEPT
+
+
+def _headers(invocation: Invocation) -> dict[str, str]:
+    """Those that a script may ask for."""
+    return {
+        "Content-Type": invocation.content_type,
+        "Accept": invocation.accept,
+        CUSTOM_ATTRIBUTES: invocation.custom_attributes,
+    }
 
 
 def _load_beside(directory: Path, conventions: Conventions) -> ServedModel[Any]:

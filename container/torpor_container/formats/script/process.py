@@ -88,7 +88,7 @@ class ScriptProcess:
                 raise
         if frame.kind is not Kind.REPLY:
             raise _raised(frame)
-        return Reply(frame.body, frame.fields["content_type"])
+        return Reply(frame.body, frame.fields["content_type"], custom_attributes=frame.fields.get("custom_attributes"))
 
     @property
     def alive(self) -> bool:

@@ -1,0 +1,136 @@
+"""A real keeper with real books between two fake edges: a shelf and a workshop that note what they are asked to do."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torpor_container.core.policies import LRU
+from torpor_container.core.residency import Residency
+from torpor_container.errors import LoadFailed, ModelDied
+from torpor_container.formats import available
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.keeper import Keeper, Patience
+from torpor_container.shelf import Placed, Shelf
+from torpor_container.timing import Story, Timing
+from torpor_container.workshop import Loaded, Recognised, Workshop
+
+SIZE_BYTES = 100
+FORMAT = available()[0]
+
+
+@dataclass
+class Scene:
+    """What happened, in order, and what shall happen: `pause` is awaited at every step, `broken` models do not load."""
+
+    events: list[tuple[str, str]] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    pause: Callable[[], Awaitable[object]] = lambda: asyncio.sleep(0)
+
+    def happened(self, what: str, name: str) -> None:
+        self.events.append((what, name))
+
+    def counts(self) -> Counter[tuple[str, str]]:
+        return Counter(self.events)
+
+
+@dataclass(eq=False)
+class FakeRunner:
+    """Answers with its model's name, until it is told to die."""
+
+    name: str
+    scene: Scene
+    alive: bool = True
+    format: str = "fake"
+
+    async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
+        await self.scene.pause()
+        if not self.alive:
+            raise ModelDied(1)
+        return Reply(self.name.encode(), "text/plain")
+
+    async def close(self) -> None:
+        await self.scene.pause()
+
+    def own_bytes(self) -> int:
+        return 0
+
+
+class FakeShelf(Shelf):
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    async def take(self, name: str, story: Story) -> Placed:
+        self._scene.happened("download", name)
+        await self._scene.pause()
+        return Placed(name, Path(name))
+
+    def give(self, name: str) -> None:
+        self._scene.happened("give", name)
+
+    async def drop(self, name: str, reason: str) -> None:
+        self._scene.happened("delete", name)
+
+
+class FakeWorkshop(Workshop):
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self.loaded: list[FakeRunner] = []
+
+    async def recognise(self, model_id: str, directory: Path) -> Recognised:
+        await self._scene.pause()
+        return Recognised(model_id, FORMAT, directory, directory, SIZE_BYTES, SIZE_BYTES)
+
+    async def load(self, found: Recognised) -> Loaded:
+        self._scene.happened("load", found.model_id)
+        await self._scene.pause()
+        if found.model_id in self._scene.broken:
+            raise LoadFailed(f"{found.model_id} is broken")
+        runner = FakeRunner(found.model_id, self._scene)
+        self.loaded.append(runner)
+        return Loaded(runner, SIZE_BYTES)
+
+    async def unload(self, runner: object) -> None:
+        assert isinstance(runner, FakeRunner)
+        self.loaded.remove(runner)
+        await runner.close()
+        self._scene.happened("unload", runner.name)
+
+    async def settle(self) -> int:
+        return await self.used_bytes()
+
+    async def used_bytes(self) -> int:
+        await self._scene.pause()
+        return len(self.loaded) * SIZE_BYTES
+
+
+class Site:
+    """The keeper, its books and its edges. `room` is how many models fit."""
+
+    def __init__(self, room: int = 2, patience: Patience | None = None, cache: bool = True) -> None:
+        self.scene = Scene()
+        self.workshop = FakeWorkshop(self.scene)
+        self.books = Residency(room * SIZE_BYTES, LRU(), loads_max=4)
+        shelf = FakeShelf(self.scene)
+        self.keeper = Keeper(shelf, self.workshop, self.books, patience or Patience(), self.clock, cache)
+
+    def clock(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def call(self, name: str) -> bytes:
+        """One invocation, as the instance makes it."""
+        async with self.keeper.lend(name, Timing(self.clock)) as runner:
+            return (await runner.invoke(Invocation(b"", ""), 1.0)).body
+
+    async def settled(self) -> None:
+        """Nothing is on its way in or out any more."""
+        loads = [task for task in asyncio.all_tasks() if task.get_name().startswith("load ")]
+        await asyncio.gather(*loads, return_exceptions=True)
+        await self.keeper.close()
+
+    def resident(self) -> set[str]:
+        return {model["name"] for model in self.keeper.models()}
+
+    def pins(self) -> int:
+        return sum(model["in_flight"] for model in self.keeper.models())

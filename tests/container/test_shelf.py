@@ -1,0 +1,208 @@
+"""The disk tier at work: what is kept, what a restart finds, what leaves, and what an interrupted caller leaves."""
+
+import asyncio
+import io
+import tarfile
+import threading
+from collections import Counter
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torpor_container.artifacts.disk import DiskTier, Entry
+from torpor_container.artifacts.errors import ArtifactMissing
+from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.store import ArtifactHead
+from torpor_container.artifacts.unpack import UnpackLimits
+from torpor_container.core.policies import LRU
+from torpor_container.core.residency import Residency
+from torpor_container.errors import NoRoom
+from torpor_container.shelf import Shelf
+from torpor_container.timing import Story
+
+CONTENT_BYTES = 20_000
+LIMITS = UnpackLimits(1_000_000, 100.0, 10)
+
+
+class FakeStore:
+    """A bucket in memory: content by key, every read counted, and a gate before each download."""
+
+    def __init__(self, **objects: bytes) -> None:
+        self.objects = objects
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.reads: Counter[str] = Counter()
+
+    async def head(self, key: str) -> ArtifactHead:
+        if key not in self.objects:
+            raise ArtifactMissing("bucket", key)
+        return ArtifactHead(len(tar(self.objects[key])), str(hash(self.objects[key])))
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        self.reads[key] += 1
+        await self.gate.wait()
+        into.write_bytes(tar(self.objects[key]))  # noqa: ASYNC240  it is a test's own small file
+
+    def local_path(self, key: str) -> Path | None:
+        return None
+
+
+def tar(content: bytes) -> bytes:
+    header, buffer = tarfile.TarInfo("model.bin"), io.BytesIO()
+    header.size = len(content)
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(header, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def shelf(
+    root: Path,
+    store: FakeStore,
+    budget_bytes: int = 10_000_000,
+    path: str = "",
+    revalidate: bool = False,
+    disk: DiskTier | None = None,
+) -> Shelf:
+    tier = disk or DiskTier(root, budget_bytes, "bucket")
+    books = Residency(budget_bytes, LRU(), loads_max=4)
+    clock = asyncio.get_running_loop().time
+    return Shelf(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate)
+
+
+async def content(on: Shelf, name: str) -> bytes:
+    """What a load would find."""
+    placed = await on.take(name, Story(asyncio.get_running_loop().time))
+    try:
+        return (placed.directory / "model.bin").read_bytes()
+    finally:
+        on.give(name)
+
+
+def found(folder: Path, pattern: str) -> list[Path]:
+    return list(folder.glob(pattern))
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(story, 10.0))
+
+
+def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one")
+        before = shelf(tmp_path, store)
+        assert [await content(before, "a") for _ in range(2)] == [b"one"] * 2
+        after = shelf(tmp_path, store)
+        await after.restore()
+        assert await content(after, "a") == b"one"
+        assert store.reads == {"a": 1}
+        assert after.used_bytes == before.used_bytes > 0
+
+    run(story())
+
+
+def test_a_restart_under_another_prefix_keeps_nothing_of_the_old_one(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(**{"models/a": b"old", "models2/a": b"new", "models2/models/a": b"deep"})
+        await content(shelf(tmp_path, store, path="models"), "a")
+        after = shelf(tmp_path, store, path="models2")
+        await after.restore()
+        assert after.used_bytes == 0
+        assert await content(after, "models/a") == b"deep"
+        assert await content(after, "a") == b"new"
+
+    run(story())
+
+
+def test_an_overwritten_object_serves_on_unless_asked_to_revalidate(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one")
+        faithful, watchful = shelf(tmp_path / "f", store), shelf(tmp_path / "w", store, revalidate=True)
+        assert [await content(faithful, "a"), await content(watchful, "a")] == [b"one", b"one"]
+        store.objects["a"] = b"two"
+        assert [await content(faithful, "a"), await content(watchful, "a")] == [b"one", b"two"]
+
+    run(story())
+
+
+def test_when_the_disk_is_full_the_least_used_artifact_leaves(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(**{name: bytes(CONTENT_BYTES) for name in "abc"})
+        small = shelf(tmp_path, store, budget_bytes=130_000)  # two of them, and a third one's guess
+        for name in ("a", "b", "a", "c", "a"):
+            await content(small, name)
+        await small.close()
+        assert store.reads == {"a": 1, "b": 1, "c": 1}
+        await content(small, "b")
+        assert store.reads["b"] == 2
+
+    run(story())
+
+
+def test_an_artifact_that_can_never_fit_is_refused_and_the_others_stay(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one", big=bytes(CONTENT_BYTES * 5))
+        small = shelf(tmp_path, store, budget_bytes=100_000)
+        await content(small, "a")
+        with pytest.raises(NoRoom):
+            await content(small, "big")
+        assert await content(small, "a") == b"one"
+        assert store.reads == {"a": 1}
+
+    run(story())
+
+
+class SlowDisk(DiskTier):
+    """Publishing takes until `go`."""
+
+    go = threading.Event()
+
+    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
+        entry = super().publish(key, version, workspace, size_bytes)
+        assert self.go.wait(5.0)
+        return entry
+
+
+def test_what_is_published_when_its_callers_time_is_up_is_not_left_on_disk(tmp_path: Path) -> None:
+    async def story() -> None:
+        tier = shelf(tmp_path, FakeStore(a=b"one"), disk=SlowDisk(tmp_path, 1_000_000, "bucket"))
+        caller = asyncio.create_task(content(tier, "a"))
+        await asyncio.sleep(0.1)
+        caller.cancel()
+        asyncio.get_running_loop().call_later(0.05, SlowDisk.go.set)
+        await asyncio.gather(caller, return_exceptions=True)
+        assert (tier.used_bytes, found(tmp_path, "*/artifact.json")) == (0, [])
+        assert await content(tier, "a") == b"one"
+
+    run(story())
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.001, 0.002, 0.004, 0.008, 0.016])
+def test_a_caller_whose_time_is_up_leaves_nothing_half_on_disk(tmp_path: Path, delay_s: float) -> None:
+    async def story() -> None:
+        store = FakeStore(a=bytes(CONTENT_BYTES))
+        tier = shelf(tmp_path, store)
+        caller = asyncio.create_task(content(tier, "a"))
+        await asyncio.sleep(delay_s)
+        caller.cancel()
+        ends = await asyncio.gather(caller, return_exceptions=True)
+        on_disk = found(tmp_path, "*/artifact.json")
+        assert len(on_disk) == (ends[0] == bytes(CONTENT_BYTES))
+        assert tier.used_bytes == CONTENT_BYTES * len(on_disk)
+        assert await content(tier, "a") == bytes(CONTENT_BYTES)
+
+    run(story())
+
+
+def test_a_download_that_failed_leaves_no_trace_and_is_tried_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore()
+        tier = shelf(tmp_path, store)
+        with pytest.raises(ArtifactMissing):
+            await content(tier, "a")
+        store.objects["a"] = b"late"
+        assert await content(tier, "a") == b"late"
+        assert found(tmp_path, ".unfinished/*") == []
+
+    run(story())

@@ -1,0 +1,246 @@
+"""The warm parent: children get what they are given, their ends are reported, and nothing outlives its owner."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torpor_container.warm import Job, OwnedWarmParent, WarmParent
+
+HERE = str(Path(__file__).parent)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A running warm parent: where it listens, its process, and a folder for the children's logs."""
+
+    path: Path
+    pid: int
+    folder: Path
+
+    @property
+    def parent(self) -> WarmParent:
+        return WarmParent(self.path)
+
+    def children(self) -> list[int]:
+        return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+
+    def open_files(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    folder = tmp_path_factory.mktemp("warm")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "s"))
+        listener.listen(64)
+        command = [sys.executable, "-m", "torpor_container.zygote", str(listener.fileno())]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
+            env={**os.environ, "PYTHONPATH": HERE},
+            start_new_session=True,
+        )
+    yield Ground(folder / "s", process.pid, folder)
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(10.0) == 0
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(story, 30.0))
+
+
+def gone(pid: int, within_s: float = 5.0) -> bool:
+    """Whether a process ends in time. One that nobody has buried yet is gone too."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+async def told(pipe: int) -> str:
+    return (await asyncio.to_thread(os.read, pipe, 100)).decode()
+
+
+def test_a_child_gets_its_environment_its_log_its_arguments_and_its_descriptors(ground: Ground) -> None:
+    async def story() -> None:
+        read, write = os.pipe()
+        log = ground.folder / "log"
+        child = await ground.parent.fork(Job("warm_jobs:tell", {"word": "hello"}, {"COLOUR": "green"}, log), [write])
+        assert await child.wait() == 0
+        assert await told(read) == "hello"
+        assert log.read_text() == "green None\n"  # the threads that the parent must not start are the child's to start
+        os.close(read)
+        os.close(write)
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("how", "code"), [("0", 0), ("3", 3), ("exit", 7), ("raise", 1), ("signal", -signal.SIGSEGV)], ids=str
+)
+def test_the_way_a_child_ends_is_reported(ground: Ground, how: str, code: int) -> None:
+    async def story() -> None:
+        child = await ground.parent.fork(Job("warm_jobs:leave", {"how": how}, log=ground.folder / "ends"))
+        assert await child.wait() == code
+        assert not child.running
+
+    run(story())
+
+
+async def lingering(parent: WarmParent) -> tuple[list[int], Any]:
+    """A child that started two processes: all three numbers, and its handle."""
+    read, write = os.pipe()
+    try:
+        child = await parent.fork(Job("warm_jobs:linger"), [write])
+        return [child.pid, *map(int, (await told(read)).split())], child
+    finally:
+        os.close(read)
+        os.close(write)
+
+
+def test_a_killed_child_takes_along_what_it_started(ground: Ground) -> None:
+    async def story() -> None:
+        (own, started, away), child = await lingering(ground.parent)
+        child.kill()
+        assert await child.wait() == -signal.SIGKILL
+        assert gone(own)
+        assert gone(started)
+        os.kill(away, signal.SIGKILL)  # it went its own way: only the end of the warm parent ends it
+
+    run(story())
+
+
+def test_when_the_line_closes_the_child_ends_with_its_session(ground: Ground) -> None:
+    async def story() -> None:
+        line = socket.socket(socket.AF_UNIX)
+        line.connect(str(ground.path))
+        read, write = os.pipe()
+        socket.send_fds(line, [Job("warm_jobs:linger").message()], [write])
+        started, away = map(int, (await told(read)).split())
+        (own,) = [pid for pid in ground.children() if pid != away]
+        line.close()
+        assert gone(own)
+        assert gone(started)
+        for descriptor in (read, write):
+            os.close(descriptor)
+        os.kill(away, signal.SIGKILL)
+
+    run(story())
+
+
+@pytest.mark.parametrize("message", [b"hello\n", b"[]\n", b'{"run": "nowhere:nothing"}\n', b"half a line", b""])
+def test_a_request_that_makes_no_sense_harms_nobody_else(ground: Ground, message: bytes) -> None:
+    async def story() -> None:
+        before = ground.open_files()
+        read, write = os.pipe()
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(ground.path))
+            if message:
+                socket.send_fds(line, [message], [read, write])
+        child = await ground.parent.fork(Job("warm_jobs:leave", {"how": "0"}))
+        assert await child.wait() == 0
+        assert ground.open_files() <= before
+        os.close(read)
+        os.close(write)
+
+    run(story())
+
+
+def test_a_job_too_large_for_the_socket_is_refused_before_it_is_sent(ground: Ground) -> None:
+    async def story() -> None:
+        with pytest.raises(ValueError, match="200000"):
+            await ground.parent.fork(Job("warm_jobs:leave", environment={"BIG": "x" * 300_000}))
+
+    run(story())
+
+
+def test_the_parent_has_one_thread_however_many_children_it_had(ground: Ground) -> None:
+    """A fork of a process with threads may hang."""
+
+    async def story() -> None:
+        child = await ground.parent.fork(Job("warm_jobs:leave", {"how": "0"}))
+        await child.wait()
+        assert len(os.listdir(f"/proc/{ground.pid}/task")) == 1
+
+    run(story())
+
+
+def test_fifty_children_leave_no_zombie_and_no_open_descriptor(ground: Ground) -> None:
+    async def story() -> None:
+        parent, job = ground.parent, Job("warm_jobs:leave", {"how": "0"})
+        await (await parent.fork(job)).wait()
+        before = ground.open_files()
+        children = [await parent.fork(job) for _ in range(50)]
+        assert [await child.wait() for child in children] == [0] * 50
+        assert (ground.children(), ground.open_files()) == ([], before)
+
+    run(story())
+
+
+OWNER = """
+import asyncio, sys, time
+from pathlib import Path
+from test_warm_parent import lingering
+from torpor_container.warm import OwnedWarmParent
+
+async def main():
+    parent = await OwnedWarmParent.start(Path(sys.argv[1]))
+    pids, child = await lingering(parent)
+    print(parent.pid, *pids, flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+def test_when_the_owner_is_killed_everything_ends_even_what_went_its_own_way(tmp_path: Path) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(tmp_path / "s")],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": HERE},
+        start_new_session=True,
+    )
+    with owner, suppress(ProcessLookupError):
+        assert owner.stdout is not None
+        pids = list(map(int, owner.stdout.readline().split()))
+        owner.kill()
+        assert len(pids) == 4
+        assert [pid for pid in pids if not gone(pid)] == []
+
+
+def test_when_the_warm_parent_is_killed_its_children_go_and_their_ends_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        parent = await OwnedWarmParent.start(tmp_path / "s")
+        (own, started, away), child = await lingering(parent)
+        os.kill(parent.pid, signal.SIGKILL)
+        assert await child.wait() == -signal.SIGKILL
+        assert [pid for pid in (own, started) if not gone(pid)] == []
+        os.kill(away, signal.SIGKILL)
+        with pytest.raises(OSError):
+            await parent.fork(Job("warm_jobs:leave"))
+        await parent.close()
+        assert not parent.running
+
+    monkeypatch.setenv("PYTHONPATH", HERE)
+    run(story())
