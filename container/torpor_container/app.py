@@ -86,7 +86,8 @@ class Instance:
         if not settings.multi_model:
             name = settings.model_source.rpartition("/")[2]
             directory = Path(settings.base_dir) / "model"
-            return Single(self._workshop, directory, self._shelf, name, clock, settings.invocation_timeout_s)
+            waits_s = settings.ready_wait_s, settings.invocation_timeout_s
+            return Single(self._workshop, directory, self._shelf, name, clock, *waits_s)
         if self._shelf is None:
             books = Residency(settings.memory_bytes, Nobody(), UNLIMITED, self._journal.writer())
             return Contract(self._workshop, books, clock, settings.invocation_timeout_s)

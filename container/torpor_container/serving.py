@@ -12,6 +12,7 @@ from torpor_container.core.residency import Admit, Residency
 from torpor_container.errors import (
     AlreadyLoaded,
     ContainerError,
+    LoadFailed,
     LoadOutOfMemory,
     ModelNotFound,
     NotReady,
@@ -170,6 +171,7 @@ class Single:
         shelf: Shelf | None,
         key: str,
         clock: Callable[[], float],
+        ready_wait_s: float,
         timeout_s: float,
     ) -> None:
         self._workshop = workshop
@@ -177,6 +179,7 @@ class Single:
         self._shelf = shelf
         self._key = key
         self._clock = clock
+        self._ready_wait_s = ready_wait_s
         self._timeout_s = timeout_s
         self._runner: Runner | None = None
         self._size_bytes = 0
@@ -214,24 +217,37 @@ class Single:
         ]
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
-        if self._runner is None:
-            raise self.failure or NotReady(self._key or "model", 0.0)
+        runner = await self._ready(timing)
         try:
             with timing.step(Step.PREDICT):
-                return await self._runner.invoke(invocation, self._timeout_s)
-        except ContainerError:
-            if self._runner is not None and not self._runner.alive:
+                return await runner.invoke(invocation, self._timeout_s)
+        finally:
+            if runner is self._runner and not runner.alive:
                 self._runner = None
-                await self.start()
-            raise
+                self._loading = asyncio.create_task(self._load(instead_of=runner))
 
-    async def _load(self) -> None:
+    async def _ready(self, timing: Timing) -> Runner:
+        """The runner. Who comes while a script is started again waits for it."""
+        if self._runner is None and self._loading is not None:
+            with timing.step(Step.LOAD):
+                await asyncio.wait((self._loading,), timeout=self._ready_wait_s)
+        if self._runner is None:
+            raise self.failure or NotReady(self._key or "model", self._ready_wait_s)
+        return self._runner
+
+    async def _load(self, instead_of: Runner | None = None) -> None:
+        if instead_of is not None:
+            await self._workshop.unload(instead_of)
         try:
-            directory = self._directory
-            if self._shelf is not None:
-                directory = (await self._shelf.take(self._key, Story(self._clock))).directory
-            loaded = await self._workshop.load(await self._workshop.recognise("model", directory))
+            loaded = await self._workshop.load(await self._workshop.recognise("model", await self._folder()))
         except ContainerError as error:
             self.failure = error
         else:
             self._runner, self._size_bytes = loaded.runner, loaded.size_bytes
+
+    async def _folder(self) -> Path:
+        if self._shelf is not None:
+            return (await self._shelf.take(self._key, Story(self._clock))).directory
+        if not await asyncio.to_thread(self._directory.is_dir):
+            raise LoadFailed(f"there is no model: no ModelDataUrl was given, and no folder {self._directory} is here")
+        return self._directory

@@ -16,12 +16,11 @@ from typing import TextIO
 
 from starlette.applications import Starlette
 
-from torpor_endpoint.aws.service import Service
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.cloudwatch.service import CloudWatch, cloudwatch_service
 from torpor_endpoint.collector import Collector
 from torpor_endpoint.control.context import Control
-from torpor_endpoint.control.operations import OPERATIONS
+from torpor_endpoint.control.operations import sagemaker_service
 from torpor_endpoint.controller import Controller
 from torpor_endpoint.deployment import Yard
 from torpor_endpoint.fleet import Fleet
@@ -73,7 +72,7 @@ class Endpoint:
         router = Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
         services: dict[str, App] = {
             "s3": S3App(self._objects, account=account, region=self._options.region),
-            "sagemaker": Service("sagemaker", control, OPERATIONS, account=account),
+            "sagemaker": sagemaker_service(control, account=account),
             "sagemaker-runtime": RuntimeApp(
                 router, self._meters, Account(account, self._options.region), time.perf_counter
             ),

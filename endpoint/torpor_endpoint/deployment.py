@@ -15,6 +15,16 @@ START_ATTEMPTS = 3
 """A new crew whose instance fails to start this often in a row fails its deployment."""
 
 
+NO_PING = (
+    "The primary container for production variant {variant} did not pass the ping health check. "
+    "Please check CloudWatch logs for this endpoint."
+)
+NO_ARTIFACT = (
+    'Failed to download model data for container "container_1" from URL: "{url}". Please ensure that there is an '
+    "object located at the URL and that the role passed to CreateModel has permissions to download the object."
+)
+
+
 class DeploymentFailed(Exception):
     """The message is the endpoint's FailureReason."""
 
@@ -104,7 +114,6 @@ def _hopeless(crew: Crew) -> bool:
 
 def _failure_reason(variant: Variant, reason: str) -> str:
     """AWS's sentence first, then what really happened; 1024 characters at most."""
-    if reason.startswith("Failed to download model data"):
-        return reason[:1024]
-    sentence = f"The primary container for production variant {variant.name} did not pass the ping health check. "
-    return f"{sentence}Please check CloudWatch logs for this endpoint. ({reason})"[:1024]
+    sentence = NO_ARTIFACT if reason.startswith("Failed to download model data") else NO_PING
+    shown = sentence.format(variant=variant.name, url=variant.container.model_data_url)
+    return f"{shown} ({reason})"[:1024]

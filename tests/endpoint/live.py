@@ -3,6 +3,7 @@
 A bucket is a folder, so a model is put by writing a file below `folder(bucket)`.
 """
 
+import json
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import boto3
 from botocore.config import Config
@@ -174,6 +176,12 @@ class LiveEndpoint:
                 raise NotInService(f"still {described['EndpointStatus']} after {within_s:g} s: {self.output()[-2000:]}")
             time.sleep(POLL_S)
         return described
+
+    def shown(self, name: str) -> list[dict[str, Any]]:
+        """The variants of an endpoint with their instances and resident models, as `/_torpor/endpoints` shows them."""
+        with urlopen(f"{self.url}/_torpor/endpoints") as answer:
+            endpoints = json.load(answer)["endpoints"]
+        return next(endpoint["variants"] for endpoint in endpoints if endpoint["name"] == name)
 
     # -- inside ----------------------------------------------------------------------------------------------------
     def _listener(self) -> socket.socket:

@@ -1,5 +1,6 @@
 """One endpoint for the whole session, over a folder of small real models."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number, city in enumerate(CITIES):
         torpor.bundle(train_booster(shift=100.0 * number, rounds=150), folder / city)
     return folder
+
+
+@pytest.fixture
+def temporary() -> Iterator[Path]:
+    """A folder to be another process's TMPDIR: short, since the path of a Unix socket is limited."""
+    with tempfile.TemporaryDirectory(prefix="t-", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

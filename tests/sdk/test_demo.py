@@ -40,11 +40,11 @@ def test_times_are_read_and_summed_up() -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_plays_to_its_end_and_leaves_nothing(tmp_path: Path) -> None:
+def test_the_demo_plays_to_its_end_and_leaves_nothing(temporary: Path) -> None:
     command = [sys.executable, "-m", "torpor", "demo"]
-    surroundings = {**os.environ, "TMPDIR": str(tmp_path)}
+    surroundings = {**os.environ, "TMPDIR": str(temporary)}
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert list(tmp_path.glob("torpor*")) == []
+    assert list(temporary.glob("torpor*")) == []
     for fact in ("in service in", "has to leave memory", "ModelCacheHit", "not measured here", "Austin_TX"):
         assert fact in done.stdout

@@ -33,12 +33,12 @@ def descendants(pid: int) -> Iterator[int]:
             yield from descendants(child)
 
 
-def test_everything_ends_with_an_owner_that_was_killed(models: Path, tmp_path: Path) -> None:
+def test_everything_ends_with_an_owner_that_was_killed(models: Path, temporary: Path) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(models)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(temporary)},
         text=True,
     )
     with owner:
@@ -51,4 +51,4 @@ def test_everything_ends_with_an_owner_that_was_killed(models: Path, tmp_path: P
         ended, _, _ = select.select([process], [], [], 20)
         os.close(process)
         assert ended
-    assert list(tmp_path.iterdir()) == []
+    assert list(temporary.iterdir()) == []

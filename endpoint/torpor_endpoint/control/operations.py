@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.service import Call, Service
 from torpor_endpoint.control import endpoint_configs, endpoints, models, tags
 from torpor_endpoint.control.context import Control
+
+KEPT = ("Tags",)
+"""Lists that clients index without looking: ListTags answers an empty one, as AWS does."""
 
 OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
     "CreateModel": models.create_model,
@@ -26,3 +29,7 @@ OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
     "ListTags": tags.list_tags,
     "DeleteTags": tags.delete_tags,
 }
+
+
+def sagemaker_service(control: Control, *, account: str) -> Service[Control]:
+    return Service("sagemaker", control, OPERATIONS, account=account, kept=KEPT)

@@ -10,7 +10,6 @@ from torpor_endpoint.s3.call import Call, Operation, xml
 from torpor_endpoint.s3.documents import document, flag, text
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, document_of
-from torpor_endpoint.s3.object_operations import full_control
 from torpor_endpoint.s3.parsing import parsed
 
 
@@ -77,18 +76,6 @@ def delete_configuration(name: str) -> Operation:
         return Answer(204)
 
     return operation
-
-
-async def get_bucket_acl(call: Call) -> Answer:
-    await asyncio.to_thread(call.store.buckets.get, call.bucket)
-    return xml(full_control(call))
-
-
-async def put_bucket_acl(call: Call) -> Answer:
-    """Accepted and without effect: there is one account, and it may do everything."""
-    await document_of(call.request)
-    await asyncio.to_thread(call.store.buckets.get, call.bucket)
-    return Answer()
 
 
 async def get_bucket_policy_status(call: Call) -> Answer:

@@ -73,18 +73,6 @@ async def delete_object_tagging(call: Call) -> Answer:
     return Answer(204)
 
 
-async def get_object_acl(call: Call) -> Answer:
-    await asyncio.to_thread(_head, call)
-    return xml(full_control(call))
-
-
-async def put_object_acl(call: Call) -> Answer:
-    """Accepted and without effect: there is one account, and it may do everything."""
-    await document_of(call.request)
-    await asyncio.to_thread(_head, call)
-    return Answer()
-
-
 async def get_object_attributes(call: Call) -> Answer:
     asked = {name.strip() for name in call.headers.get("x-amz-object-attributes", "").split(",")}
     entry = await asyncio.to_thread(_head, call)
@@ -103,13 +91,6 @@ async def get_object_attributes(call: Call) -> Answer:
         values["ObjectParts"] = node("ObjectParts", text("PartsCount", parts))
     answer = xml(document("GetObjectAttributesResponse", *(values[name] for name in values if name in asked)))
     return replace(answer, headers={**answer.headers, "last-modified": http_date(entry.modified_s)})
-
-
-def full_control(call: Call) -> bytes:
-    kind = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"'
-    owner = text("ID", call.site.owner_id) + text("DisplayName", call.site.account)
-    grant = node("Grant", f"<Grantee {kind}>{owner}</Grantee>", text("Permission", "FULL_CONTROL"))
-    return document("AccessControlPolicy", call.site.owner(), node("AccessControlList", grant))
 
 
 def _copy_object(call: Call) -> Answer:

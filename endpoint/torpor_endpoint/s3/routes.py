@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from torpor_endpoint.s3 import bucket_operations, configurations, listings, object_operations, reading
+from torpor_endpoint.s3 import (
+    acl_operations,
+    bucket_operations,
+    configurations,
+    list_operations,
+    object_operations,
+    reading,
+)
 from torpor_endpoint.s3 import upload_operations as uploads
 from torpor_endpoint.s3.call import Operation
 from torpor_endpoint.s3.configurations import CONFIGURATIONS
@@ -16,16 +23,16 @@ Routes = Mapping[tuple[str, str], Operation]
 SERVICE: Final[Routes] = {("GET", ""): bucket_operations.list_buckets}
 
 BUCKET: Final[Routes] = {
-    ("GET", ""): listings.list_objects,
-    ("GET", "acl"): configurations.get_bucket_acl,
-    ("GET", "list-type"): listings.list_objects_v2,
+    ("GET", ""): list_operations.list_objects,
+    ("GET", "acl"): acl_operations.get_bucket_acl,
+    ("GET", "list-type"): list_operations.list_objects_v2,
     ("GET", "location"): bucket_operations.get_bucket_location,
     ("GET", "policyStatus"): configurations.get_bucket_policy_status,
-    ("GET", "uploads"): listings.list_multipart_uploads,
-    ("GET", "versions"): listings.list_object_versions,
+    ("GET", "uploads"): list_operations.list_multipart_uploads,
+    ("GET", "versions"): list_operations.list_object_versions,
     ("HEAD", ""): bucket_operations.head_bucket,
     ("PUT", ""): bucket_operations.create_bucket,
-    ("PUT", "acl"): configurations.put_bucket_acl,
+    ("PUT", "acl"): acl_operations.put_bucket_acl,
     ("POST", "delete"): bucket_operations.delete_objects,
     ("DELETE", ""): bucket_operations.delete_bucket,
     **{("GET", name): configurations.get_configuration(name) for name in CONFIGURATIONS},
@@ -36,13 +43,13 @@ BUCKET: Final[Routes] = {
 # COPY stands for a PUT that names a source.
 OBJECT: Final[Routes] = {
     ("GET", ""): reading.get_object,
-    ("GET", "acl"): object_operations.get_object_acl,
+    ("GET", "acl"): acl_operations.get_object_acl,
     ("GET", "attributes"): object_operations.get_object_attributes,
     ("GET", "tagging"): object_operations.get_object_tagging,
     ("GET", "uploadId"): uploads.list_parts,
     ("HEAD", ""): reading.head_object,
     ("PUT", ""): object_operations.put_object,
-    ("PUT", "acl"): object_operations.put_object_acl,
+    ("PUT", "acl"): acl_operations.put_object_acl,
     ("PUT", "tagging"): object_operations.put_object_tagging,
     ("PUT", "uploadId"): uploads.upload_part,
     ("COPY", ""): object_operations.copy_object,

@@ -1,71 +1,20 @@
 """The control plane as boto3 sees it: real requests, real answers, and only the socket between them left out."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
-import boto3
 import pytest
-from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError, WaiterError
 from control_desk import ARN, MULTI_MODEL, Desk, production, serverless
 
-from torpor_endpoint.aws.service import Service
-from torpor_endpoint.control import OPERATIONS, Control
+from torpor_endpoint.aws import in_process
+from torpor_endpoint.control import sagemaker_service
 from torpor_endpoint.core.lifecycle import EndpointEvent
-
-
-class Wire:
-    """Hands boto3's prepared requests to an ASGI app."""
-
-    def __init__(self, app: Service[Control]) -> None:
-        self._app = app
-
-    def __call__(self, request: Any, **_: Any) -> AWSResponse:
-        sent = asyncio.run(self._exchange(request))
-        headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-        return AWSResponse(request.url, sent[0]["status"], headers, _Body(b"".join(m.get("body", b"") for m in sent)))
-
-    async def _exchange(self, request: Any) -> list[dict[str, Any]]:
-        sent: list[dict[str, Any]] = []
-        headers = [(name.encode(), _bytes(value)) for name, value in request.headers.items()]
-        scope = {"type": "http", "method": request.method, "path": urlsplit(request.url).path, "headers": headers}
-
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": _bytes(request.body)}
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        await self._app(scope, receive, send)
-        return sent
-
-
-class _Body:
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def stream(self) -> Iterator[bytes]:
-        yield self._content
-
-
-def _bytes(value: str | bytes) -> bytes:
-    return value.encode() if isinstance(value, str) else value
 
 
 @pytest.fixture
 def client(desk: Desk) -> Any:
-    client = boto3.client(
-        "sagemaker",
-        region_name="us-east-1",
-        endpoint_url="http://torpor",
-        aws_access_key_id="k",
-        aws_secret_access_key="s",
-    )
-    app = Service("sagemaker", desk.control, OPERATIONS, account="123456789012")
-    client.meta.events.register("before-send.sagemaker", Wire(app))
-    return client
+    return in_process.client(sagemaker_service(desk.control, account="123456789012"))
 
 
 def members(answer: Any) -> Iterator[Any]:
@@ -106,6 +55,11 @@ def test_no_answer_has_an_empty_optional_member(desk: Desk, client: Any) -> None
     for answer in answers:
         del answer["ResponseMetadata"]
         assert not [value for value in members(answer) if value in ("", [], {}) or value is None]
+
+
+def test_a_list_of_no_tags_is_an_empty_list(desk: Desk, client: Any) -> None:
+    desk.create("ep")
+    assert client.list_tags(ResourceArn=f"{ARN}:endpoint-config/ep")["Tags"] == []
 
 
 def test_a_paginator_walks_all_pages(desk: Desk, client: Any) -> None:

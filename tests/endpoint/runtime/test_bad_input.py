@@ -1,4 +1,4 @@
-"""Bad input gets its own clear error, and a good model on the same instance answers at once: still loaded, still right."""
+"""Bad input gets its own clear error, and a good model on the same instance answers at once, still loaded and right."""
 
 import json
 import random

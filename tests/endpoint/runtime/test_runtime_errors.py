@@ -1,4 +1,4 @@
-"""Every situation in which InvokeEndpoint fails: its code, status, text and headers, as boto3 and as raw HTTP see them."""
+"""Every situation in which InvokeEndpoint fails: its code, status, text and headers, through boto3 and raw HTTP."""
 
 import os
 import pickle
@@ -64,18 +64,22 @@ ROWS = (
     validation("not a tar", "Model data (key: models/no-tar.tar.gz) can not", request={"TargetModel": "no-tar.tar.gz"}),
     validation("forbidden target", "Target model '../x.tar.gz' has a", request={"TargetModel": "../x.tar.gz"}),
     validation("target too long", "1 validation error detected: Value at 'Targ", request={"TargetModel": "x" * 1025}),
-    validation("unknown variant", "Endpoint Houses has no production variant B", request={**GOOD, "TargetVariant": "B"}),
+    validation(
+        "unknown variant", "Endpoint Houses has no production variant B", request={**GOOD, "TargetVariant": "B"}
+    ),
     validation("component", NO_COMPONENT, request={**GOOD, "InferenceComponentName": "c"}),
     validation("container hostname", NO_HOST, request={**GOOD, "TargetContainerHostname": "c"}),
     Row("oversize", "413", 413, "HTTP content length exceeded 6291456 bytes.", body=bytes(6 * MIB + 1)),
-    validation("oversize, serverless", "Request {request_id} has oversize body.", endpoint="Less", body=bytes(4 * MIB + 1)),
+    validation(
+        "oversize, serverless", "Request {request_id} has oversize body.", endpoint="Less", body=bytes(4 * MIB + 1)
+    ),
     model_error("handler raised", 500, "no such house: 1,2,3,4\nTraceback (most recent", "raising.tar.gz"),
     model_error("load failed", 500, "the weights are not here", "unloadable.tar.gz"),
     model_error("unknown format", 500, "no model file of a known format", "strange.tar.gz"),
     model_error("model refused the body", 400, '{"code": 400, "type": "BadRequestException"', body=b"a,b"),
     model_error("no room for the model", 507, "good.json can not be loaded: it needs", endpoint="Cramped"),
-    model_error("container crashed", 0, "Amazon SageMaker could not get a response from the Fragile", endpoint="Fragile"),
-)  # fmt: skip
+    model_error("container crashed", 0, "Amazon SageMaker could not get a response from the F", endpoint="Fragile"),
+)
 
 
 class Crash:

@@ -1,4 +1,4 @@
-"""Time limits: a load that outlasts its caller goes on and is joined, and a model that hangs is its own caller's trouble."""
+"""Time limits: a load that outlasts its caller goes on, and a model that hangs is only its own caller's trouble."""
 
 import json
 import os

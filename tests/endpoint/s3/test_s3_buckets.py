@@ -11,7 +11,7 @@ RULE = {"ID": "r", "Status": "Enabled", "Filter": {"Prefix": ""}, "Expiration": 
 ENCRYPTION = {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]}
 BLOCKED = {"BlockPublicAcls": True, "IgnorePublicAcls": True, "BlockPublicPolicy": True, "RestrictPublicBuckets": True}
 
-# set, its parameters, get, what it answers then, delete ('' : none)
+# the operation's name, its parameter, a value, and whether S3 lets it be deleted
 CONFIGURED = [
     ("cors", "CORSConfiguration", {"CORSRules": [{"AllowedMethods": ["GET"], "AllowedOrigins": ["*"]}]}, True),
     ("tagging", "Tagging", {"TagSet": [{"Key": "a", "Value": "1"}]}, True),

@@ -1,6 +1,7 @@
 """Objects through boto3: what S3 promises and an oracle does not tell."""
 
 import io
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import md5
 from typing import Any
@@ -199,8 +200,6 @@ def test_an_object_tells_its_attributes(s3: Any, bucket: str) -> None:
 
 
 def test_a_presigned_link_reads_and_writes(s3: Any, server: Any, bucket: str) -> None:
-    import urllib.request
-
     for version in ("s3v4", "s3"):
         signer = client(server.url, signature_version=version)
         into = signer.generate_presigned_url("put_object", Params={"Bucket": bucket, "Key": f"a b/{version}"})

@@ -109,5 +109,5 @@ class StoreMachine(RuleBasedStateMachine):
         assert listed == {key: md5(body).hexdigest() for key, body in self.expected.items()}
 
 
-TestStoreMachine = pytest.mark.slow(StoreMachine.TestCase)
+TestStoreMachine = StoreMachine.TestCase
 TestStoreMachine.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)

@@ -1,4 +1,4 @@
-"""The documents that list: objects in their three forms, and uploads; each is one page."""
+"""S3's operations that list objects, in their three forms, and uploads; each answer is one page."""
 
 import asyncio
 from base64 import b64decode, urlsafe_b64encode

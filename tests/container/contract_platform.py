@@ -1,0 +1,112 @@
+"""The platform's side of the container contract: it drives an instance request by request, with no socket between."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from torpor_container.app import Instance
+from torpor_container.settings import Settings
+
+WITHIN_S = 60.0
+Message = MutableMapping[str, Any]
+
+
+@dataclass
+class Answer:
+    """Header names are in lower case."""
+
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Platform:
+    """Its event loop has a thread of its own, so a test may make calls that wait for each other. Use it with `with`."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder), **settings}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._app = Instance(Settings.read(environment)).app()
+        self._stop = asyncio.Event()
+        self._started = asyncio.Event()
+
+    def __enter__(self) -> "Platform":
+        self._thread.start()
+        self._lifespan = asyncio.run_coroutine_threadsafe(self._live(), self._loop)
+        asyncio.run_coroutine_threadsafe(self._started.wait(), self._loop).result(WITHIN_S)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._lifespan.result(WITHIN_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def request(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
+        work = self._exchange(method, path, body, headers or {})
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(WITHIN_S)
+
+    def get(self, path: str) -> Answer:
+        return self.request("GET", path)
+
+    def delete(self, name: str) -> Answer:
+        return self.request("DELETE", f"/models/{name}")
+
+    def load(self, name: str, url: str) -> Answer:
+        return self.request("POST", "/models", json.dumps({"model_name": name, "url": url}).encode())
+
+    def invoke(self, name: str, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
+        return self.request("POST", f"/models/{name}/invoke", body, headers or {"Content-Type": "text/csv"})
+
+    # -- ASGI ------------------------------------------------------------------------------------------------------
+    async def _live(self) -> None:
+        events = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+        async def receive() -> Message:
+            event = next(events)
+            if event["type"] == "lifespan.shutdown":
+                await self._stop.wait()
+            return event
+
+        async def send(message: Message) -> None:
+            assert message["type"] in ("lifespan.startup.complete", "lifespan.shutdown.complete"), message
+            self._started.set()
+
+        await self._app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+
+    async def _exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        answer = Answer()
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body}
+
+        async def send(message: Message) -> None:
+            answer.status = message.get("status", answer.status)
+            answer.headers |= {name.decode(): value.decode() for name, value in message.get("headers", ())}
+            answer.body += message.get("body", b"")
+
+        await self._app(_scope(method, path, headers), receive, send)
+        return answer
+
+
+def _scope(method: str, path: str, headers: Mapping[str, str]) -> dict[str, Any]:
+    plain, _, query = path.partition("?")
+    return {
+        "type": "http",
+        "method": method,
+        "path": unquote(plain),
+        "raw_path": plain.encode(),
+        "root_path": "",
+        "query_string": query.encode(),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+    }

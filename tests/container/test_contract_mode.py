@@ -1,0 +1,300 @@
+"""The container contract as a platform drives it: load, list, get, invoke, unload, and each of its status codes."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost
+from contract_platform import Answer, Platform
+
+from torpor_container.memory import uss_bytes
+
+CSV = {"Content-Type": "text/csv"}
+MIB = 1024 * 1024
+ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+SCRIPT = """
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept, context):
+    context.set_response_header(0, "X-Amzn-SageMaker-Custom-Attributes", "seen")
+    return open(str(body)).read(), "text/plain"
+"""
+"""Its answer comes when somebody has written to the pipe that the body names."""
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Iterator[Platform]:
+    with Platform(tmp_path) as instance:
+        yield instance
+
+
+@pytest.fixture(scope="module")
+def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """One instance for all stories with a script: its warm parent takes a while to start."""
+    with Platform(tmp_path_factory.mktemp("scripted"), TORPOR_MEMORY_MIB=budget_mib(200)) as instance:
+        yield instance
+
+
+def budget_mib(more: int) -> str:
+    """So much more than this process has already."""
+    return str(uss_bytes() / MIB + more)
+
+
+@pytest.fixture(scope="session")
+def booster() -> bytes:
+    rows = np.random.default_rng(7).normal(size=(50, 4)).astype(np.float32)
+    trained = xgboost.train({"max_depth": 2}, xgboost.DMatrix(rows, rows @ np.arange(1.0, 5.0)), 5)
+    return bytes(trained.save_raw("json"))
+
+
+def unpacked(folder: Path, name: str, files: dict[str, bytes]) -> str:
+    """What the platform has put on disk before it calls LoadModel: the `url`."""
+    directory = folder / "models" / name / "model"
+    for path, body in files.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_bytes(body)
+    directory.mkdir(parents=True, exist_ok=True)
+    return str(directory)
+
+
+@pytest.fixture
+def loaded(platform: Platform, tmp_path: Path, booster: bytes) -> str:
+    """The id of a loaded model."""
+    assert platform.load("ab12", unpacked(tmp_path, "ab12", {"model.json": booster})).status == 200
+    return "ab12"
+
+
+def test_ping_is_good_before_any_model_is_loaded(platform: Platform) -> None:
+    assert platform.get("/ping").status == 200
+    assert platform.get("/models").json() == {"models": []}
+
+
+def test_a_model_s_life(platform: Platform, tmp_path: Path, booster: bytes) -> None:
+    url = unpacked(tmp_path, "cafe", {"model.json": booster})
+    described = {"modelName": "cafe", "modelUrl": url}
+    assert platform.load("cafe", url).status == 200
+    assert platform.get("/models").json() == {"models": [described]}
+    assert platform.get("/models/cafe").json() == described
+    answer = platform.invoke("cafe", b"1,2,3,4\n5,6,7,8")
+    assert (answer.status, len(answer.json())) == (200, 2)
+    assert platform.delete("cafe").status == 200
+    assert platform.get("/models/cafe").status == 404
+    assert platform.load("cafe", url).status == 200
+
+
+def test_a_model_that_is_loaded_already_is_a_conflict(platform: Platform, loaded: str, tmp_path: Path) -> None:
+    answer = platform.load(loaded, str(tmp_path / "models" / loaded / "model"))
+    assert (answer.status, answer.json()["type"]) == (409, "ConflictStatusException")
+    assert answer.json()["message"] == "Model ab12 is already registered."
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/models/none"), ("DELETE", "/models/none"), ("POST", "/models/none/invoke")]
+)
+def test_a_model_that_is_not_loaded_is_not_found(platform: Platform, loaded: str, method: str, path: str) -> None:
+    answer = platform.request(method, path)
+    assert (answer.status, answer.json()["type"]) == (404, "ModelNotFoundException")
+
+
+BROKEN = {
+    "no folder": (None, 404),
+    "no model in it": ({"notes.txt": b"no"}, 500),
+    "torn": ({"model.json": b"{"}, 500),
+    "script raises": ({"inference.py": b"raise RuntimeError('no')"}, 500),
+    "script exits": ({"inference.py": b"import os; os._exit(3)"}, 500),
+    "script eats memory": ({"inference.py": b"eaten = [bytearray(8 << 20) for _ in range(10_000)]"}, 507),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_load_that_fails_says_so_and_leaves_nothing(
+    scripted: Platform, tmp_path: Path, case: str, booster: bytes
+) -> None:
+    files, status = BROKEN[case]
+    url = unpacked(tmp_path, "bad", files) if files is not None else str(tmp_path / "nowhere")
+    answer = scripted.load("bad", url)
+    assert (answer.status, answer.json()["code"]) == (status, status)
+    assert scripted.get("/models/bad").status == 404
+    assert scripted.load("bad", unpacked(tmp_path, "good", {"model.json": booster})).status == 200
+    assert scripted.delete("bad").status == 200
+
+
+def test_over_budget_is_507_and_nothing_is_evicted_for_it(tmp_path: Path, booster: bytes) -> None:
+    large = {"model.json": booster, "tables.bin": bytes(64 * MIB)}
+    with Platform(tmp_path, TORPOR_MEMORY_MIB=budget_mib(20)) as platform:
+        assert platform.load("small", unpacked(tmp_path, "small", {"model.json": booster})).status == 200
+        answer = platform.load("large", unpacked(tmp_path, "large", large))
+        assert (answer.status, answer.json()["type"]) == (507, "InsufficientMemoryException")
+        assert platform.get("/models/large").status == 404
+        assert platform.invoke("small", b"1,2,3,4").status == 200
+
+
+NO_LOAD = (b"", b"{", b"[]", b'{"model_name": "a"}', b'{"url": "/x"}', b'{"model_name": 1, "url": "/x"}')
+
+
+@pytest.mark.parametrize("body", NO_LOAD)
+def test_a_load_request_that_is_none_is_400(platform: Platform, body: bytes) -> None:
+    answer = platform.request("POST", "/models", body)
+    assert (answer.status, answer.json()["type"]) == (400, "BadRequestException")
+
+
+def test_a_list_of_many_comes_in_pages_of_100(platform: Platform, tmp_path: Path, booster: bytes) -> None:
+    names = [f"{number:03x}" for number in range(205)]
+    url = unpacked(tmp_path, "shared", {"model.json": booster})
+    assert {platform.load(name, url).status for name in names} == {200}
+    listed: list[str] = []
+    query = ""
+    sizes = []
+    while True:
+        page = platform.get(f"/models{query}").json()
+        sizes.append(len(page["models"]))
+        listed += [model["modelName"] for model in page["models"]]
+        if "nextPageToken" not in page:
+            break
+        query = f"?next_page_token={page['nextPageToken']}"
+    assert (sizes, listed) == ([100, 100, 5], names)
+    assert platform.get("/models?next_page_token=x").status == 400
+
+
+def test_the_platform_s_header_does_not_choose_the_model(platform: Platform, loaded: str) -> None:
+    headers = {**CSV, "X-Amzn-SageMaker-Target-Model": "other.tar.gz"}
+    assert platform.invoke(loaded, b"1,2,3,4", headers).status == 200
+
+
+def test_headers_reach_the_model_and_come_back(
+    platform: Platform, scripted: Platform, loaded: str, tmp_path: Path
+) -> None:
+    answer = platform.invoke(loaded, b"1,2,3,4", {**CSV, "Accept": "text/csv"})
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert "predict;dur=" in answer.headers["server-timing"]
+    assert ATTRIBUTES.lower() not in answer.headers
+    text = tmp_path / "text"
+    text.write_text("read")
+    scripted.load("talking", unpacked(tmp_path, "talking", {"inference.py": SCRIPT.encode()}))
+    spoken = scripted.invoke("talking", str(text).encode(), {ATTRIBUTES: "mine"})
+    assert (spoken.body, spoken.headers[ATTRIBUTES.lower()]) == (b"read", "seen")
+
+
+BAD_REQUESTS = (
+    ({"Content-Type": "image/png"}, b"x", 415),
+    ({**CSV, "Accept": "image/png"}, b"1,2,3,4", 406),
+    (CSV, b"1,2", 400),
+    (CSV, b"1" * 2000, 413),
+)
+
+
+@pytest.mark.parametrize(("headers", "body", "status"), BAD_REQUESTS, ids=["415", "406", "400", "413"])
+def test_a_bad_request_has_its_status(tmp_path: Path, booster: bytes, headers: Any, body: bytes, status: int) -> None:
+    with Platform(tmp_path, TORPOR_BODY_MAX_BYTES="1000") as platform:
+        platform.load("a", unpacked(tmp_path, "a", {"model.json": booster}))
+        answer = platform.invoke("a", body, headers)
+        assert (answer.status, answer.json()["code"]) == (status, status)
+
+
+def test_an_unload_waits_for_those_in_flight_and_takes_no_more(scripted: Platform, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    scripted.load("busy", unpacked(tmp_path, "busy", {"inference.py": SCRIPT.encode()}))
+    answers: dict[str, Answer] = {}
+
+    def call(name: str, method: str, path: str, body: bytes = b"") -> threading.Thread:
+        def run() -> None:
+            answers[name] = scripted.request(method, path, body)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    invoking = call("invoke", "POST", "/models/busy/invoke", str(pipe).encode())
+    with pipe.open("w") as held:  # opens when the call is inside its model
+        unloading = call("unload", "DELETE", "/models/busy")
+        while scripted.get("/models/busy").status == 200:
+            time.sleep(0.005)
+        assert scripted.invoke("busy", b"").status == 404
+        assert "unload" not in answers
+        held.write("done")
+    invoking.join()
+    unloading.join()
+    assert (answers["invoke"].status, answers["invoke"].body) == (200, b"done")
+    assert answers["unload"].status == 200
+
+
+def test_every_path_may_have_a_prefix(tmp_path: Path, booster: bytes) -> None:
+    with Platform(tmp_path, TORPOR_PATH_PREFIX="/v1/") as platform:
+        url = unpacked(tmp_path, "a", {"model.json": booster})
+        assert platform.get("/v1/ping").status == 200
+        assert (
+            platform.request("POST", "/v1/models", json.dumps({"model_name": "a", "url": url}).encode()).status == 200
+        )
+        assert platform.request("POST", "/v1/models/a/invoke", b"1,2,3,4", CSV).status == 200
+        assert [platform.get(path).status for path in ("/ping", "/models", "/models/a")] == [404, 404, 404]
+
+
+def test_a_model_that_the_instance_keeps_itself_is_not_the_platform_s_to_load(tmp_path: Path) -> None:
+    with Platform(tmp_path, TORPOR_MODEL_SOURCE=f"file://{tmp_path}") as kept:
+        answer = kept.load("a", str(tmp_path))
+        assert answer.status == 405
+        assert "TORPOR_MODEL_SOURCE" in answer.json()["message"]
+
+
+class UnixConnection(HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("instance", timeout=10)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.connect(str(self._path))
+
+
+def call(path: Path, method: str, target: str, body: bytes = b"") -> tuple[int, bytes]:
+    connection = UnixConnection(path)
+    try:
+        connection.request(method, target, body, CSV)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def until_pinged(path: Path, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if call(path, "GET", "/ping")[0] == 200:
+                return
+        except OSError:
+            time.sleep(0.02)
+    raise AssertionError("it does not answer its ping")
+
+
+def test_the_image_s_command_serves_on_a_unix_socket(tmp_path: Path, booster: bytes) -> None:
+    path = tmp_path / "socket"
+    environment = {
+        **os.environ,
+        "SAGEMAKER_MULTI_MODEL": "true",
+        "SAGEMAKER_BASE_DIR": str(tmp_path),
+        "TORPOR_SOCKET": str(path),
+    }
+    command = [sys.executable, "-m", "torpor_container", "serve"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+        try:
+            until_pinged(path, process)
+            url = unpacked(tmp_path, "a", {"model.json": booster})
+            assert call(path, "POST", "/models", json.dumps({"model_name": "a", "url": url}).encode())[0] == 200
+            assert call(path, "POST", "/models/a/invoke", b"1,2,3,4")[0] == 200
+        finally:
+            process.terminate()
+        assert process.wait(15) == 0

@@ -1,0 +1,174 @@
+"""What every host promises, whatever it runs instances on. A new host joins the table and passes the same stories."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import children, gone, soon
+
+from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Slot
+from torpor_endpoint.host.local import LocalHost
+from torpor_endpoint.upstream import Upstream, UpstreamError
+
+HOSTS: dict[str, Callable[[Path], Host]] = {"local": LocalHost}
+
+
+@pytest.fixture(params=HOSTS, ids=str)
+def make_host(request: pytest.FixtureRequest) -> Callable[[Path], Host]:
+    return HOSTS[request.param]
+
+
+class Ground:
+    """A host, and the specs of instances that need no endpoint: in contract mode they wait for somebody to load."""
+
+    def __init__(self, host: Host, folder: Path) -> None:
+        self.host = host
+        self.folder = folder
+
+    def spec(self, number: int = 0) -> LaunchSpec:
+        environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(self.folder / str(number))}
+        return LaunchSpec(Slot("shop", "AllTraffic", number), environment, self.folder / str(number) / "log")
+
+    async def launched(self, number: int = 0) -> Launched:
+        """Launch it, and wait until it answers."""
+        launched = await self.host.launch(self.spec(number))
+        upstream = Upstream(launched.socket)
+        while not await pinged(upstream):
+            await asyncio.sleep(0.01)
+        upstream.close()
+        return launched
+
+
+async def pinged(upstream: Upstream) -> bool:
+    try:
+        return (await upstream.send("GET", "/ping", (), b"", 2.0)).status == 200
+    except UpstreamError:
+        return False
+
+
+@asynccontextmanager
+async def ground(make_host: Callable[[Path], Host], folder: Path) -> AsyncIterator[Ground]:
+    """The host is closed at the end, and must have left nothing."""
+    host = make_host(folder / "sockets")
+    try:
+        yield Ground(host, folder)
+    finally:
+        started = [pid for child in children(os.getpid()) for pid in (child, *children(child))]
+        await host.close()
+        assert [pid for pid in started if not gone(pid)] == []
+        assert not (folder / "sockets").exists()
+
+
+def instances() -> list[int]:
+    """The processes of the instances, of the only host there is now."""
+    return [pid for parent in children(os.getpid()) for pid in children(parent)]
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(story, 60.0))
+
+
+def test_a_slot_holds_one_instance_however_often_it_is_launched(
+    make_host: Callable[[Path], Host], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with ground(make_host, tmp_path) as at:
+            first = await asyncio.gather(*(at.host.launch(at.spec()) for _ in range(5)))
+            other = await at.launched(1)
+            assert set(first) == {await at.launched()}
+            assert set(at.host.list()) == {first[0], other}
+            assert len(instances()) == 2
+            assert (first[0].phase, at.host.health(other.slot)) == (Phase.RUNNING, other)
+
+    run(story())
+
+
+def test_an_instance_that_ends_by_itself_is_told_and_the_next_one_is_a_new_incarnation(
+    make_host: Callable[[Path], Host], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with ground(make_host, tmp_path) as at:
+            before = await at.launched()
+            waiting = asyncio.create_task(at.host.exited(before.slot))
+            os.kill(instances()[0], signal.SIGKILL)
+            ended = await waiting
+            assert (ended.phase, ended.incarnation) == (Phase.EXITED, before.incarnation)
+            assert "signal 9" in ended.reason
+            seen = at.host.health(before.slot)
+            assert seen is not None
+            assert seen.phase is Phase.EXITED
+            after = await at.launched()
+            assert after.slot == before.slot
+            assert after.incarnation != before.incarnation
+            assert at.host.list() == (after,)
+
+    run(story())
+
+
+def test_an_instance_that_can_not_start_says_why_in_its_log(make_host: Callable[[Path], Host], tmp_path: Path) -> None:
+    async def story() -> None:
+        async with ground(make_host, tmp_path) as at:
+            spec = at.spec()
+            broken = LaunchSpec(spec.slot, {**spec.environment, "TORPOR_VCPU": "many"}, spec.log)
+            ended = await at.host.exited((await at.host.launch(broken)).slot)
+            assert ended.phase is Phase.EXITED
+            assert "TORPOR_VCPU" in log_of(spec)
+
+    run(story())
+
+
+def log_of(spec: LaunchSpec) -> str:
+    assert spec.log is not None
+    return spec.log.read_text()
+
+
+def test_terminating_asks_first_and_forces_when_the_grace_is_over(
+    make_host: Callable[[Path], Host], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with ground(make_host, tmp_path) as at:
+            willing, stuck = await at.launched(0), await at.launched(1)
+            (pid,) = [pid for pid in instances() if pid != instances()[0]]
+            os.kill(pid, signal.SIGSTOP)
+            await asyncio.wait_for(at.host.terminate(willing.slot, 30.0), 5.0)
+            await asyncio.wait_for(at.host.terminate(stuck.slot, 0.2), 5.0)
+            assert (at.host.list(), at.host.health(stuck.slot)) == ((), None)
+            assert soon(lambda: instances() == [])
+            await at.host.terminate(stuck.slot, 1.0)  # nothing there is no error
+
+    run(story())
+
+
+def test_who_stops_waiting_for_the_end_of_an_instance_does_not_leave_it_running(
+    make_host: Callable[[Path], Host], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with ground(make_host, tmp_path) as at:
+            launched = await at.launched()
+            os.kill(instances()[0], signal.SIGSTOP)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 0.1)
+            assert soon(lambda: instances() == [])
+
+    run(story())
+
+
+def test_when_what_all_instances_come_from_is_killed_they_go_and_the_next_launch_starts_anew(
+    make_host: Callable[[Path], Host], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with ground(make_host, tmp_path) as at:
+            before = [await at.launched(number) for number in (0, 1)]
+            pids = instances()
+            os.kill(children(os.getpid())[0], signal.SIGKILL)
+            ended = await asyncio.gather(*(at.host.exited(launched.slot) for launched in before))
+            assert [launched.phase for launched in ended] == [Phase.EXITED] * 2
+            assert [pid for pid in pids if not gone(pid)] == []
+            assert (await at.launched()).incarnation != before[0].incarnation
+
+    run(story())

@@ -1,0 +1,51 @@
+"""Looking at processes from outside, through /proc: who is whose child, who is gone, who carries a mark."""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+
+def children(pid: int) -> list[int]:
+    """Those that still run: one that has ended and was not buried yet is none."""
+    found = []
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return [child for child in found if state(child) not in ("", "Z")]
+
+
+def descendants(pid: int) -> list[int]:
+    below = children(pid)
+    return below + [deeper for child in below for deeper in descendants(child)]
+
+
+def state(pid: int) -> str:
+    """One letter, as `ps` has it; empty for a process that is not there."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
+
+
+def marked(mark: str) -> list[int]:
+    """The processes that were started with this text in their environment, whoever their parents are by now."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _carries(entry, mark)]
+
+
+def soon(true: Callable[[], bool], within_s: float = 5.0) -> bool:
+    """Whether it becomes so in time."""
+    deadline = time.monotonic() + within_s
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return true()
+
+
+def gone(pid: int, within_s: float = 5.0) -> bool:
+    return soon(lambda: state(pid) in ("", "Z"), within_s)
+
+
+def _carries(entry: Path, mark: str) -> bool:
+    with suppress(OSError):
+        return entry.name != str(os.getpid()) and mark.encode() in (entry / "environ").read_bytes()
+    return False

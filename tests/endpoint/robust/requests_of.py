@@ -1,0 +1,40 @@
+"""What the endpoint's own pages say: its instances, their models, and the decisions about one model."""
+
+import json
+import time
+import urllib.parse
+import urllib.request
+from typing import Any
+
+from live import LiveEndpoint
+
+
+def page(live: LiveEndpoint, name: str, **query: str) -> Any:
+    url = f"{live.url}/_torpor/{name}?{urllib.parse.urlencode(query)}"
+    with urllib.request.urlopen(url, timeout=30.0) as answer:
+        return json.load(answer)
+
+
+def instances(live: LiveEndpoint, endpoint: str) -> list[dict[str, Any]]:
+    """Every ready instance of the endpoint."""
+    known = {entry["name"]: entry for entry in page(live, "endpoints")["endpoints"]}
+    return [instance for variant in known[endpoint]["variants"] for instance in variant["instances"]]
+
+
+def instance(live: LiveEndpoint, endpoint: str) -> dict[str, Any]:
+    (only,) = instances(live, endpoint)
+    return only
+
+
+def decisions(live: LiveEndpoint, endpoint: str, model: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = page(live, "decisions", endpoint=endpoint, model=model)["decisions"]
+    return found
+
+
+def settled_bytes(live: LiveEndpoint, endpoint: str) -> int:
+    """What the instance uses once no model is in memory."""
+    deadline = time.monotonic() + 10.0
+    while (seen := instance(live, endpoint))["models"] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert seen["models"] == []
+    return int(instance(live, endpoint)["used_bytes"])

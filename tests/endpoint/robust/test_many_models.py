@@ -1,0 +1,70 @@
+"""Many callers, many models, little room: every answer is right, and nothing is done twice."""
+
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import requests_of
+from artifacts import put
+from constants import MIB, Traffic, constant, number_of, traffic
+from live import LiveEndpoint, Variant, many
+
+BALLAST_BYTES = 4 * MIB
+
+
+def test_two_hundred_first_calls_make_one_download_and_one_load(live: LiveEndpoint) -> None:
+    put(live.folder("flight"), {"models/a.tar": constant(7.0, BALLAST_BYTES)})
+    live.deploy("single-flight", Variant(many("flight/models")))
+    with ThreadPoolExecutor(64) as threads:
+        calls = [threads.submit(live.invoke, "single-flight", b"1", TargetModel="a.tar") for _ in range(200)]
+        assert {number_of(call.result(60.0)) for call in calls} == {7.0}
+    actions = [record["action"] for record in requests_of.decisions(live, "single-flight", "a.tar")]
+    assert sorted(actions) == ["download", "downloaded", "load", "loaded"]
+
+
+def room_for(live: LiveEndpoint, models: int) -> dict[str, str]:
+    """The environment of an instance that holds so many models with ballast beside itself."""
+    put(live.folder("probe"), {"models/a.tar": constant(1.0)})
+    live.deploy("probe", Variant(many("probe/models")))
+    live.invoke("probe", b"1", TargetModel="a.tar")
+    used_bytes = requests_of.instance(live, "probe")["used_bytes"]
+    live.sagemaker.delete_endpoint(EndpointName="probe")
+    return {"TORPOR_MEMORY_MIB": str((used_bytes + models * (BALLAST_BYTES + MIB)) // MIB)}
+
+
+def crowd(live: LiveEndpoint, endpoint: str, lasts_s: float) -> Traffic:
+    """64 callers over 30 models with room for 8."""
+    models = {f"m{number}.tar": float(number) for number in range(30)}
+    put(live.folder(endpoint), {f"models/{name}": constant(n, BALLAST_BYTES) for name, n in models.items()})
+    live.deploy(endpoint, Variant(many(f"{endpoint}/models", room_for(live, 8))))
+    with traffic(live, endpoint, models, callers=64) as seen:
+        time.sleep(lasts_s)
+    assert len(requests_of.instance(live, endpoint)["models"]) <= 12
+    return seen
+
+
+@pytest.mark.parametrize("lasts_s", [8.0, pytest.param(30.0, marks=pytest.mark.slow)])
+def test_with_room_for_eight_of_thirty_models_every_answer_is_right_and_none_is_lost(
+    live: LiveEndpoint, lasts_s: float
+) -> None:
+    seen = crowd(live, f"crowd-{lasts_s:g}", lasts_s)
+    assert (seen.wrong, seen.errors) == ([], [])
+    assert seen.right > 30
+    assert seen.slowest_s < 60.0
+
+
+def test_after_two_hundred_models_came_and_went_the_memory_is_back(live: LiveEndpoint) -> None:
+    models = {f"m{number:03}.tar": float(number) for number in range(200)}
+    put(live.folder("parade"), {f"models/{name}": constant(n, MIB) for name, n in models.items()})
+    container: dict[str, Any] = many("parade/models", MultiModelConfig={"ModelCacheSetting": "Disabled"})
+    live.deploy("parade", Variant(container))
+    order = random.Random(1).sample(sorted(models), len(models))
+    used = []
+    for name in order:
+        assert number_of(live.invoke("parade", b"1", TargetModel=name)) == models[name]
+        if name in (order[4], order[-1]):  # the first calls import the framework and start the threads
+            used.append(requests_of.settled_bytes(live, "parade"))
+    before_bytes, after_bytes = used
+    assert after_bytes < 1.1 * before_bytes

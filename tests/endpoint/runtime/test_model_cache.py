@@ -1,0 +1,92 @@
+"""What is kept of a model between calls: in memory, on disk, with the cache disabled, and after an overwrite."""
+
+import json
+import os
+import pickle
+from typing import Any
+
+import pytest
+from artifacts import ROW, booster, packed, predicted, put
+from live import LiveEndpoint, Variant, many
+from runtime_answers import eventually, refusal, steps_of
+
+
+class Crash:
+    """A pickle that ends whatever process loads it."""
+
+    def __reduce__(self) -> tuple[Any, tuple[int]]:
+        return os._exit, (3,)
+
+
+def answered(answer: Any) -> float:
+    (value,) = json.loads(answer["Body"])
+    return float(value)
+
+
+def resident(live: LiveEndpoint, endpoint: str) -> list[str]:
+    (variant,) = live.shown(endpoint)
+    return [model["name"] for instance in variant["instances"] for model in instance["models"]]
+
+
+def restart_instance(live: LiveEndpoint, endpoint: str) -> None:
+    """Load what crashes the instance: its memory is lost, its disk is not."""
+    put(live.folder("cache"), {"crash.tar.gz": packed({"model.pkl": pickle.dumps(Crash())})})
+    refusal(lambda: live.invoke(endpoint, ROW, TargetModel="crash.tar.gz"))
+    assert "good.json" not in resident(live, endpoint)
+
+
+def test_with_the_cache_disabled_nothing_is_left_of_a_model_after_its_call(live: LiveEndpoint) -> None:
+    put(live.folder("cache"), {"good.json": booster()})
+    disabled = many("cache", MultiModelConfig={"ModelCacheSetting": "Disabled"})
+    live.deploy("Uncaching", Variant(disabled))
+    disk = live.data_dir / "instances" / "uncaching"
+    for _ in range(3):
+        steps = steps_of(live.invoke("Uncaching", ROW, TargetModel="good.json"))
+        assert {"download", "load"} <= steps.keys()
+        eventually(lambda: not resident(live, "Uncaching"))
+        eventually(lambda: not list(disk.rglob("good.json")))
+
+
+def test_an_overwritten_object_serves_its_old_version_until_it_is_dropped(live: LiveEndpoint) -> None:
+    put(live.folder("cache"), {"good.json": booster()})
+    live.deploy("Keeping", Variant(many("cache")))
+    live.invoke("Keeping", ROW, TargetModel="good.json")
+    put(live.folder("cache"), {"good.json": booster(3.0)})
+    assert answered(live.invoke("Keeping", ROW, TargetModel="good.json")) == pytest.approx(predicted())
+    restart_instance(live, "Keeping")
+    again = live.invoke("Keeping", ROW, TargetModel="good.json")
+    assert answered(again) == pytest.approx(predicted())  # from the disk, as on AWS
+    assert "download" not in steps_of(again)
+
+
+def test_with_revalidation_the_next_load_takes_the_new_version(live: LiveEndpoint) -> None:
+    put(live.folder("cache"), {"good.json": booster()})
+    live.deploy("Revalidating", Variant(many("cache", {"TORPOR_REVALIDATE": "true"})))
+    live.invoke("Revalidating", ROW, TargetModel="good.json")
+    put(live.folder("cache"), {"good.json": booster(3.0)})
+    assert answered(live.invoke("Revalidating", ROW, TargetModel="good.json")) == pytest.approx(predicted())
+    restart_instance(live, "Revalidating")
+    assert answered(live.invoke("Revalidating", ROW, TargetModel="good.json")) == pytest.approx(predicted(3.0))
+
+
+def test_a_deleted_object_answers_as_long_as_a_copy_is_here(live: LiveEndpoint) -> None:
+    put(live.folder("cache"), {"fleeting.json": booster()})
+    live.deploy("Fleeting", Variant(many("cache")))
+    live.invoke("Fleeting", ROW, TargetModel="fleeting.json")
+    (live.folder("cache") / "fleeting.json").unlink()
+    assert answered(live.invoke("Fleeting", ROW, TargetModel="fleeting.json")) == pytest.approx(predicted())
+
+
+def test_a_model_that_was_missing_is_served_once_it_is_there(live: LiveEndpoint) -> None:
+    live.deploy("Hoping", Variant(many("cache/new")))
+    refusal(lambda: live.invoke("Hoping", ROW, TargetModel="late.json"))
+    put(live.folder("cache"), {"new/late.json": booster()})
+    assert answered(live.invoke("Hoping", ROW, TargetModel="late.json")) == pytest.approx(predicted())
+
+
+def test_a_broken_artifact_is_served_once_it_is_mended(live: LiveEndpoint) -> None:
+    put(live.folder("cache"), {"mended.tar.gz": b"not yet"})
+    live.deploy("Mending", Variant(many("cache")))
+    refusal(lambda: live.invoke("Mending", ROW, TargetModel="mended.tar.gz"))
+    put(live.folder("cache"), {"mended.tar.gz": packed({"model.json": booster()})})
+    assert answered(live.invoke("Mending", ROW, TargetModel="mended.tar.gz")) == pytest.approx(predicted())

@@ -1,0 +1,168 @@
+"""The store without a server: what it reads again, and what many threads do to it."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from hashlib import md5
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from torpor_endpoint.s3.entries import ObjectName, Traits
+from torpor_endpoint.s3.errors import Refusal, S3Error
+from torpor_endpoint.s3.index import Index
+from torpor_endpoint.s3.listing import Listing
+from torpor_endpoint.s3.objects import Draft, Objects
+from torpor_endpoint.s3.paging import Query
+from torpor_endpoint.s3.staging import Staging
+from torpor_endpoint.s3.store import ObjectStore
+from torpor_endpoint.s3.tree import Survey, Tree
+
+
+class WatchedTree(Tree):
+    """Remembers which folders were read."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.read: list[str] = []
+
+    def survey(self, bucket: str, path: str) -> Survey | None:
+        self.read.append(path)
+        return super().survey(bucket, path)
+
+
+class Bench:
+    """Objects and their listing over a watched tree."""
+
+    def __init__(self, root: Path, index: Index) -> None:
+        (root / "bucket").mkdir()
+        self.folder = root / "bucket"
+        self.tree = WatchedTree(root)
+        self._staging = Staging(root / ".torpor" / "tmp")
+        self._objects = Objects(index, self.tree, lambda: 0.0)
+        self._listing = Listing(index, self.tree, self._objects.head)
+
+    def put(self, key: str) -> None:
+        staged = self._staging.new()
+        staged.write(b"")
+        self._objects.put(ObjectName("bucket", key), Draft(staged, md5(b"").hexdigest(), Traits()))
+
+    def delete(self, key: str) -> None:
+        self._objects.delete(ObjectName("bucket", key))
+
+    def listed(self, prefix: str = "") -> list[str]:
+        return [entry.key for entry in self._listing.page("bucket", Query(prefix)).items]
+
+    def read(self) -> list[str]:
+        """The folders read since this was asked last."""
+        read, self.tree.read = self.tree.read, []
+        return read
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    (tmp_path / ".torpor").mkdir()
+    index = Index(tmp_path / ".torpor" / "index.sqlite")
+    yield Bench(tmp_path, index)
+    index.close()
+
+
+def test_a_folder_is_read_once(bench: Bench) -> None:
+    (bench.folder / "a").mkdir()
+    (bench.folder / "a" / "b").touch()
+    assert (bench.listed(), bench.read()) == (["a/b"], ["", "a/"])
+    assert (bench.listed(), bench.read()) == (["a/b"], [])
+
+
+def test_own_writes_and_deletes_make_no_folder_be_read_again(bench: Bench) -> None:
+    bench.put("a/b")
+    bench.listed()
+    bench.read()
+    for key in ("a/c", "new/deep/er", "d"):
+        bench.put(key)
+    bench.delete("a/b")
+    bench.delete("new/deep/er")
+    assert (bench.listed(), bench.read()) == (["a/c", "d"], [])
+
+
+def test_only_the_folder_that_somebody_changed_is_read_again(bench: Bench) -> None:
+    for key in ("a/b", "c/d", "e/f/g"):
+        bench.put(key)
+    bench.listed()
+    bench.read()
+    (bench.folder / "c" / "new").touch()
+    assert (bench.listed(), bench.read()) == (["a/b", "c/d", "c/new", "e/f/g"], ["c/"])
+
+
+def test_own_writes_do_not_hide_what_somebody_put_there_before(bench: Bench) -> None:
+    bench.put("a/b")
+    bench.listed()
+    (bench.folder / "a" / "by-hand").touch()
+    bench.put("a/c")
+    assert bench.listed() == ["a/b", "a/by-hand", "a/c"]
+
+
+def test_a_page_does_not_look_at_folders_that_it_says_nothing_about(bench: Bench) -> None:
+    for key in ("a/b", "c/d"):
+        bench.put(key)
+    bench.listed()
+    bench.read()
+    (bench.folder / "c" / "new").touch()
+    assert (bench.listed("a/"), bench.read()) == (["a/b"], [])
+
+
+KEYS = ("a", "a/b", "a/b/c", "d/", "x/y", "x/z")
+
+
+@contextmanager
+def store_at(root: Path) -> Iterator[ObjectStore]:
+    store = ObjectStore(root)
+    store.buckets.create("bucket")
+    yield store
+    store.close()
+
+
+def play(store: ObjectStore, seed: int) -> None:
+    """Put, read, delete and list at random; every body says in its metadata what it is."""
+    random = Random(seed)
+    for _ in range(60):
+        name = ObjectName("bucket", random.choice(KEYS))
+        body = random.randbytes(random.randrange(40))
+        digest = md5(body).hexdigest()
+        match random.randrange(4):
+            case 0:
+                staged = store.staging.new()
+                staged.write(body)
+                store.objects.put(name, Draft(staged, digest, Traits(headers={"x-amz-meta-md5": digest})))
+            case 1:
+                store.objects.delete(name)
+            case 2:
+                assert all(entry.etag for entry in store.listing.page("bucket", Query()).items)
+            case _:
+                read_whole(store, name)
+
+
+def read_whole(store: ObjectStore, name: ObjectName) -> None:
+    try:
+        opened = store.objects.open(name)
+    except S3Error as error:
+        if error.refusal is not Refusal.NoSuchKey:
+            raise
+        return
+    with opened.file:
+        digest = md5(opened.file.read()).hexdigest()
+    assert (opened.entry.etag, opened.entry.traits.headers) == (digest, {"x-amz-meta-md5": digest})
+
+
+def test_many_threads_on_few_keys_see_whole_objects_only(tmp_path: Path) -> None:
+    with store_at(tmp_path) as store, ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda seed: play(store, seed), range(6)))
+        listed = {entry.key for entry in store.listing.page("bucket", Query()).items}
+        for key in KEYS:
+            read_whole(store, ObjectName("bucket", key))
+        files = {
+            str(path.relative_to(tmp_path / "bucket")) for path in (tmp_path / "bucket").rglob("*") if path.is_file()
+        }
+        assert {file for file in files if not file.startswith(".torpor")} <= listed
+        assert list((tmp_path / ".torpor" / "tmp").iterdir()) == []

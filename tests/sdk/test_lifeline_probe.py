@@ -1,0 +1,54 @@
+"""Nothing outlives whoever started it, however that ends."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pidfds and lifelines are Linux's")
+
+OWNER = """
+import sys, threading, torpor, faulthandler; F=open("/tmp/fF/fh.txt","a"); faulthandler.dump_traceback_later(10, file=F)
+def begin():
+    global endpoint
+    endpoint = torpor.local(sys.argv[1])
+thread = threading.Thread(target=begin)  # a thread that ends before its endpoint does
+thread.start()
+thread.join()
+endpoint.invoke("city0.tar.gz", [[1, 2, 3, 4]])
+print("serving", flush=True)
+sys.stdin.read()
+"""
+
+
+def descendants(pid: int) -> Iterator[int]:
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (thread / "children").read_text().split()):
+            yield child
+            yield from descendants(child)
+
+
+def test_everything_ends_with_an_owner_that_was_killed(models: Path, temporary: Path) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(models)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        text=True,
+    )
+    with owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "serving\n"
+        family = [os.pidfd_open(pid) for pid in descendants(owner.pid)]
+        assert len(family) >= 4  # arbiter, endpoint, warm parent, instance
+        owner.send_signal(signal.SIGKILL)
+    for process in family:
+        ended, _, _ = select.select([process], [], [], 20)
+        os.close(process)
+        assert ended
+    assert list(temporary.iterdir()) == []
