@@ -86,6 +86,7 @@ class Contract:
         self._timeout_s = timeout_s
         self._loaded: dict[str, tuple[str, Runner]] = {}  # url and runner, by the platform's model_name
         self._closing: set[str] = set()
+        self._reviving = asyncio.Lock()
 
     async def start(self) -> None:
         self._tier.books.measured(await self._workshop.used_bytes())
@@ -140,10 +141,24 @@ class Contract:
         self.url_of(name)
         self._tier.books.request(name, self._clock())
         try:
+            runner = await self._living(name, timing)
             with timing.step(Step.PREDICT):
-                return await self._loaded[name][1].invoke(invocation, self._timeout_s)
+                return await runner.invoke(invocation, self._timeout_s)
         finally:
             self._tier.released(name)
+
+    async def _living(self, name: str, timing: Timing) -> Runner:
+        """The model's runner. A script whose process has ended is started again: the platform does not know of it."""
+        if self._loaded[name][1].alive:
+            return self._loaded[name][1]
+        with timing.step(Step.LOAD):
+            async with self._reviving:
+                url, runner = self._loaded[name]
+                if not runner.alive:
+                    await self._workshop.unload(runner)
+                    loaded = await self._workshop.load(await self._workshop.recognise(name, Path(url)))
+                    self._loaded[name] = (url, loaded.runner)
+        return self._loaded[name][1]
 
     async def _load(self, name: str, directory: Path) -> tuple[Runner, int, float]:
         if not await asyncio.to_thread(directory.is_dir):

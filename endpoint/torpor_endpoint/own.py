@@ -1,6 +1,7 @@
 """Torpor's own pages under `/_torpor/`: health, metrics, what runs, why, and the instances' output."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import chain
@@ -20,6 +21,8 @@ from torpor_endpoint.crew import Crew, Member
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 
 LOG_MAX_BYTES = 256 * 1024
+NO_DECISIONS = sys.maxsize
+"""A decision number that none is later than: of an instance's state only the rest is asked for."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ async def _variant(name: str, crew: Crew) -> dict[str, Any]:
 
 
 async def _instance(member: Member) -> dict[str, Any]:
-    state = await state_of(member, after=member.last_seq)
+    state = await state_of(member, after=NO_DECISIONS)
     shown = {name: state[name] for name in _SHOWN} if state else {}  # type: ignore[literal-required]
     return {"slot": str(member.slot), "id": member.incarnation, "in_flight": member.in_flight, **shown}
 

@@ -229,6 +229,28 @@ def test_an_unload_waits_for_those_in_flight_and_takes_no_more(scripted: Platfor
     assert answers["unload"].status == 200
 
 
+FICKLE = """
+import os, time
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    if str(body) == "leave":
+        os._exit(3)
+    if str(body) == "hang":
+        time.sleep(600)
+    return "here", "text/plain"
+"""
+
+
+def test_a_script_that_ends_is_started_again(tmp_path: Path) -> None:
+    with Platform(tmp_path, TORPOR_INVOCATION_TIMEOUT_SECONDS="1") as platform:
+        platform.load("fickle", unpacked(tmp_path, "fickle", {"inference.py": FICKLE.encode()}))
+        for bad in (b"leave", b"hang"):
+            assert platform.invoke("fickle", bad).status == 500
+            assert platform.invoke("fickle", b"stay").body == b"here"
+        assert platform.delete("fickle").status == 200
+
+
 def test_every_path_may_have_a_prefix(tmp_path: Path, booster: bytes) -> None:
     with Platform(tmp_path, TORPOR_PATH_PREFIX="/v1/") as platform:
         url = unpacked(tmp_path, "a", {"model.json": booster})

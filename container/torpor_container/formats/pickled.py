@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
+from torpor_container.formats import boosters, estimators
 from torpor_container.formats.format import Conventions, Model
 from torpor_container.formats.served import ServedModel
 
@@ -26,15 +27,13 @@ def load(path: Path, conventions: Conventions) -> Model:
 
 def adopt(native: Any, conventions: Conventions) -> ServedModel[Any]:
     """Serve a model object: a booster, an XGBoost estimator, or anything with `predict`. Raises LoadFailed."""
-    from torpor_container.formats import sklearn, xgboost
-
     if type(native).__module__.partition(".")[0] == "xgboost":
         if hasattr(native, "get_booster"):
-            return xgboost.serve(native.get_booster(), conventions, native.missing)
-        return xgboost.serve(native, conventions)
+            return boosters.serve(native.get_booster(), conventions, native.missing)
+        return boosters.serve(native, conventions)
     if not callable(getattr(native, "predict", None)):
         raise LoadFailed(f"an object of type {type(native).__name__} has no predict method")
-    return sklearn.serve(native, conventions)
+    return estimators.serve(native, conventions)
 
 
 def _unpickle(path: Path) -> Any:

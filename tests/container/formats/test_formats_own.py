@@ -17,9 +17,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from torpor_container.errors import BadInput, LoadFailed
-from torpor_container.formats import Conventions, Model, detect
-from torpor_container.formats import xgboost as xgboost_format
-from torpor_container.formats.sklearn import serve
+from torpor_container.formats import Conventions, Model, boosters, detect
+from torpor_container.formats.estimators import serve
 from torpor_container.invocation import Invocation
 
 CONVENTIONS = Conventions()
@@ -57,7 +56,7 @@ def test_xgboost_answers_the_objectives_own_output_for_any_booster(
 ) -> None:
     booster, matrix = trained_with(trained, parameters)
     body = json.dumps(trained.rows.tolist()).encode()
-    served = answer(xgboost_format.serve(booster.copy(), CONVENTIONS), body, "application/json")
+    served = answer(boosters.serve(booster.copy(), CONVENTIONS), body, "application/json")
     np.testing.assert_allclose(served, booster.predict(matrix), rtol=1e-6)
 
 

@@ -10,12 +10,14 @@ from live import LiveEndpoint, Variant, many, one
 from runtime_answers import refusal
 
 FICKLE = """
-import os
+import os, time
 def model_fn(model_dir):
     return None
 def transform_fn(model, body, content_type, accept):
     if str(body) == "leave":
         os._exit(3)
+    if str(body) == "hang":
+        time.sleep(600)
     return "here", "text/plain"
 """
 SLOW_TO_LOAD = "import time; time.sleep(600)"
@@ -40,7 +42,7 @@ def bucket(live: LiveEndpoint) -> str:
 
 
 @pytest.mark.parametrize("mode", [{}, {"Mode": "SingleModel"}], ids=["no mode", "SingleModel"])
-def test_a_single_model_endpoint_answers(live: LiveEndpoint, bucket: str, mode: dict[str, str]) -> None:
+def test_a_single_model_endpoint_answers(live: LiveEndpoint, bucket: str, mode: dict[str, Any]) -> None:
     name = live.deploy(f"Single{len(mode)}", Variant(one(f"{bucket}/model.tar.gz", **mode)))
     answer = live.invoke(name, ROW, Accept="application/json")
     assert predicted() == pytest.approx(float(str(_first(answer["Body"]))))
@@ -54,12 +56,12 @@ def _first(body: bytes) -> Any:
     return rows[0]["score"] if isinstance(rows[0], dict) else rows[0]
 
 
-def test_a_script_that_exits_is_the_model_s_error_and_is_started_again(live: LiveEndpoint, bucket: str) -> None:
-    live.deploy("Fickle", Variant(one(f"{bucket}/fickle.tar.gz")))
-    assert live.invoke("Fickle", b"stay")["Body"] == b"here"
-    response = refusal(lambda: live.invoke("Fickle", b"leave"))
-    assert (response["Error"]["Code"], response["OriginalStatusCode"]) == ("ModelError", 500)
-    assert live.invoke("Fickle", b"stay")["Body"] == b"here"
+def test_a_script_that_exits_or_hangs_is_started_again(live: LiveEndpoint, bucket: str) -> None:
+    live.deploy("Fickle", Variant(one(f"{bucket}/fickle.tar.gz", {"TORPOR_INVOCATION_TIMEOUT_SECONDS": "1"})))
+    for bad, status in (("leave", 500), ("hang", 0)):
+        response = refusal(lambda bad=bad: live.invoke("Fickle", bad.encode()))  # type: ignore[misc]
+        assert (response["Error"]["Code"], response["OriginalStatusCode"]) == ("ModelError", status)
+        assert live.invoke("Fickle", b"stay")["Body"] == b"here"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,55 @@
+"""The error table as pure values: every situation has its wire form, and no text loses a word to a caller's braces."""
+
+import json
+from typing import Any
+
+import pytest
+
+from torpor_container.wire import Fault
+from torpor_endpoint.runtime.errors import (
+    FAULTS,
+    ORIGINAL_MAX,
+    Place,
+    RuntimeFault,
+    Situation,
+    from_answer,
+    model_error,
+    wire_form,
+)
+from torpor_endpoint.upstream import Answer
+
+PLACE = Place("Houses", "123456789012", "us-east-1", "request-1")
+FIELDS: dict[str, Any] = {"detail": "why", "variant": "A", "variants": "A, B", "limit": 1, "held": 2, "status": 500}
+
+
+@pytest.mark.parametrize("situation", Situation)
+def test_every_situation_has_a_wire_form(situation: Situation) -> None:
+    status, headers, body = wire_form(RuntimeFault(situation, original=(500, "why"), **FIELDS), PLACE)
+    assert status == situation.status
+    assert (b"x-amzn-errortype" in dict(headers)) == (situation.code is not None)
+    assert b"{" not in body.removeprefix(b"{")
+
+
+@pytest.mark.parametrize("fault", Fault)
+def test_every_fault_of_an_instance_becomes_a_situation(fault: Fault) -> None:
+    body = json.dumps({"message": "why {so}"}).encode()
+    found = from_answer(Answer(500, [(b"x-torpor-fault", fault.value.encode())], body), PLACE)
+    assert found.situation is FAULTS.get(fault, Situation.MODEL_SERVER)
+    assert wire_form(found, PLACE)[0] == found.situation.status
+
+
+@pytest.mark.parametrize("original", ["{}", "{status} {0}", "%s", '"quoted"', "é\x00", "x" * 5000])
+def test_a_model_s_words_are_never_read_as_ours(original: str) -> None:
+    members = json.loads(wire_form(model_error(500, original), PLACE)[2])
+    assert members["OriginalMessage"] == original
+    assert f'from primary with message "{original[:2048]}". See' in members["Message"]
+
+
+def test_a_body_that_is_no_text_is_still_a_model_error() -> None:
+    found = from_answer(Answer(502, [], b"\xff\xfe"), PLACE)
+    assert found.original == (502, "\ufffd\ufffd")
+
+
+def test_an_error_body_is_kept_up_to_its_limit() -> None:
+    assert model_error(500, "x" * ORIGINAL_MAX).situation is Situation.MODEL_SERVER
+    assert model_error(500, "x" * (ORIGINAL_MAX + 1)).situation is Situation.MODEL_UNKEPT
