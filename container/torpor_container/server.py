@@ -99,6 +99,11 @@ class ServerOptions:
             "loglevel": self.log_level,
             "asgi_lifespan": "on",
             "control_socket_disable": True,
+            # The C parser (gunicorn_h1c 0.6.9) keeps 64 KiB of a request that comes early on a busy keep-alive connection,
+            # and hangs up on the rest: a client that uploads one object after another loses some.
+            "http_parser": "python",
+            "header_map": "dangerous",  # to WSGI only: S3 metadata may well be called `x-amz-meta-my_key`
+            "limit_request_line": 0,  # presigned URLs are long
             "asgi_disconnect_grace_period": 600,  # who leaves early does not undo what others may wait for
         }
 

@@ -1,0 +1,135 @@
+"""What is killed comes back as it was, and leaves no process behind."""
+
+import os
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests_of
+from artifacts import put
+from botocore.exceptions import ClientError, HTTPClientError
+from constants import constant, number_of, sleeper, traffic
+from live import LiveEndpoint, Variant, many, one
+from processes import children, gone, marked, soon
+
+from torpor_endpoint.app import sockets_folder
+
+MODELS = {"a.tar": 1.0, "b.tar": 2.0}
+
+
+@pytest.fixture
+def mark(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every process that a test starts carries it."""
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv("MARKED_BY_A_TEST", mark)
+    return mark
+
+
+@pytest.fixture
+def shop(tmp_path: Path, mark: str) -> Iterator[LiveEndpoint]:
+    """An endpoint of its own, with one endpoint in service."""
+    with LiveEndpoint(tmp_path) as live:
+        put(live.folder("shop"), {f"models/{name}": constant(number) for name, number in MODELS.items()})
+        live.deploy("shop", Variant(many("shop/models")))
+        yield live
+    assert soon(lambda: marked(mark) == []), "processes were left behind"
+    assert not sockets_folder(tmp_path).exists()
+
+
+def answers(live: LiveEndpoint, within_s: float = 20.0) -> list[float]:
+    """What the models say, once the endpoint takes requests."""
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            return [number_of(live.invoke("shop", b"1", TargetModel=model)) for model in MODELS]
+        except (ClientError, HTTPClientError):  # nobody listens yet, or nobody is ready
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def stop(live: LiveEndpoint) -> None:
+    assert live.stop() == 0
+    live.start()
+
+
+def kill_both(live: LiveEndpoint) -> None:
+    live.kill()
+    live.start()
+
+
+def kill_arbiter(live: LiveEndpoint) -> None:
+    workers = live.worker_pids()
+    os.kill(live.pid, signal.SIGKILL)
+    assert [pid for pid in workers if not gone(pid, 10.0)] == []
+    live.kill()
+    live.start()
+
+
+def kill_worker(live: LiveEndpoint) -> None:
+    (worker,) = live.worker_pids()
+    os.kill(worker, signal.SIGKILL)
+    assert gone(worker)
+
+
+@pytest.mark.parametrize("restart", [stop, kill_both, kill_arbiter, kill_worker])
+def test_a_restart_brings_everything_back(
+    shop: LiveEndpoint, mark: str, restart: Callable[[LiveEndpoint], None]
+) -> None:
+    before = marked(mark)
+    answers(shop)
+    restart(shop)
+    assert answers(shop) == list(MODELS.values())
+    assert shop.sagemaker.describe_endpoint(EndpointName="shop")["EndpointStatus"] == "InService"
+    assert shop.sagemaker.describe_endpoint_config(EndpointConfigName="shop")["ProductionVariants"]
+    assert shop.sagemaker.describe_model(ModelName="shop-AllTraffic")["PrimaryContainer"]
+    listed = shop.client("s3").list_objects_v2(Bucket="shop")["Contents"]
+    assert {entry["Key"] for entry in listed} == {f"models/{name}" for name in MODELS}
+    old = [pid for pid in before if pid != shop.pid]
+    assert [pid for pid in old if not gone(pid)] == []
+
+
+def test_an_instance_killed_under_load_costs_its_own_requests_at_most(shop: LiveEndpoint, mark: str) -> None:
+    with traffic(shop, "shop", MODELS, callers=8) as seen:
+        for _ in range(2):
+            assert soon(lambda: seen.right > 0 and len(requests_of.instances(shop, "shop")) == 1)
+            before = requests_of.instance(shop, "shop")["id"]
+            os.kill(instance_pid(shop), signal.SIGKILL)
+            assert soon(lambda: replaced(shop, before), 20.0)
+            reached = seen.right
+            assert soon(lambda: seen.right > reached + 50, 20.0)
+    assert seen.wrong == []
+    assert set(seen.errors) <= {"ModelError"}
+    assert len(seen.errors) <= 16
+    assert seen.slowest_s < 20.0
+
+
+def instance_pid(live: LiveEndpoint) -> int:
+    """The only instance: a child of the warm parent, which is a child of the worker."""
+    (pid,) = [pid for worker in live.worker_pids() for parent in children(worker) for pid in children(parent)]
+    return pid
+
+
+def replaced(live: LiveEndpoint, before: str) -> bool:
+    now = requests_of.instances(live, "shop")
+    return bool(now) and now[0]["id"] != before
+
+
+def test_a_stop_lets_requests_in_flight_end_and_then_leaves_nothing(tmp_path: Path, mark: str) -> None:
+    live = LiveEndpoint(tmp_path).start()
+    put(live.folder("slow"), {"model.tar.gz": sleeper()})
+    live.deploy("slow", Variant(one("slow/model.tar.gz")))
+    live.invoke("slow", b"0")
+    seen: list[float] = []
+    caller = threading.Thread(target=lambda: seen.append(float(live.invoke("slow", b"1.5")["Body"].strip(b"[] \n"))))
+    caller.start()
+    assert soon(lambda: requests_of.instance(live, "slow")["in_flight"] == 1)
+    assert live.stop() == 0
+    caller.join(10.0)
+    assert seen == [1.5]
+    assert soon(lambda: marked(mark) == [])
+    assert not sockets_folder(tmp_path).exists()
