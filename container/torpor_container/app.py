@@ -21,7 +21,7 @@ from torpor_container.core.residency import Residency
 from torpor_container.formats import Conventions
 from torpor_container.journal import ON_DISK, Journal
 from torpor_container.keeper import Keeper, Patience
-from torpor_container.memory import cpu_s
+from torpor_container.memory import cpu_s, few_arenas
 from torpor_container.routes import Routes
 from torpor_container.serving import Contract, Kept, Serving, Single
 from torpor_container.settings import Settings
@@ -39,6 +39,7 @@ class Instance:
     """Everything that one instance is made of."""
 
     def __init__(self, settings: Settings) -> None:
+        few_arenas()
         self._settings = settings
         self._journal = Journal(clock)
         conventions = Conventions(multi_model=settings.multi_model, default_accept=settings.default_accept)

@@ -99,7 +99,7 @@ class ServerOptions:
             "loglevel": self.log_level,
             "asgi_lifespan": "on",
             "control_socket_disable": True,
-            # The C parser (gunicorn_h1c 0.6.9) keeps 64 KiB of a request that comes early on a busy keep-alive connection,
+            # The C parser (gunicorn_h1c 0.6.9) takes in 64 KiB of a request that comes early on a keep-alive connection
             # and hangs up on the rest: a client that uploads one object after another loses some.
             "http_parser": "python",
             "header_map": "dangerous",  # to WSGI only: S3 metadata may well be called `x-amz-meta-my_key`

@@ -79,6 +79,7 @@ class Workshop:
         )
         self._meter = Meter()
         self._own_warm_parent: OwnedWarmParent | None = None
+        self._sockets: tempfile.TemporaryDirectory[str] | None = None
         self._starting = asyncio.Lock()
         self._runners: set[Runner] = set()
 
@@ -113,6 +114,8 @@ class Workshop:
             await self.unload(runner)
         if self._own_warm_parent is not None:
             await self._own_warm_parent.close()
+        if self._sockets is not None:
+            self._sockets.cleanup()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._loaders.shutdown(wait=False, cancel_futures=True)
 
@@ -170,8 +173,8 @@ class Workshop:
             return WarmParent(Path(self._settings.warm_parent))
         async with self._starting:
             if self._own_warm_parent is None or not self._own_warm_parent.running:
-                folder = Path(tempfile.mkdtemp(prefix="torpor-"))
-                self._own_warm_parent = await OwnedWarmParent.start(folder / "warm")
+                self._sockets = tempfile.TemporaryDirectory(prefix="torpor-")
+                self._own_warm_parent = await OwnedWarmParent.start(Path(self._sockets.name) / "warm")
         return self._own_warm_parent
 
     # -- measuring -------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import hashlib
 import logging
 import os
 import random
-import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,6 +36,9 @@ from torpor_endpoint.s3.store import ObjectStore
 from torpor_endpoint.sleeper import Sleeper
 from torpor_endpoint.store import Store
 from torpor_endpoint.sts import sts_service
+
+SOCKETS_PATH_MAX = 107 - len("/i-0123456789abcdef")
+"""A Unix socket's path has 107 bytes at most, and an instance's name is the last part of it."""
 
 LOCK_PATIENCE_S = 10.0
 """How long a new endpoint waits for an old one, which may be stopping, to let go of the data folder."""
@@ -118,9 +120,12 @@ class Endpoint:
 
 
 def sockets_folder(data_dir: Path) -> Path:
-    """A private folder with a short path, the same for every run on this data folder: a socket's path is limited."""
-    digest = hashlib.sha256(str(data_dir).encode()).hexdigest()[:10]
-    return Path(tempfile.gettempdir()) / f"torpor-{os.getuid()}-{digest}"
+    """Where the instances listen: in the data folder, or in a place of its own if that path is too long for a socket."""
+    inside = data_dir / "run"
+    if len(os.fsencode(inside)) <= SOCKETS_PATH_MAX:
+        return inside
+    digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:10]
+    return Path("/tmp") / f"torpor-{os.getuid()}-{digest}"
 
 
 def lock(folder: Path) -> TextIO:

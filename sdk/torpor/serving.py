@@ -70,8 +70,6 @@ class Local:
         """A boto3 client of any service, wired to it."""
         return self._process.client(service, **options)
 
-    boto3 = client
-
     # -- calling ---------------------------------------------------------------------------------------------------
     def invoke(
         self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any

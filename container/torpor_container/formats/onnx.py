@@ -4,6 +4,7 @@ A model with one input takes rows of any content type, or a tensor as JSON or np
 names them: `{"inputs": {"age": [[41]], "city": [["Oslo"]]}}`, or the inner object alone.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats.format import Conventions, Format, Model, named
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # its wheels collect usage data unless told not to at import
 
 Feed = dict[str, Rows]
 

@@ -58,7 +58,7 @@ def start(console: Console, models: Path) -> Local:
     _act(console, "Serve them all from one endpoint", "with torpor.local(models='./models') as endpoint: …")
     with _timed(console, "one multi-model endpoint in service"):
         endpoint = local(models, name="house-prices")
-    console.print(f"  at {endpoint.url}, for boto3, the AWS CLI and the SageMaker SDK alike")
+    console.print(f"  at {endpoint.url}, for boto3 and the AWS CLI alike")
     return endpoint
 
 

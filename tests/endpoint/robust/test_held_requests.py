@@ -1,0 +1,113 @@
+"""Requests that wait for an instance, when what they wait for is taken away."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from torpor_endpoint.crew import Crew, Numbers
+from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
+from torpor_endpoint.records import Container, Variant
+from torpor_endpoint.runtime.errors import Place, RuntimeFault
+from torpor_endpoint.runtime.request import Invoke
+from torpor_endpoint.runtime.router import CrewClosed, Limits, Route, Router
+
+PLACE = Place("shop", "123456789012", "us-east-1", "1")
+
+
+class SlowHost:
+    """Instances that are launched, and never answer."""
+
+    def __init__(self) -> None:
+        self.running: dict[Slot, Launched] = {}
+
+    async def launch(self, spec: LaunchSpec) -> Launched:
+        self.running[spec.slot] = launched = Launched(spec.slot, "i-1", "/nowhere", Phase.RUNNING)
+        return launched
+
+    async def terminate(self, slot: Slot, grace_s: float) -> None:
+        self.running.pop(slot, None)
+
+    def list(self) -> tuple[Launched, ...]:
+        return tuple(self.running.values())
+
+    async def exited(self, slot: Slot) -> Launched:
+        await asyncio.Event().wait()
+        return self.running[slot]
+
+    def health(self, slot: Slot) -> Launched | None:
+        return self.running.get(slot)
+
+    async def close(self) -> None:
+        self.running.clear()
+
+
+class Shop:
+    """One endpoint whose only variant sleeps, and a router in front of it."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.host = SlowHost()
+        self.numbers = Numbers()
+        variant = Variant("AllTraffic", "m", Container("torpor"), instances_min=0)
+        self.crew = Crew("shop", variant, lambda variant, slot: LaunchSpec(slot), self.host, self.numbers)
+        self.live = LiveEndpoint("shop", "arn", {"AllTraffic": self.crew})
+        fleet = Fleet()
+        fleet.serve(self.live)
+        clock = asyncio.get_running_loop().time
+        self.router = Router(fleet, limits or Limits(), lambda: 0.0, clock, strict=False)
+
+    def call(self) -> "asyncio.Task[Any]":
+        scope = {"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}
+        request = Invoke.read(scope, "shop")
+        return asyncio.create_task(
+            self.router.send(Route(self.live, "AllTraffic", self.crew, None), request, b"", PLACE)
+        )
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(story, 10.0))
+
+
+def test_who_waits_for_a_crew_that_closes_is_sent_to_look_elsewhere_and_wakes_nothing_more() -> None:
+    async def story() -> None:
+        shop = Shop()
+        calls = [shop.call() for _ in range(3)]
+        await asyncio.sleep(0.05)
+        assert (shop.crew.held, len(shop.host.running)) == (3, 1)
+        await shop.crew.close()
+        late = shop.call()
+        ends = await asyncio.gather(*calls, late, return_exceptions=True)
+        assert [type(end) for end in ends] == [CrewClosed] * 4
+        assert (shop.crew.held, shop.crew.in_flight, shop.crew.size) == (0, 0, 0)
+        assert shop.host.list() == ()
+
+    run(story())
+
+
+def test_a_slot_is_free_again_once_its_instance_is_gone_and_not_before() -> None:
+    async def story() -> None:
+        shop = Shop()
+        shop.crew.scale(2)
+        await asyncio.sleep(0.05)
+        shop.crew.scale(0)
+        assert shop.numbers.take() == 2
+        await shop.crew.close()
+        assert [shop.numbers.take() for _ in range(2)] == [0, 1]
+
+    run(story())
+
+
+@pytest.mark.parametrize("limits", [Limits(hold_requests=2), Limits(hold_s=0.05)])
+def test_waiting_is_bounded_in_number_and_in_time(limits: Limits) -> None:
+    async def story() -> None:
+        shop = Shop(limits)
+        calls = [shop.call() for _ in range(3)]
+        done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        assert {type(call.exception()) for call in done} == {RuntimeFault}
+        await shop.crew.close()
+        await asyncio.gather(*calls, return_exceptions=True)
+        assert (shop.crew.held, shop.crew.held_bytes) == (0, 0)
+
+    run(story())

@@ -1,0 +1,94 @@
+"""To zero and back: nothing runs while nobody calls, one call wakes it, and many callers make one wake."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_of
+from artifacts import put
+from botocore.exceptions import ClientError
+from constants import constant, number_of
+from live import LiveEndpoint, Variant, many
+from processes import children, soon
+
+SLEEPS = {
+    "serverless": {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 100}},
+    "to-zero": {
+        "InstanceType": "ml.m5.large",
+        "ManagedInstanceScaling": {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 2},
+    },
+}
+
+
+@pytest.fixture(scope="module", params=SLEEPS, ids=str)
+def sleepy(live: LiveEndpoint, request: pytest.FixtureRequest) -> Iterator[tuple[LiveEndpoint, str]]:
+    """An endpoint that goes to sleep after a second."""
+    name: str = request.param
+    put(live.folder(name), {"models/a.tar": constant(5.0)})
+    container = many(f"{name}/models", {"TORPOR_IDLE_SECONDS": "1"})
+    yield live, live.deploy(name, Variant(container, members=SLEEPS[name]))
+    live.sagemaker.delete_endpoint(EndpointName=name)
+    assert soon(lambda: not processes(live))
+
+
+def processes(live: LiveEndpoint) -> list[int]:
+    """Every instance's: children of the warm parent, which is a child of the worker."""
+    return [pid for worker in live.worker_pids() for parent in children(worker) for pid in children(parent)]
+
+
+def asleep(live: LiveEndpoint, name: str) -> bool:
+    return soon(lambda: not requests_of.instances(live, name) and not processes(live), 10.0)
+
+
+def test_one_call_wakes_it_and_finds_its_disk_as_it_was(sleepy: tuple[LiveEndpoint, str]) -> None:
+    live, name = sleepy
+    slots = []
+    for _ in range(2):
+        assert asleep(live, name)
+        assert number_of(live.invoke(name, b"1", TargetModel="a.tar")) == 5.0
+        slots.append(requests_of.instance(live, name)["slot"])
+    assert slots[0] == slots[1]
+    actions = [record["action"] for record in requests_of.decisions(live, name, "a.tar")]
+    assert "downloaded" not in actions
+
+
+def test_fifty_callers_make_one_wake(sleepy: tuple[LiveEndpoint, str]) -> None:
+    live, name = sleepy
+    assert asleep(live, name)
+    with ThreadPoolExecutor(50) as threads:
+        calls = [threads.submit(live.invoke, name, b"1", TargetModel="a.tar") for _ in range(50)]
+        assert {number_of(call.result(60.0)) for call in calls} == {5.0}
+    assert len(processes(live)) == 1
+
+
+def test_an_update_of_what_sleeps_comes_to_its_end(sleepy: tuple[LiveEndpoint, str]) -> None:
+    live, name = sleepy
+    assert asleep(live, name)
+    live.sagemaker.update_endpoint_weights_and_capacities(
+        EndpointName=name, DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", "DesiredWeight": 2.0}]
+    )
+    assert live.settled(name, within_s=20.0)["EndpointStatus"] == "InService"
+    assert number_of(live.invoke(name, b"1", TargetModel="a.tar")) == 5.0
+
+
+@pytest.fixture
+def strict(tmp_path: Path) -> Iterator[LiveEndpoint]:
+    with LiveEndpoint(tmp_path, "--aws-strict") as live:
+        yield live
+
+
+def test_strictly_it_does_as_aws_does(strict: LiveEndpoint) -> None:
+    """AWS has no multi-model endpoint on serverless, and an endpoint without instances answers with an error."""
+    put(strict.folder("shop"), {"models/a.tar": constant(5.0)})
+    with pytest.raises(ClientError) as refused:
+        strict.create("serverless", Variant(many("shop/models"), members=SLEEPS["serverless"]))
+    assert refused.value.response["Error"]["Code"] == "ValidationException"
+    strict.deploy("shop", Variant(many("shop/models", {"TORPOR_IDLE_SECONDS": "1"}), members=to_one()))
+    strict.invoke("shop", b"1", TargetModel="a.tar")
+
+
+def to_one() -> dict[str, Any]:
+    scaling = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 2}
+    return {"InstanceType": "ml.m5.large", "ManagedInstanceScaling": scaling}
