@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
-from gunicorn.workers.gasgi import ASGIWorker
+from gunicorn.asgi.protocol import ASGIProtocol
+from gunicorn.workers import gasgi
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 KEEP_ALIVE_S = 3600
@@ -47,7 +48,19 @@ class InFlight:
             await asyncio.wait_for(self._none.wait(), within_s)
 
 
-class PromptWorker(ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
+class WakingProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's connection, which wakes an answer that waits for its client to read: a client who left never will."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._flow_control:
+            self._flow_control.resume_writing()
+        super().connection_lost(exc)
+
+
+gasgi.ASGIProtocol = WakingProtocol  # the worker makes connections of this name, and offers no other way in
+
+
+class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn's worker, which hears SIGTERM at once instead of at its next heartbeat.
 
     It then waits for the requests in flight and not, as gunicorn's own does, for the connections: clients keep those

@@ -11,7 +11,6 @@ from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits, unpack
 from torpor_container.core.residency import Hit, Residency
-from torpor_container.errors import NoRoom
 from torpor_container.tier import Tier
 from torpor_container.timing import Story
 from torpor_container.wire import Step
@@ -75,21 +74,18 @@ class Shelf:
             await self._tier.dismiss((name,))
 
     async def restore(self) -> None:
-        """Enter into the books what an earlier process left on disk under this prefix; the rest goes."""
-        for entry in await asyncio.to_thread(self._disk.scan):
-            name = entry.key.removeprefix(self._prefix.path).removeprefix("/")
-            if self._prefix.key_of(name) != entry.key:
-                await asyncio.to_thread(self._disk.remove, entry.key)
-                continue
-            await self._tier.requested(name)
-            try:
-                await self._tier.dismiss(await self._tier.admitted(name, entry.size_bytes))
-            except NoRoom as error:
-                self._tier.books.failed(name, str(error), self._tier.clock())
-                await self._remove(name)
+        """Enter into the books what an earlier process left on disk: the newest that fit; the rest goes."""
+        room_bytes = self._tier.books.budget_bytes
+        kept: list[tuple[str, Entry]] = []
+        for entry in reversed(await asyncio.to_thread(self._disk.scan)):
+            name = self._name_under_prefix(entry.key)
+            if name and entry.size_bytes <= room_bytes:
+                room_bytes -= entry.size_bytes
+                kept.append((name, entry))
             else:
-                self._tier.books.loaded(name, entry.size_bytes, 0.0, self._tier.clock())
-                self._tier.released(name)
+                await asyncio.to_thread(self._disk.remove, entry.key)
+        for name, entry in reversed(kept):
+            self._tier.books.found(name, entry.size_bytes, self._tier.clock())
 
     async def close(self) -> None:
         await self._tier.close()
@@ -104,6 +100,11 @@ class Shelf:
         return target.removeprefix("/")
 
     # -- inside ----------------------------------------------------------------------------------------------------
+    def _name_under_prefix(self, key: str) -> str:
+        """The name that `key_of` makes this key of; empty for a key of another prefix."""
+        folder = f"{self._prefix.path}/" if self._prefix.path else ""
+        return key.removeprefix(folder) if key.startswith(folder) else ""
+
     def _entry(self, name: str) -> Entry:
         entry = self._disk.find(self._prefix.key_of(name))
         assert entry is not None, "the books say that it is on disk"

@@ -63,9 +63,7 @@ class DecisionRecord(TypedDict, total=False):
     seq: int
     at_s: float  # epoch seconds
     model: str  # the TargetModel
-    action: (
-        str  # load | loaded | evict | unloaded | refuse | failed, and download | downloaded | delete | deleted on disk
-    )
+    action: str  # load | loaded | evict | unloaded | refuse | failed; on disk also download | downloaded | delete | …
     reason: str
     bytes: int
     took_s: float

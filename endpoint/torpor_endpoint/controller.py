@@ -5,7 +5,7 @@ Level-triggered: it is told that something changed, reads the record, and acts o
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
@@ -26,7 +26,7 @@ class Controller:
         fleet: Fleet,
         yard: Yard,
         epoch: Callable[[], float],
-        gone: Callable[[str], None] = lambda name: None,
+        gone: Callable[[str], Awaitable[None]],
     ) -> None:
         self._store = store
         self._fleet = fleet
@@ -118,8 +118,8 @@ class Controller:
         deployment = self._deployments.pop(endpoint.name, None)
         if deployment is not None:
             await deployment.close()
+        await self._gone(endpoint.name)  # before its name is free for another one
         await asyncio.to_thread(self._store.remove_endpoint, endpoint.name)
-        self._gone(endpoint.name)
 
     async def _record(self, endpoint: Endpoint, event: EndpointEvent, reason: str | None = None) -> None:
         moved = replace(after(endpoint, event, reason), modified_s=self._epoch())

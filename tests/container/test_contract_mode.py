@@ -302,7 +302,15 @@ def until_pinged(path: Path, process: "subprocess.Popen[bytes]") -> None:
     raise AssertionError("it does not answer its ping")
 
 
-def test_the_image_s_command_serves_on_a_unix_socket(tmp_path: Path, booster: bytes) -> None:
+LARGE = """
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    return b"x" * 20_000_000, "application/octet-stream"
+"""
+
+
+def test_the_image_s_command_serves_on_a_unix_socket_and_leaves_promptly(tmp_path: Path, booster: bytes) -> None:
     path = tmp_path / "socket"
     environment = {
         **os.environ,
@@ -314,9 +322,18 @@ def test_the_image_s_command_serves_on_a_unix_socket(tmp_path: Path, booster: by
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
         try:
             until_pinged(path, process)
-            url = unpacked(tmp_path, "a", {"model.json": booster})
-            assert call(path, "POST", "/models", json.dumps({"model_name": "a", "url": url}).encode())[0] == 200
+            for name, files in {"a": {"model.json": booster}, "large": {"inference.py": LARGE.encode()}}.items():
+                request = {"model_name": name, "url": unpacked(tmp_path, name, files)}
+                assert call(path, "POST", "/models", json.dumps(request).encode())[0] == 200
             assert call(path, "POST", "/models/a/invoke", b"1,2,3,4")[0] == 200
+            leave_in_the_middle_of_the_answer(path, "/models/large/invoke")
         finally:
             process.terminate()
-        assert process.wait(15) == 0
+        assert process.wait(10) == 0
+
+
+def leave_in_the_middle_of_the_answer(path: Path, target: str) -> None:
+    connection = UnixConnection(path)
+    connection.request("POST", target, b"", CSV)
+    connection.getresponse().read(1)
+    connection.close()

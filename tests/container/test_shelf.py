@@ -115,6 +115,22 @@ def test_a_restart_under_another_prefix_keeps_nothing_of_the_old_one(tmp_path: P
     run(story())
 
 
+def test_a_restart_with_less_room_keeps_the_newest(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(**{name: bytes(CONTENT_BYTES) for name in "abc"})
+        before = shelf(tmp_path, store)
+        for name in "abc":
+            await content(before, name)
+        after = shelf(tmp_path, store, budget_bytes=2 * CONTENT_BYTES)
+        await after.restore()
+        assert after.used_bytes == 2 * CONTENT_BYTES
+        assert len(found(tmp_path, "*/artifact.json")) == 2
+        await asyncio.gather(content(after, "b"), content(after, "c"))
+        assert store.reads == {"a": 1, "b": 1, "c": 1}
+
+    run(story())
+
+
 def test_an_overwritten_object_serves_on_unless_asked_to_revalidate(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")

@@ -152,6 +152,13 @@ class Residency:
         model.stage, model.size_bytes = Stage.HERE, size_bytes
         self._policy.added(name, size_bytes, took_s)
 
+    def found(self, name: str, size_bytes: int, now_s: float) -> None:
+        """It was here before these books were begun. Nobody asked for it, and the shell saw that it fits."""
+        self._models[name] = Resident(Stage.HERE, size_bytes, used_s=now_s)
+        self.planned_bytes += size_bytes
+        self._policy.added(name, size_bytes, 0.0)
+        self._note(now_s, name, "found", "an earlier process left it", size_bytes)
+
     def failed(self, name: str, reason: str, now_s: float) -> None:
         """It did not come in. Every pin on it ends here."""
         model = self._models.pop(name)

@@ -128,7 +128,8 @@ class Router:
         serverless = crew.variant.serverless
         if serverless is not None and crew.in_flight >= serverless.max_concurrency:
             raise RuntimeFault(Situation.THROTTLED)
-        if not crew.ready and not crew.size and self._strict:
+        if self._strict and serverless is None and not crew.ready and not crew.size:
+            # AWS: at zero instances "invocations during wake-up fail; they are not queued"; serverless ones wait.
             raise RuntimeFault(Situation.NO_CAPACITY, variant=crew.variant.name)
 
     async def _hold(self, crew: Crew, size_bytes: int) -> float:

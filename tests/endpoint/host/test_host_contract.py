@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +38,17 @@ class Ground:
         """Launch it, and wait until it answers."""
         launched = await self.host.launch(self.spec(number))
         upstream = Upstream(launched.socket)
-        while not await pinged(upstream):
-            await asyncio.sleep(0.01)
+        await pinged(upstream)
         upstream.close()
         return launched
 
 
-async def pinged(upstream: Upstream) -> bool:
-    try:
-        return (await upstream.send("GET", "/ping", (), b"", 2.0)).status == 200
-    except UpstreamError:
-        return False
+async def pinged(upstream: Upstream) -> None:
+    while True:
+        with suppress(UpstreamError):
+            if (await upstream.send("GET", "/ping", (), b"", 2.0)).status == 200:
+                return
+        await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

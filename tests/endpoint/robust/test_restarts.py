@@ -12,7 +12,7 @@ import pytest
 import requests_of
 from artifacts import put
 from botocore.exceptions import ClientError, HTTPClientError
-from constants import constant, number_of, sleeper, traffic
+from constants import Traffic, constant, number_of, sleeper, traffic
 from live import LiveEndpoint, Variant, many, one
 from processes import children, gone, marked, soon
 
@@ -96,16 +96,21 @@ def test_a_restart_brings_everything_back(
 def test_an_instance_killed_under_load_costs_its_own_requests_at_most(shop: LiveEndpoint, mark: str) -> None:
     with traffic(shop, "shop", MODELS, callers=8) as seen:
         for _ in range(2):
-            assert soon(lambda: seen.right > 0 and len(requests_of.instances(shop, "shop")) == 1)
-            before = requests_of.instance(shop, "shop")["id"]
-            os.kill(instance_pid(shop), signal.SIGKILL)
-            assert soon(lambda: replaced(shop, before), 20.0)
-            reached = seen.right
-            assert soon(lambda: seen.right > reached + 50, 20.0)
+            kill_the_instance(shop, seen)
     assert seen.wrong == []
     assert set(seen.errors) <= {"ModelError"}
     assert len(seen.errors) <= 16
     assert seen.slowest_s < 20.0
+
+
+def kill_the_instance(live: LiveEndpoint, seen: Traffic) -> None:
+    """Once it serves; and wait until another one does."""
+    assert soon(lambda: seen.right > 0 and len(requests_of.instances(live, "shop")) == 1)
+    before = requests_of.instance(live, "shop")["id"]
+    os.kill(instance_pid(live), signal.SIGKILL)
+    assert soon(lambda: replaced(live, before), 20.0)
+    reached = seen.right
+    assert soon(lambda: seen.right > reached + 50, 20.0)
 
 
 def instance_pid(live: LiveEndpoint) -> int:

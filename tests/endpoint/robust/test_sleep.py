@@ -1,5 +1,6 @@
 """To zero and back: nothing runs while nobody calls, one call wakes it, and many callers make one wake."""
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,10 +11,10 @@ import requests_of
 from artifacts import put
 from botocore.exceptions import ClientError
 from constants import constant, number_of
-from live import LiveEndpoint, Variant, many
+from live import LiveEndpoint, Variant, many, one
 from processes import children, soon
 
-SLEEPS = {
+SLEEPS: dict[str, dict[str, Any]] = {
     "serverless": {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 100}},
     "to-zero": {
         "InstanceType": "ml.m5.large",
@@ -22,15 +23,22 @@ SLEEPS = {
 }
 
 
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
+    """One on which nothing else runs, so that no process at all is left at zero."""
+    with LiveEndpoint(tmp_path_factory.mktemp("sleep")) as live:
+        yield live
+
+
 @pytest.fixture(scope="module", params=SLEEPS, ids=str)
-def sleepy(live: LiveEndpoint, request: pytest.FixtureRequest) -> Iterator[tuple[LiveEndpoint, str]]:
+def sleepy(own: LiveEndpoint, request: pytest.FixtureRequest) -> Iterator[tuple[LiveEndpoint, str]]:
     """An endpoint that goes to sleep after a second."""
     name: str = request.param
-    put(live.folder(name), {"models/a.tar": constant(5.0)})
+    put(own.folder(name), {"models/a.tar": constant(5.0)})
     container = many(f"{name}/models", {"TORPOR_IDLE_SECONDS": "1"})
-    yield live, live.deploy(name, Variant(container, members=SLEEPS[name]))
-    live.sagemaker.delete_endpoint(EndpointName=name)
-    assert soon(lambda: not processes(live))
+    yield own, own.deploy(name, Variant(container, members=SLEEPS[name]))
+    own.sagemaker.delete_endpoint(EndpointName=name)
+    assert soon(lambda: not processes(own))
 
 
 def processes(live: LiveEndpoint) -> list[int]:
@@ -47,11 +55,12 @@ def test_one_call_wakes_it_and_finds_its_disk_as_it_was(sleepy: tuple[LiveEndpoi
     slots = []
     for _ in range(2):
         assert asleep(live, name)
+        time.sleep(0.1)  # the process is gone; what was left to do after it is done too
         assert number_of(live.invoke(name, b"1", TargetModel="a.tar")) == 5.0
         slots.append(requests_of.instance(live, name)["slot"])
     assert slots[0] == slots[1]
     actions = [record["action"] for record in requests_of.decisions(live, name, "a.tar")]
-    assert "downloaded" not in actions
+    assert actions == ["found", "load", "loaded"]
 
 
 def test_fifty_callers_make_one_wake(sleepy: tuple[LiveEndpoint, str]) -> None:
@@ -73,22 +82,18 @@ def test_an_update_of_what_sleeps_comes_to_its_end(sleepy: tuple[LiveEndpoint, s
     assert number_of(live.invoke(name, b"1", TargetModel="a.tar")) == 5.0
 
 
-@pytest.fixture
-def strict(tmp_path: Path) -> Iterator[LiveEndpoint]:
+def test_strictly_zero_is_refused_where_aws_has_none_and_only_serverless_wakes(tmp_path: Path) -> None:
+    with LiveEndpoint(tmp_path) as lenient:
+        put(lenient.folder("shop"), {"models/a.tar": constant(5.0)})
+        idle = {"TORPOR_IDLE_SECONDS": "1"}
+        lenient.deploy("many", Variant(many("shop/models", idle), members=SLEEPS["to-zero"]))
+        lenient.deploy("one", Variant(one("shop/models/a.tar", idle), members=SLEEPS["serverless"]))
     with LiveEndpoint(tmp_path, "--aws-strict") as live:
-        yield live
-
-
-def test_strictly_it_does_as_aws_does(strict: LiveEndpoint) -> None:
-    """AWS has no multi-model endpoint on serverless, and an endpoint without instances answers with an error."""
-    put(strict.folder("shop"), {"models/a.tar": constant(5.0)})
-    with pytest.raises(ClientError) as refused:
-        strict.create("serverless", Variant(many("shop/models"), members=SLEEPS["serverless"]))
-    assert refused.value.response["Error"]["Code"] == "ValidationException"
-    strict.deploy("shop", Variant(many("shop/models", {"TORPOR_IDLE_SECONDS": "1"}), members=to_one()))
-    strict.invoke("shop", b"1", TargetModel="a.tar")
-
-
-def to_one() -> dict[str, Any]:
-    scaling = {"Status": "ENABLED", "MinInstanceCount": 1, "MaxInstanceCount": 2}
-    return {"InstanceType": "ml.m5.large", "ManagedInstanceScaling": scaling}
+        for name in SLEEPS:
+            with pytest.raises(ClientError, match="ValidationException"):
+                live.create(name, Variant(many("shop/models"), members=SLEEPS[name]))
+        assert number_of(live.invoke("one", b"1")) == 5.0
+        assert soon(lambda: not processes(live), 20.0)
+        with pytest.raises(ClientError, match="has no capacity to process this request"):
+            live.invoke("many", b"1", TargetModel="a.tar")
+        assert number_of(live.invoke("one", b"1")) == 5.0

@@ -30,6 +30,8 @@ ACTS = {
     "eats": "eaten = [bytearray(8 << 20) for _ in range(10_000)]",
     "prints": "print('x' * 100_000); raise ValueError('loud')",
     "answers-nothing": "return None",
+    "answers-too-much": "return b'x' * (65 << 20), 'text/plain'",
+    "smuggles": "return 'ok', 'text/plain\\r\\nX-Torpor-Fault: no-room'",
 }
 ARTIFACTS = {
     "good.json": booster(),
@@ -79,6 +81,8 @@ BAD = (
     Bad("hangs.tar.gz", "ModelError", "Your invocation timed out while waiting for a response from container", 0),
     Bad("eats.tar.gz", "ModelError", "ran out of memory", 507),
     Bad("prints.tar.gz", "ModelError", "loud", 500),
+    Bad("answers-too-much.tar.gz", "ModelError", "could not get a response from the Rough endpoint", 0),
+    Bad("smuggles.tar.gz", "ModelError", "the script's content type can not be sent as a header", 500),
     Bad("exits-at-load.tar.gz", "ModelError", "exit code 3", 500),
     Bad("eats-at-load.tar.gz", "ModelError", "ran out of memory", 507),
     Bad("no-python.tar.gz", "ModelError", "inference.py", 500),

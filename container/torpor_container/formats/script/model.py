@@ -48,7 +48,10 @@ class ScriptModel:
         context = self._functions.context
         context.begin(_headers(invocation))
         reply = self._answer(invocation)
-        return replace(reply, custom_attributes=context.response_headers.get(CUSTOM_ATTRIBUTES.lower()))
+        attributes = context.response_headers.get(CUSTOM_ATTRIBUTES.lower())
+        _check_header("content type", reply.content_type)
+        _check_header("custom attributes", attributes or "")
+        return replace(reply, custom_attributes=attributes)
 
     def close(self) -> None:
         """Nothing: the process ends with the script."""
@@ -104,6 +107,11 @@ def _headers(invocation: Invocation) -> dict[str, str]:
         "Accept": invocation.accept,
         CUSTOM_ATTRIBUTES: invocation.custom_attributes,
     }
+
+
+def _check_header(name: str, value: object) -> None:
+    if not (isinstance(value, str) and value.isascii() and value.isprintable()):
+        raise PredictionFailed(f"the script's {name} can not be sent as a header: {value!r}")
 
 
 def _load_beside(directory: Path, conventions: Conventions) -> ServedModel[Any]:
