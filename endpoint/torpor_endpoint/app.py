@@ -120,7 +120,7 @@ class Endpoint:
 
 
 def sockets_folder(data_dir: Path) -> Path:
-    """Where the instances listen: in the data folder, or in a place of its own if that path is too long for a socket."""
+    """Where the instances listen: in the data folder, or elsewhere if its path is too long for a socket."""
     inside = data_dir / "run"
     if len(os.fsencode(inside)) <= SOCKETS_PATH_MAX:
         return inside
