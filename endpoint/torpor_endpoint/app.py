@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import random
+import shutil
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -98,8 +99,10 @@ class Endpoint:
         )
         return Yard(self._host, partial(launch_spec, around=around))
 
-    def _gone(self, name: str) -> None:
+    async def _gone(self, name: str) -> None:
+        """An endpoint was deleted: its metrics go, and its instances' disks and logs."""
         self._meters.forget(name)
+        await asyncio.to_thread(shutil.rmtree, self._instances / name.lower(), ignore_errors=True)
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

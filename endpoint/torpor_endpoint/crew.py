@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
@@ -49,6 +49,7 @@ class Member:
     phase: InstancePhase = InstancePhase.STARTING
     in_flight: int = 0
     last_seq: int = 0  # the last decision read from it
+    doubt: asyncio.Event = field(default_factory=asyncio.Event)  # the watch shall look now
 
     def happened(self, event: InstanceEvent) -> None:
         self.phase = move_instance(self.phase, event)
@@ -111,6 +112,11 @@ class Crew:
         """How many are wanted now."""
         return len(self._tended)
 
+    @property
+    def leaving(self) -> int:
+        """How many are not wanted any more, and not gone yet."""
+        return len(self._leaving)
+
     def scale(self, size: int) -> None:
         """Want this many. More are started at once, in parallel; the last ones to come are the first to go."""
         while len(self._tended) < size:
@@ -144,8 +150,10 @@ class Crew:
             self._changed()
 
     def suspect(self, member: Member) -> None:
-        """It took no connection, so it gets no more requests; the watch finds out what became of it."""
-        self.ready.pop(str(member.slot), None)
+        """It took no connection or broke one, so it gets no more requests until the watch has looked at it."""
+        if self.ready.get(str(member.slot)) is member:
+            del self.ready[str(member.slot)]
+        member.doubt.set()
 
     @property
     def answer_within_s(self) -> float:
@@ -206,10 +214,13 @@ class Crew:
 
     async def _watch(self, member: Member, ended: "asyncio.Future[Launched]") -> None:
         """AWS replaces an instance whose ping keeps failing; one whose process ended is replaced at once."""
+        ended.add_done_callback(lambda _: member.doubt.set())
         misses = 0
         while misses < UNHEALTHY_AFTER:
-            done, _ = await asyncio.wait([ended], timeout=HEALTH_PERIOD_S)
-            if done:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(member.doubt.wait(), HEALTH_PERIOD_S)
+            member.doubt.clear()
+            if ended.done():
                 log.warning("%s: %s", member.slot, ended.result().reason)
                 member.happened(InstanceEvent.DIED)
                 return

@@ -1,6 +1,7 @@
 """Torpor's own pages under `/_torpor/`: health, metrics, what runs, why, and the instances' output."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from torpor_endpoint.crew import Crew, Member
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 
 LOG_MAX_BYTES = 256 * 1024
+ENDPOINT_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 NO_DECISIONS = sys.maxsize
 """A decision number that none is later than: of an instance's state only the rest is asked for."""
 
@@ -63,9 +65,11 @@ class Own:
         return JSONResponse({"decisions": sorted(chain(*stories), key=lambda record: record["at_s"])})
 
     async def logs(self, request: Request) -> Response:
-        """The end of what each instance of an endpoint printed."""
-        live = self._named(request)
-        folder = self.instances_folder / live.name.lower()
+        """The end of what each instance of an endpoint printed, also of one that failed."""
+        name = request.query_params.get("endpoint", "")
+        folder = self.instances_folder / name.lower()
+        if not ENDPOINT_NAME.fullmatch(name) or not await asyncio.to_thread(folder.is_dir):
+            raise HTTPException(404, f"no instance of an endpoint {name!r} has printed anything")
         return PlainTextResponse(await asyncio.to_thread(_tails, folder))
 
     def _named(self, request: Request) -> LiveEndpoint:
@@ -90,6 +94,7 @@ async def _variant(name: str, crew: Crew) -> dict[str, Any]:
         "name": name,
         "weight": crew.variant.weight,
         "wanted": crew.size,
+        "leaving": crew.leaving,
         "held": crew.held,
         "instances": [await _instance(member) for member in tuple(crew.ready.values())],
     }

@@ -21,6 +21,12 @@ def instances(live: LiveEndpoint, endpoint: str) -> list[dict[str, Any]]:
     return [instance for variant in known[endpoint]["variants"] for instance in variant["instances"]]
 
 
+def present(live: LiveEndpoint, endpoint: str) -> int:
+    """Instances that are wanted, or not gone yet."""
+    known = {entry["name"]: entry for entry in page(live, "endpoints")["endpoints"]}
+    return sum(int(variant["wanted"] + variant["leaving"]) for variant in known[endpoint]["variants"])
+
+
 def instance(live: LiveEndpoint, endpoint: str) -> dict[str, Any]:
     (only,) = instances(live, endpoint)
     return only

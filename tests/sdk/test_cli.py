@@ -71,7 +71,7 @@ def test_logs_shows_each_instances_output(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("logs", "nobody"), "no endpoint 'nobody' is in service"),
+        (("logs", "nobody"), "no instance of an endpoint 'nobody' has printed anything"),
         (("why", "a", "--endpoint", "nobody"), "endpoint nobody is not in service"),
         (("metrics", "nobody"), "Could not find endpoint"),
         (("invoke", "shared", "--target-model", "nope.tar.gz", "--body", ROW), "Failed to download model data"),

@@ -171,6 +171,7 @@ class Router:
         except UpstreamTimedOut:
             raise timed_out(place) from None
         except UpstreamBroken:
+            crew.suspect(member)
             raise no_response(place) from None
         finally:
             crew.released(member)

@@ -57,8 +57,10 @@ def test_creating_then_in_service_then_deleting_then_gone(shop: LiveEndpoint) ->
         members = {"EndpointConfigName": "life"} if call == shop.sagemaker.update_endpoint else {}
         assert "Cannot update in-progress endpoint" in refusal(call, EndpointName="life", **members)
     assert shop.settled("life")["EndpointStatus"] == "InService"
+    assert (shop.data_dir / "instances/life").exists()
     shop.sagemaker.delete_endpoint(EndpointName="life")
     assert soon(lambda: "life" not in [entry["EndpointName"] for entry in listed(shop)])
+    assert not (shop.data_dir / "instances/life").exists()
     assert "Could not find endpoint" in refusal(shop.sagemaker.describe_endpoint, EndpointName="life")
     assert "not found" in refusal_of_call(shop, "life")
 

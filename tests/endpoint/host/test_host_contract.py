@@ -29,6 +29,15 @@ class Ground:
     def __init__(self, host: Host, folder: Path) -> None:
         self.host = host
         self.folder = folder
+        self._others = set(children(os.getpid()))  # of other tests in this process, such as a shared endpoint
+
+    def parents(self) -> list[int]:
+        """The processes that this host started itself."""
+        return [pid for pid in children(os.getpid()) if pid not in self._others]
+
+    def instances(self) -> list[int]:
+        """The processes of this host's instances."""
+        return [pid for parent in self.parents() for pid in children(parent)]
 
     def spec(self, number: int = 0) -> LaunchSpec:
         environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(self.folder / str(number))}
@@ -55,18 +64,14 @@ async def pinged(upstream: Upstream) -> None:
 async def ground(make_host: Callable[[Path], Host], folder: Path) -> AsyncIterator[Ground]:
     """The host is closed at the end, and must have left nothing."""
     host = make_host(folder / "sockets")
+    site = Ground(host, folder)
     try:
-        yield Ground(host, folder)
+        yield site
     finally:
-        started = [pid for child in children(os.getpid()) for pid in (child, *children(child))]
+        started = [*site.parents(), *site.instances()]
         await host.close()
         assert [pid for pid in started if not gone(pid)] == []
         assert not (folder / "sockets").exists()
-
-
-def instances() -> list[int]:
-    """The processes of the instances, of the only host there is now."""
-    return [pid for parent in children(os.getpid()) for pid in children(parent)]
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -82,7 +87,7 @@ def test_a_slot_holds_one_instance_however_often_it_is_launched(
             other = await at.launched(1)
             assert set(first) == {await at.launched()}
             assert set(at.host.list()) == {first[0], other}
-            assert len(instances()) == 2
+            assert len(at.instances()) == 2
             assert (first[0].phase, at.host.health(other.slot)) == (Phase.RUNNING, other)
 
     run(story())
@@ -95,7 +100,7 @@ def test_an_instance_that_ends_by_itself_is_told_and_the_next_one_is_a_new_incar
         async with ground(make_host, tmp_path) as at:
             before = await at.launched()
             waiting = asyncio.create_task(at.host.exited(before.slot))
-            os.kill(instances()[0], signal.SIGKILL)
+            os.kill(at.instances()[0], signal.SIGKILL)
             ended = await waiting
             assert (ended.phase, ended.incarnation) == (Phase.EXITED, before.incarnation)
             assert "signal 9" in ended.reason
@@ -133,12 +138,12 @@ def test_terminating_asks_first_and_forces_when_the_grace_is_over(
     async def story() -> None:
         async with ground(make_host, tmp_path) as at:
             willing, stuck = await at.launched(0), await at.launched(1)
-            (pid,) = [pid for pid in instances() if pid != instances()[0]]
+            (pid,) = [pid for pid in at.instances() if pid != at.instances()[0]]
             os.kill(pid, signal.SIGSTOP)
             await asyncio.wait_for(at.host.terminate(willing.slot, 30.0), 5.0)
             await asyncio.wait_for(at.host.terminate(stuck.slot, 0.2), 5.0)
             assert (at.host.list(), at.host.health(stuck.slot)) == ((), None)
-            assert soon(lambda: instances() == [])
+            assert soon(lambda: at.instances() == [])
             await at.host.terminate(stuck.slot, 1.0)  # nothing there is no error
 
     run(story())
@@ -150,10 +155,10 @@ def test_who_stops_waiting_for_the_end_of_an_instance_does_not_leave_it_running(
     async def story() -> None:
         async with ground(make_host, tmp_path) as at:
             launched = await at.launched()
-            os.kill(instances()[0], signal.SIGSTOP)
+            os.kill(at.instances()[0], signal.SIGSTOP)
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 0.1)
-            assert soon(lambda: instances() == [])
+            assert soon(lambda: at.instances() == [])
 
     run(story())
 
@@ -164,8 +169,8 @@ def test_when_what_all_instances_come_from_is_killed_they_go_and_the_next_launch
     async def story() -> None:
         async with ground(make_host, tmp_path) as at:
             before = [await at.launched(number) for number in (0, 1)]
-            pids = instances()
-            os.kill(children(os.getpid())[0], signal.SIGKILL)
+            pids = at.instances()
+            os.kill(at.parents()[0], signal.SIGKILL)
             ended = await asyncio.gather(*(at.host.exited(launched.slot) for launched in before))
             assert [launched.phase for launched in ended] == [Phase.EXITED] * 2
             assert [pid for pid in pids if not gone(pid)] == []
