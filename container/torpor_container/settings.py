@@ -7,7 +7,10 @@ container's `Environment`.
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
+
+from torpor_container.core.policies import policy
 
 MIB = 1024 * 1024
 
@@ -19,7 +22,26 @@ def _bool(text: str) -> bool:
 
 
 def _mib(text: str) -> int:
-    return int(float(text) * MIB)
+    return int(_more_than_0(float(text)) * MIB)
+
+
+def _count(text: str) -> int:
+    return int(_more_than_0(int(text)))
+
+
+def _amount(text: str) -> float:
+    return _more_than_0(float(text))
+
+
+def _more_than_0(number: float) -> float:
+    if not 0 < number < inf:  # NaN is not either
+        raise ValueError("must be a number more than 0")
+    return number
+
+
+def _policy(text: str) -> str:
+    policy(text)
+    return text
 
 
 @dataclass(frozen=True)
@@ -46,18 +68,18 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_S3_FOLDER", "s3_folder", str, "", "The embedded object store's folder, to read artifacts in place."),
     Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false` unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
     Setting("TORPOR_REVALIDATE", "revalidate", _bool, "false", "Ask S3 for a newer version before a model is loaded from disk. AWS does not."),
-    Setting("TORPOR_POLICY", "policy", str, "LRU", "Who leaves first under memory pressure: LRU, LFU or GDSF."),
+    Setting("TORPOR_POLICY", "policy", _policy, "LRU", "Who leaves first under memory pressure: LRU, LFU or GDSF."),
     Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "Memory of the instance: its own process, the models and their scripts."),
     Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "Disk for unpacked artifacts."),
-    Setting("TORPOR_VCPU", "vcpu", int, "1", "Threads that predict, and loads side by side."),
-    Setting("TORPOR_LOADS_MAX", "loads_max", int, "4", "Models that download and load side by side."),
-    Setting("TORPOR_READY_WAIT_SECONDS", "ready_wait_s", float, "60", "How long a caller waits for its model before ModelNotReadyException; the load goes on."),
-    Setting("TORPOR_LOAD_TIMEOUT_SECONDS", "load_timeout_s", float, "360", "Download and load together, at most."),
-    Setting("TORPOR_INVOCATION_TIMEOUT_SECONDS", "invocation_timeout_s", float, "60", "One prediction, at most."),
-    Setting("TORPOR_BODY_MAX_BYTES", "body_max_bytes", int, "6291456", "The largest request body."),
+    Setting("TORPOR_VCPU", "vcpu", _count, "1", "Threads that predict."),
+    Setting("TORPOR_LOADS_MAX", "loads_max", _count, "4", "Models that download and load side by side."),
+    Setting("TORPOR_READY_WAIT_SECONDS", "ready_wait_s", _amount, "60", "How long a caller waits for its model before ModelNotReadyException; the load goes on."),
+    Setting("TORPOR_LOAD_TIMEOUT_SECONDS", "load_timeout_s", _amount, "360", "Download and load together, at most."),
+    Setting("TORPOR_INVOCATION_TIMEOUT_SECONDS", "invocation_timeout_s", _amount, "60", "One prediction, at most."),
+    Setting("TORPOR_BODY_MAX_BYTES", "body_max_bytes", _count, "6291456", "The largest request body."),
     Setting("TORPOR_UNPACK_MAX_MIB", "unpack_max_bytes", _mib, "10240", "The largest artifact when unpacked."),
-    Setting("TORPOR_UNPACK_MAX_RATIO", "unpack_max_ratio", float, "200", "The largest ratio of unpacked to packed bytes."),
-    Setting("TORPOR_UNPACK_MAX_ENTRIES", "unpack_max_entries", int, "10000", "The most files in one artifact."),
+    Setting("TORPOR_UNPACK_MAX_RATIO", "unpack_max_ratio", _amount, "200", "The largest ratio of unpacked to packed bytes."),
+    Setting("TORPOR_UNPACK_MAX_ENTRIES", "unpack_max_entries", _count, "10000", "The most files in one artifact."),
     Setting("TORPOR_WARM_PARENT", "warm_parent", str, "", "The warm parent's socket. Set by the endpoint; else an own one is started when a script needs it."),
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ HAPPENED = {
     "download": "is to be fetched from S3",
     "downloaded": "was fetched",
     "not-downloaded": "could not be fetched",
+    "found": "was found on the disk",
     "load": "is to be loaded",
     "loaded": "was loaded",
     "failed": "failed to load",

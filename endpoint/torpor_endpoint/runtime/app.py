@@ -88,6 +88,7 @@ class RuntimeApp:
         try:
             served = await self._router.send(route, request, body, place)
         except RuntimeFault as fault:
+            steps |= fault.steps
             self._count_failure(route, fault, began_s)
             raise
         self._account_for(route, served, steps, began_s)

@@ -5,8 +5,10 @@ The runtime says `ValidationError`, the control plane `ValidationException`: bot
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 
 from torpor_container.wire import Fault
 from torpor_endpoint.upstream import Answer
@@ -110,10 +112,19 @@ FAULTS: dict[Fault, Situation] = {
 class RuntimeFault(Exception):
     """One failed invocation, ready for the wire."""
 
-    def __init__(self, situation: Situation, *, original: tuple[int, str] | None = None, **fields: object) -> None:
+    def __init__(
+        self,
+        situation: Situation,
+        *,
+        original: tuple[int, str] | None = None,
+        steps: Mapping[str, float] = MappingProxyType({}),
+        **fields: object,
+    ) -> None:
+        """`steps` is what was waited for in vain, in seconds."""
         super().__init__(situation.name)
         self.situation = situation
         self.original = original
+        self.steps = steps
         self.fields = fields
 
 

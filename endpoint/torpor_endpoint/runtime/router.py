@@ -148,7 +148,9 @@ class Router:
             async with asyncio.timeout(self.limits.hold_s):
                 await crew.until(lambda: bool(crew.ready) or crew.closed)
         except TimeoutError:
-            raise RuntimeFault(Situation.NOT_READY, detail=_not_ready(crew, self.limits.hold_s)) from None
+            detail = _not_ready(crew, self.limits.hold_s)
+            held = {wire.Step.HOLD.value: self._clock() - began_s}
+            raise RuntimeFault(Situation.NOT_READY, detail=detail, steps=held) from None
         finally:
             crew.held -= 1
             crew.held_bytes -= size_bytes

@@ -22,13 +22,13 @@ def test_two_hundred_first_calls_make_one_download_and_one_load(live: LiveEndpoi
     assert sorted(actions) == ["download", "downloaded", "load", "loaded"]
 
 
-def room_for(live: LiveEndpoint, models: int) -> dict[str, str]:
-    """The environment of an instance that holds so many models with ballast beside itself."""
-    put(live.folder("probe"), {"models/a.tar": constant(1.0)})
-    live.deploy("probe", Variant(many("probe/models")))
-    live.invoke("probe", b"1", TargetModel="a.tar")
-    used_bytes = requests_of.instance(live, "probe")["used_bytes"]
-    live.sagemaker.delete_endpoint(EndpointName="probe")
+def room_for(live: LiveEndpoint, models: int, probe: str) -> dict[str, str]:
+    """The environment of an instance that holds so many models with ballast beside itself, as an endpoint shows."""
+    put(live.folder(probe), {"models/a.tar": constant(1.0)})
+    live.deploy(probe, Variant(many(f"{probe}/models")))
+    live.invoke(probe, b"1", TargetModel="a.tar")
+    used_bytes = requests_of.instance(live, probe)["used_bytes"]
+    live.sagemaker.delete_endpoint(EndpointName=probe)
     return {"TORPOR_MEMORY_MIB": str((used_bytes + models * (BALLAST_BYTES + MIB)) // MIB)}
 
 
@@ -36,7 +36,7 @@ def crowd(live: LiveEndpoint, endpoint: str, lasts_s: float) -> Traffic:
     """64 callers over 30 models with room for 8."""
     models = {f"m{number}.tar": float(number) for number in range(30)}
     put(live.folder(endpoint), {f"models/{name}": constant(n, BALLAST_BYTES) for name, n in models.items()})
-    live.deploy(endpoint, Variant(many(f"{endpoint}/models", room_for(live, 8))))
+    live.deploy(endpoint, Variant(many(f"{endpoint}/models", room_for(live, 8, f"probe-{endpoint}"))))
     with traffic(live, endpoint, models, callers=64) as seen:
         time.sleep(lasts_s)
     assert len(requests_of.instance(live, endpoint)["models"]) <= 12

@@ -1,0 +1,32 @@
+"""Settings are read once, and a bad one is named."""
+
+import pytest
+
+from torpor_container.settings import MIB, SETTINGS, BadSetting, Settings
+
+
+def test_nothing_set_means_the_defaults_of_the_table() -> None:
+    settings = Settings.read({})
+    assert (settings.port, settings.multi_model, settings.memory_bytes) == (8080, False, 1024 * MIB)
+    assert (settings.ready_wait_s, settings.load_timeout_s, settings.invocation_timeout_s) == (60, 360, 60)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("TORPOR_MEMORY_MIB", "plenty"),
+        ("TORPOR_MEMORY_MIB", "0"),
+        ("TORPOR_DISK_MIB", "nan"),
+        ("TORPOR_VCPU", "-1"),
+        ("TORPOR_INVOCATION_TIMEOUT_SECONDS", "inf"),
+        ("TORPOR_POLICY", "MRU"),
+        ("SAGEMAKER_MULTI_MODEL", "yes"),
+    ],
+)
+def test_a_setting_that_cannot_be_read_is_named(variable: str, text: str) -> None:
+    with pytest.raises(BadSetting, match=f"^{variable}='{text}': "):
+        Settings.read({variable: text})
+
+
+def test_no_variable_fills_two_fields() -> None:
+    assert len({row.variable for row in SETTINGS}) == len({row.field for row in SETTINGS}) == len(SETTINGS)
