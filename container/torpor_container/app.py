@@ -84,18 +84,17 @@ class Instance:
     # -- the parts -------------------------------------------------------------------------------------------------
     def _make_serving(self) -> Serving:
         settings = self._settings
+        patience = Patience(settings.ready_wait_s, settings.load_timeout_s)
         if not settings.multi_model:
             name = settings.model_source.rpartition("/")[2]
             directory = Path(settings.base_dir) / "model"
-            waits_s = settings.ready_wait_s, settings.invocation_timeout_s
-            return Single(self._workshop, directory, self._shelf, name, clock, *waits_s)
+            return Single(self._workshop, directory, self._shelf, name, clock, patience, settings.invocation_timeout_s)
         if self._shelf is None:
             books = Residency(settings.memory_bytes, Nobody(), UNLIMITED, self._journal.writer())
             return Contract(self._workshop, books, clock, settings.invocation_timeout_s)
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
-        patience = Patience(settings.ready_wait_s, settings.load_timeout_s)
         keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache)
-        return Kept(keeper, settings.invocation_timeout_s)
+        return Kept(keeper, self._workshop, settings.invocation_timeout_s)
 
     def _make_shelf(self) -> Shelf:
         settings = self._settings

@@ -3,11 +3,12 @@
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from itertools import islice
 
 from torpor_container.core.residency import Decision
 from torpor_container.wire import DecisionRecord
 
-KEPT = 20_000
+KEPT = 5_000
 
 ON_DISK = {
     "load": "download",
@@ -34,7 +35,9 @@ class Journal:
 
     def after(self, seq: int, model: str | None = None) -> list[DecisionRecord]:
         """The decisions later than `seq`, of one model if named."""
-        return [record for record in self._records if record["seq"] > seq and model in (None, record["model"])]
+        first = self.last_seq - len(self._records)  # numbers are consecutive, so the first ones need no look
+        later = islice(self._records, max(0, seq - first), None)
+        return [record for record in later if model in (None, record["model"])]
 
     def _write(self, decision: Decision, action: str) -> None:
         self.last_seq += 1

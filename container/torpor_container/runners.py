@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor
 from math import inf
 from typing import Protocol
 
@@ -11,6 +10,9 @@ from torpor_container.formats import Model
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.memory import uss_bytes
+from torpor_container.threads import Threads
+from torpor_container.timing import Timing
+from torpor_container.wire import Step
 
 CHEAP_S = 0.0005
 """A prediction that usually takes less processor time runs on the event loop: a hop to a thread costs a fifth of it."""
@@ -23,8 +25,8 @@ class Runner(Protocol):
 
     format: str
 
-    async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
-        """Predict. Raises the container's errors; `TimedOut` after `timeout_s`."""
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        """Predict, and tell what it took. Raises the container's errors; `TimedOut` after `timeout_s`."""
 
     async def close(self) -> None:
         """Let go of everything it holds."""
@@ -40,7 +42,7 @@ class Runner(Protocol):
 class InProcess:
     """A model of a known format. What predicts cheaply does so on the event loop, the rest on a thread: as measured."""
 
-    def __init__(self, model: Model, threads: Executor, cpu_clock: Callable[[], float]) -> None:
+    def __init__(self, model: Model, threads: Threads, cpu_clock: Callable[[], float]) -> None:
         """`cpu_clock` counts the processor seconds of the thread that asks: a busy machine makes no model dear."""
         self.format = model.format
         self._model = model
@@ -48,14 +50,14 @@ class InProcess:
         self._cpu_clock = cpu_clock
         self._typical_s = inf
 
-    async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
-        if self._typical_s < CHEAP_S and len(invocation.body) <= CHEAP_BYTES:
-            return self._predict(invocation)
-        work = asyncio.get_running_loop().run_in_executor(self._threads, self._predict, invocation)
-        try:
-            return await asyncio.wait_for(work, timeout_s)
-        except TimeoutError:
-            raise TimedOut(timeout_s) from None
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        with timing.step(Step.PREDICT):
+            if self._typical_s < CHEAP_S and len(invocation.body) <= CHEAP_BYTES:
+                return self._predict(invocation)
+            try:
+                return await asyncio.wait_for(self._threads.run(self._predict, invocation), timeout_s)
+            except TimeoutError:
+                raise TimedOut(timeout_s) from None
 
     async def close(self) -> None:
         await asyncio.to_thread(self._model.close)
@@ -85,11 +87,21 @@ class Scripted:
     def __init__(self, process: ScriptProcess) -> None:
         self._process = process
 
-    async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        """Its time begins with its turn: to wait for others is no fault of the script, and does not end it."""
+        laps = timing.laps()
         try:
-            return await asyncio.wait_for(self._process.invoke(invocation), timeout_s)
+            async with asyncio.timeout(timeout_s) as patience:
+
+                def began() -> None:
+                    laps(Step.QUEUE)
+                    patience.reschedule(asyncio.get_running_loop().time() + timeout_s)
+
+                return await self._process.invoke(invocation, began)
         except TimeoutError:
             raise TimedOut(timeout_s) from None
+        finally:
+            laps(Step.PREDICT)
 
     async def close(self) -> None:
         await self._process.close()

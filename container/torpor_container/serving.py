@@ -14,18 +14,21 @@ from torpor_container.errors import (
     ContainerError,
     LoadFailed,
     LoadOutOfMemory,
+    LoadTimedOut,
     ModelNotFound,
     NotReady,
     TargetMissing,
 )
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.keeper import Keeper
+from torpor_container.keeper import Keeper, Patience
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.tier import Tier
 from torpor_container.timing import Story, Timing
 from torpor_container.wire import Fault, LoadedModel, Step
 from torpor_container.workshop import Workshop
+
+LOST_THREADS_MAX = 16
 
 
 class Serving(Protocol):
@@ -49,8 +52,9 @@ class Serving(Protocol):
 class Kept:
     """Kept mode: the model that a request names is made resident, then invoked."""
 
-    def __init__(self, keeper: Keeper, timeout_s: float) -> None:
+    def __init__(self, keeper: Keeper, workshop: Workshop, timeout_s: float) -> None:
         self._keeper = keeper
+        self._workshop = workshop
         self._timeout_s = timeout_s
 
     async def start(self) -> None:
@@ -60,7 +64,9 @@ class Kept:
         await self._keeper.close()
 
     def unready(self) -> str | None:
-        return None
+        """An instance with many threads stuck in models' own code is worn out: it asks to be replaced."""
+        lost = self._workshop.lost_threads
+        return f"{lost} threads are stuck in models' own code" if lost > LOST_THREADS_MAX else None
 
     def fault(self) -> Fault | None:
         return None
@@ -72,8 +78,7 @@ class Kept:
         if not target:
             raise TargetMissing
         async with self._keeper.lend(self._keeper.name_of(target), timing) as runner:
-            with timing.step(Step.PREDICT):
-                return await runner.invoke(invocation, self._timeout_s)
+            return await runner.invoke(invocation, self._timeout_s, timing)
 
 
 class Contract:
@@ -142,8 +147,7 @@ class Contract:
         self._tier.books.request(name, self._clock())
         try:
             runner = await self._living(name, timing)
-            with timing.step(Step.PREDICT):
-                return await runner.invoke(invocation, self._timeout_s)
+            return await runner.invoke(invocation, self._timeout_s, timing)
         finally:
             self._tier.released(name)
 
@@ -186,7 +190,7 @@ class Single:
         shelf: Shelf | None,
         key: str,
         clock: Callable[[], float],
-        ready_wait_s: float,
+        patience: Patience,
         timeout_s: float,
     ) -> None:
         self._workshop = workshop
@@ -194,7 +198,7 @@ class Single:
         self._shelf = shelf
         self._key = key
         self._clock = clock
-        self._ready_wait_s = ready_wait_s
+        self._patience = patience
         self._timeout_s = timeout_s
         self._runner: Runner | None = None
         self._size_bytes = 0
@@ -234,8 +238,7 @@ class Single:
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
         runner = await self._ready(timing)
         try:
-            with timing.step(Step.PREDICT):
-                return await runner.invoke(invocation, self._timeout_s)
+            return await runner.invoke(invocation, self._timeout_s, timing)
         finally:
             if runner is self._runner and not runner.alive:
                 self._runner = None
@@ -245,18 +248,21 @@ class Single:
         """The runner. Who comes while a script is started again waits for it."""
         if self._runner is None and self._loading is not None:
             with timing.step(Step.LOAD):
-                await asyncio.wait((self._loading,), timeout=self._ready_wait_s)
+                await asyncio.wait((self._loading,), timeout=self._patience.ready_wait_s)
         if self._runner is None:
-            raise self.failure or NotReady(self._key or "model", self._ready_wait_s)
+            raise self.failure or NotReady(self._key or "model", self._patience.ready_wait_s)
         return self._runner
 
     async def _load(self, instead_of: Runner | None = None) -> None:
         if instead_of is not None:
             await self._workshop.unload(instead_of)
         try:
-            loaded = await self._workshop.load(await self._workshop.recognise("model", await self._folder()))
+            async with asyncio.timeout(self._patience.load_timeout_s):
+                loaded = await self._workshop.load(await self._workshop.recognise("model", await self._folder()))
         except ContainerError as error:
             self.failure = error
+        except TimeoutError:
+            self.failure = LoadTimedOut(self._key or "model", self._patience.load_timeout_s)
         else:
             self._runner, self._size_bytes = loaded.runner, loaded.size_bytes
 

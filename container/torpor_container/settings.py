@@ -80,6 +80,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_UNPACK_MAX_MIB", "unpack_max_bytes", _mib, "10240", "The largest artifact when unpacked."),
     Setting("TORPOR_UNPACK_MAX_RATIO", "unpack_max_ratio", _amount, "200", "The largest ratio of unpacked to packed bytes."),
     Setting("TORPOR_UNPACK_MAX_ENTRIES", "unpack_max_entries", _count, "10000", "The most files in one artifact."),
+    Setting("TORPOR_IDLE_SECONDS", "idle_s", _amount, "1200", "How long a variant that may sleep stays awake with no request. The endpoint acts on it."),
     Setting("TORPOR_WARM_PARENT", "warm_parent", str, "", "The warm parent's socket. Set by the endpoint; else an own one is started when a script needs it."),
 )  # fmt: skip
 
@@ -116,6 +117,7 @@ class Settings:
     unpack_max_bytes: int
     unpack_max_ratio: float
     unpack_max_entries: int
+    idle_s: float
     warm_parent: str
 
     @classmethod

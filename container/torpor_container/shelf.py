@@ -48,11 +48,13 @@ class Shelf:
         self._tier = Tier(books, clock, self._remove)
         self._limits = limits
         self._revalidate = revalidate
+        self._unproved: set[str] = set()  # left by an earlier process: the object in S3 may be a newer one by now
 
     async def take(self, name: str, story: Story) -> Placed:
         """The folder of this model, from disk if it is there. Raises the artifact errors and NoRoom."""
-        if self._revalidate:
+        if self._revalidate or name in self._unproved:
             await self._drop_if_stale(name)
+            self._unproved.discard(name)
         if not isinstance(await self._tier.requested(name), Hit):
             try:
                 await self._fetch(name, story)
@@ -86,6 +88,7 @@ class Shelf:
                 await asyncio.to_thread(self._disk.remove, entry.key)
         for name, entry in reversed(kept):
             self._tier.books.found(name, entry.size_bytes, self._tier.clock())
+            self._unproved.add(name)
 
     async def close(self) -> None:
         await self._tier.close()

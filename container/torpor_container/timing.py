@@ -56,6 +56,18 @@ class Timing:
         finally:
             self.add(step, self._clock() - start_s)
 
+    def laps(self) -> Callable[[Step], None]:
+        """A stopwatch, running: each call adds the time since the last one to a step."""
+        last_s = self._clock()
+
+        def lap(step: Step) -> None:
+            nonlocal last_s
+            now_s = self._clock()
+            self.add(step, now_s - last_s)
+            last_s = now_s
+
+        return lap
+
     def waited_for(self, story: Story, since_s: float) -> None:
         """Add what the story shows from `since_s` on; what no span explains was queueing."""
         now_s = self._clock()

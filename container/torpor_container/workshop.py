@@ -1,27 +1,20 @@
 """Loads a folder into a runner and measures what it takes. It decides nothing: who may load is the keeper's affair."""
 
-import asyncio
-import socket
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
 
 from torpor_container.core.sizing import Prior, Sizing
-from torpor_container.errors import LoadFailed
-from torpor_container.formats import SCRIPT, Conventions, Format, available, detect
-from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.errors import ContainerError, LoadFailed
+from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
 from torpor_container.memory import give_back, uss_bytes
-from torpor_container.runners import InProcess, Runner, Scripted
+from torpor_container.runners import InProcess, Runner
+from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
-from torpor_container.warm import Job, OwnedWarmParent, WarmParent
-
-T = TypeVar("T")
+from torpor_container.threads import Threads
 
 FLOOR_BYTES = 64 * 1024
 """No model takes less: a load can look free when it fills pages that an unloaded one left behind."""
@@ -72,20 +65,19 @@ class Workshop:
         self._conventions = conventions
         self._formats = available()
         self._clock = clock
-        self._threads = ThreadPoolExecutor(max_workers=max(1, settings.vcpu), thread_name_prefix="predict")
-        self._loaders = ThreadPoolExecutor(max_workers=settings.loads_max, thread_name_prefix="load")
+        self._predictors = Threads(settings.vcpu, "predict")
+        self._loaders = Threads(settings.loads_max, "load")
+        self._gauge = Threads(1, "measure")  # never behind a model's own code
+        self._scripts = Scripts(settings, conventions)
         self._sizing = Sizing(
             {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in self._formats}
         )
         self._meter = Meter()
-        self._own_warm_parent: OwnedWarmParent | None = None
-        self._sockets: tempfile.TemporaryDirectory[str] | None = None
-        self._starting = asyncio.Lock()
         self._runners: set[Runner] = set()
 
     async def recognise(self, model_id: str, directory: Path) -> Recognised:
         """Look at a folder. Raises UnknownFormat."""
-        known, path, disk_bytes = await self._in_loader(_look, directory, self._settings.program, self._formats)
+        known, path, disk_bytes = await self._loaders.run(_look, directory, self._settings.program, self._formats)
         predicted = self._sizing.predict(model_id, known.name, disk_bytes)
         return Recognised(model_id, known, path, directory, disk_bytes, predicted)
 
@@ -104,78 +96,44 @@ class Workshop:
 
     async def settle(self) -> int:
         """Give freed memory back; answer what the instance really uses then, scripts included."""
-        return await self._in_loader(self._measure_after_trim)
+        return await self._gauge.run(self._measure_after_trim)
 
     async def used_bytes(self) -> int:
-        return await self._in_loader(self._measure)
+        return await self._gauge.run(self._measure)
+
+    @property
+    def lost_threads(self) -> int:
+        """Threads that are stuck in models' own code, given up and replaced."""
+        return self._predictors.lost + self._loaders.lost
 
     async def close(self) -> None:
         for runner in tuple(self._runners):
             await self.unload(runner)
-        if self._own_warm_parent is not None:
-            await self._own_warm_parent.close()
-        if self._sockets is not None:
-            self._sockets.cleanup()
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._loaders.shutdown(wait=False, cancel_futures=True)
+        await self._scripts.close()
+        for threads in (self._predictors, self._loaders, self._gauge):
+            threads.close()
 
-    # -- inside this process ---------------------------------------------------------------------------------------
+    # -- the two ways to load --------------------------------------------------------------------------------------
     async def _load_here(self, found: Recognised) -> Loaded:
-        await self._in_loader(_import_all, found.format.frameworks)
+        """In this process."""
+        await self._loaders.run(_import_all, found.format.frameworks)
         with self._meter.window() as alone:
-            before = await self._in_loader(uss_bytes)
-            model = await self._in_loader(found.format.load, found.path, self._conventions)
-            grown = await self._in_loader(uss_bytes) - before
+            before = await self._gauge.run(uss_bytes)
+            model = await self._loaders.run(_load, found, self._conventions)
+            grown = await self._gauge.run(uss_bytes) - before
             if alone():
                 size_bytes = max(grown, FLOOR_BYTES)
                 self._sizing.measured(found.model_id, found.format.name, found.disk_bytes, size_bytes)
             else:
                 size_bytes = found.predicted_bytes
-        return Loaded(InProcess(model, self._threads, time.thread_time), size_bytes)
+        return Loaded(InProcess(model, self._predictors, time.thread_time), size_bytes)
 
-    # -- in a process of its own -----------------------------------------------------------------------------------
     async def _start_script(self, found: Recognised) -> Loaded:
-        parent = await self._warm_parent()
-        ours, theirs = socket.socketpair()
-        job = Job(
-            "torpor_container.formats.script.child:start",
-            {
-                "directory": str(found.directory),
-                "script": str(found.path),
-                "memory_bytes": self._settings.memory_bytes,
-                "conventions": asdict(self._conventions),
-            },
-        )
-        with theirs:
-            try:
-                child = await parent.fork(job, [theirs.fileno()])
-            except BaseException as error:
-                ours.close()
-                if isinstance(error, OSError):
-                    raise LoadFailed(f"no process could be started for the script: {error}") from error
-                raise
-        process = ScriptProcess(ours, child)
-        runner = Scripted(process)
-        try:
-            await process.loaded(self._settings.load_timeout_s)
-            size_bytes = await self._in_loader(runner.own_bytes)
-        except TimeoutError:
-            await process.close()
-            raise LoadFailed(f"the script did not load within {self._settings.load_timeout_s:g} s") from None
-        except BaseException:
-            await process.close()
-            raise
+        """In a process of its own."""
+        runner = await self._scripts.start(found.directory, found.path)
+        size_bytes = await self._gauge.run(runner.own_bytes)
         self._sizing.measured(found.model_id, found.format.name, found.disk_bytes, size_bytes)
         return Loaded(runner, size_bytes)
-
-    async def _warm_parent(self) -> WarmParent:
-        if self._settings.warm_parent:
-            return WarmParent(Path(self._settings.warm_parent))
-        async with self._starting:
-            if self._own_warm_parent is None or not self._own_warm_parent.running:
-                self._sockets = tempfile.TemporaryDirectory(prefix="torpor-")
-                self._own_warm_parent = await OwnedWarmParent.start(Path(self._sockets.name) / "warm")
-        return self._own_warm_parent
 
     # -- measuring -------------------------------------------------------------------------------------------------
     def _measure(self) -> int:
@@ -185,13 +143,19 @@ class Workshop:
         give_back()
         return self._measure()
 
-    async def _in_loader(self, work: Callable[..., T], *arguments: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._loaders, work, *arguments)
-
 
 def _import_all(modules: Sequence[str]) -> None:
     for module in modules:
         import_module(module)
+
+
+def _load(found: Recognised, conventions: Conventions) -> Model:
+    try:
+        return found.format.load(found.path, conventions)
+    except ContainerError:
+        raise
+    except BaseException as error:  # a pickle runs code as it loads: it may even exit, and must not take us along
+        raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
 
 
 def _look(directory: Path, program: str, formats: Sequence[Format]) -> tuple[Format, Path, int]:

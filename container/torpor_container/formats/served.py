@@ -35,7 +35,7 @@ class ServedModel(Generic[Inputs]):
             raise OutOfMemory(f"out of memory while predicting: {error}") from error
         except self.refusals as error:
             raise BadInput(f"the model refuses the rows: {_first_line(error)}") from error
-        except Exception as error:  # a framework may raise anything, and it is this model's own fault
+        except BaseException as error:  # a model may raise anything, even SystemExit, and it is its own fault
             raise PredictionFailed.because(error) from error
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn, Protocol
 
@@ -71,14 +72,15 @@ class ScriptProcess:
         if frame.kind is not Kind.LOADED:
             raise _raised(frame)
 
-    async def invoke(self, invocation: Invocation) -> Reply:
-        """One request, after those that came before it.
+    async def invoke(self, invocation: Invocation, began: Callable[[], None] = lambda: None) -> Reply:
+        """One request, after those that came before it; `began` is called when its turn has come.
 
-        Raises what the script's process reports, or ModelDied. A caller that gives up while the script works on its
-        request ends the process: there is no other way to stop it, and its late answer would be the next caller's.
+        Raises what the script's process reports, or ModelDied. A caller that gives up while the script works on its request ends the process: there is no other way to stop
+        it, and its late answer would be the next caller's.
         """
         request = frames.encode(Frame(Kind.INVOKE, _fields(invocation), invocation.body))
         async with self._turn:
+            began()
             try:
                 frame = await self._exchange(request)
             except (asyncio.IncompleteReadError, ConnectionError, BadFrame):

@@ -1,0 +1,43 @@
+"""Threads for foreign code that may never come back: a lost one is given up, and its place in the pool taken anew."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Threads:
+    """A pool of `size` threads. A caller who is cancelled while his work runs leaves a lost thread behind."""
+
+    def __init__(self, size: int, name: str) -> None:
+        self.lost = 0
+        self._size = size
+        self._name = name
+        self._pool = self._made()
+
+    async def run(self, work: Callable[..., T], *arguments: object) -> T:
+        """Do it on a thread. Work that has begun cannot be stopped: cancelled, it runs on, and counts as lost."""
+        future = self._pool.submit(work, *arguments)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if future.running():
+                self._give_up(future)
+            raise
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _made(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(max_workers=self._size, thread_name_prefix=self._name)
+
+    def _give_up(self, future: "Future[Any]") -> None:
+        self.lost += 1
+        future.add_done_callback(lambda _: self._came_back())
+        self._pool.shutdown(wait=False)  # what waits in line there is still done by the threads that are left
+        self._pool = self._made()
+
+    def _came_back(self) -> None:
+        self.lost -= 1
