@@ -16,6 +16,9 @@ from gunicorn.asgi.protocol import ASGIProtocol
 from gunicorn.workers import gasgi
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+SHUTDOWN_S = 70
+"""What the application's own shutdown may take after the last request, before the arbiter kills its worker."""
+
 KEEP_ALIVE_S = 3600
 """Idle connections are the endpoint's to close: one closed here could be in use at that moment."""
 
@@ -79,7 +82,7 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
     async def _shutdown(self) -> None:
         for server in self.servers:
             server.close()
-        await self.asgi.drained(self.cfg.graceful_timeout)
+        await self.asgi.drained(self.cfg.graceful_timeout - SHUTDOWN_S)
         self.nr_conns = 0  # those still open are idle
         await super()._shutdown()
 
@@ -98,7 +101,7 @@ class ServerOptions:
     """`bind` as gunicorn has it: `host:port` or `unix:/path`."""
 
     bind: str = "127.0.0.1:8080"
-    graceful_s: int = 30
+    graceful_s: int = 60
     log_level: str = "info"
 
     def gunicorn(self) -> dict[str, object]:
@@ -108,7 +111,7 @@ class ServerOptions:
             "worker_class": "torpor_container.server.PromptWorker",
             "keepalive": KEEP_ALIVE_S,
             "timeout": 0,  # a heartbeat missed under load is no reason to lose every model in memory
-            "graceful_timeout": self.graceful_s,
+            "graceful_timeout": self.graceful_s + SHUTDOWN_S,
             "loglevel": self.log_level,
             "asgi_lifespan": "on",
             "control_socket_disable": True,

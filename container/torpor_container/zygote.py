@@ -157,7 +157,7 @@ class WarmParent:
             if pid == 0:
                 return
             for line in [line for line in self._lines.values() if line.pid == pid]:
-                kill_session(pid)  # whatever it started goes with it
+                kill_group(pid)  # whatever it started goes with it
                 line.pid = -1
                 self._tell(line, {"exit": os.waitstatus_to_exitcode(status)})
                 self._forget(line)
@@ -178,10 +178,16 @@ class WarmParent:
 
 
 def kill_session(leader: int) -> None:
-    """Kill a child and every process of its session's group."""
-    for kill in (os.killpg, os.kill):
-        with suppress(ProcessLookupError, PermissionError):
-            kill(leader, signal.SIGKILL)
+    """Kill a child that was not waited for yet, and every process of its group."""
+    kill_group(leader)
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(leader, signal.SIGKILL)  # one so young that it does not lead its group yet
+
+
+def kill_group(leader: int) -> None:
+    """Kill what a child had started in its own session, even after its number was given back to the system."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def kill_descendants() -> None:

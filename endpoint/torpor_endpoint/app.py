@@ -8,7 +8,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from torpor_endpoint.collector import Collector
 from torpor_endpoint.control.context import Control
 from torpor_endpoint.control.operations import sagemaker_service
 from torpor_endpoint.controller import Controller
-from torpor_endpoint.deployment import Yard
+from torpor_endpoint.crew import Yard
 from torpor_endpoint.fleet import Fleet
 from torpor_endpoint.gateway import App, Gateway
 from torpor_endpoint.host.local import LocalHost
@@ -97,10 +97,10 @@ class Endpoint:
             s3_endpoint=self._options.url if embedded else self._options.s3_endpoint or "",
             s3_folder=self._folder / "s3" if embedded else None,
         )
-        return Yard(self._host, partial(launch_spec, around=around))
+        return Yard(self._host, partial(launch_spec, around=around), self._collector.farewell)
 
     async def _gone(self, name: str) -> None:
-        """An endpoint was deleted: its metrics go, and its instances' disks and logs."""
+        """An endpoint was deleted: its instances' disks and logs go. Its metrics stay to be read, as on AWS."""
         self._meters.forget(name)
         await asyncio.to_thread(shutil.rmtree, self._instances / name.lower(), ignore_errors=True)
 
@@ -108,7 +108,8 @@ class Endpoint:
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         await self._controller.start()
         sleeper = Sleeper(self._fleet, time.perf_counter)
-        tasks = [asyncio.create_task(work) for work in (self._collector.run(), sleeper.run())]
+        chores = {"collector": self._collector.run, "sleeper": sleeper.run}
+        tasks = [asyncio.create_task(kept_up(name, chore)) for name, chore in chores.items()]
         try:
             yield
         finally:
@@ -120,6 +121,16 @@ class Endpoint:
             self._store.close()
             self._objects.close()
             self._lock.close()
+
+
+async def kept_up(name: str, chore: Callable[[], Awaitable[None]]) -> None:
+    """Do a chore for ever. What goes wrong in it is logged, and it begins again."""
+    while True:
+        try:
+            await chore()
+        except Exception:  # an outer edge: neither sleeping nor metrics may end for one odd answer
+            log.exception("the %s failed, and begins again", name)
+            await asyncio.sleep(1.0)
 
 
 def sockets_folder(data_dir: Path) -> Path:

@@ -63,22 +63,31 @@ class Collector:
             present = {member.incarnation for _, _, member in members}
             self._readings = {name: reading for name, reading in self._readings.items() if name in present}
 
+    async def farewell(self, endpoint: str, variant: str, member: Member) -> None:
+        """Read what an instance that goes has done since it was read last."""
+        state = await state_of(member, after=member.last_seq)
+        if state is not None:
+            self._add_times(endpoint, variant, member, state)
+
     async def _read(self, endpoint: str, variant: str, member: Member) -> None:
         state = await state_of(member, after=member.last_seq)
         if state is None:
             return
-        member.last_seq = state["last_seq"]
-        dimensions = {"EndpointName": endpoint, "VariantName": variant}
+        self._add_times(endpoint, variant, member, state)
         now_s = self._epoch()
         for metric, level in self._levels(member, state, now_s).items():
-            self._registry.series(metric, dimensions).put(member.incarnation, level, now_s)
+            self._registry.series(metric, _dimensions(endpoint, variant)).put(member.incarnation, level, now_s)
+
+    def _add_times(self, endpoint: str, variant: str, member: Member, state: wire.InstanceState) -> None:
         for record in state["decisions"]:
-            if record["action"] in TIMES:
-                series = self._registry.series(TIMES[record["action"]], dimensions)
+            if record["seq"] > member.last_seq and record["action"] in TIMES:  # two may have asked at once
+                series = self._registry.series(TIMES[record["action"]], _dimensions(endpoint, variant))
                 series.add(record["took_s"] * MICROSECONDS, record["at_s"])
+        member.last_seq = max(member.last_seq, state["last_seq"])
 
     def _levels(self, member: Member, state: wire.InstanceState, now_s: float) -> dict[metrics.Metric, float]:
         levels = {
+            metrics.CONCURRENT_REQUESTS_PER_MODEL: float(member.in_flight),
             metrics.MEMORY_UTILIZATION: 100 * state["used_bytes"] / state["budget_bytes"],
             metrics.DISK_UTILIZATION: 100 * state["disk_bytes"] / state["disk_budget_bytes"],
         }
@@ -89,6 +98,10 @@ class Collector:
         if before is not None and now_s > before.at_s:
             levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - before.cpu_s) / (now_s - before.at_s)
         return levels
+
+
+def _dimensions(endpoint: str, variant: str) -> dict[str, str]:
+    return {"EndpointName": endpoint, "VariantName": variant}
 
 
 async def state_of(member: Member, after: int = 0, model: str = "") -> wire.InstanceState | None:

@@ -9,10 +9,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
-from torpor_endpoint.deployment import Deployment, DeploymentFailed, Yard
+from torpor_endpoint.crew import Yard
+from torpor_endpoint.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.records import Endpoint, EndpointStatus
 from torpor_endpoint.store import Store
+
+RETRY_S = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +77,8 @@ class Controller:
                 if name not in self._again:
                     return
         except Exception:  # the controller's outer edge: one endpoint's fault is no other's
-            log.exception("endpoint %s could not be settled", name)
+            log.exception("endpoint %s could not be settled, and is looked at again", name)
+            asyncio.get_running_loop().call_later(RETRY_S, self._look, name)
         finally:
             del self._tasks[name]
 

@@ -5,22 +5,19 @@ table's; a crew only carries that out.
 """
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from torpor_container import wire
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
 from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Slot
+from torpor_endpoint.probe import answers, bound, final_fault, last_line
 from torpor_endpoint.records import Variant
-from torpor_endpoint.upstream import Answer, Upstream, UpstreamError
+from torpor_endpoint.upstream import Upstream
 
-PING_TIMEOUT_S = 2.0
-"""AWS: "the container must respond to ping requests within 2 seconds"."""
 PROBE_PAUSES_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
 HEALTH_PERIOD_S = 5.0
 UNHEALTHY_AFTER = 3
@@ -79,6 +76,19 @@ class Numbers:
         self._taken.discard(number)
 
 
+async def unsung(endpoint: str, variant: str, member: Member) -> None:
+    """Nobody wants to know what an instance has to say before it goes."""
+
+
+@dataclass(frozen=True)
+class Yard:
+    """What crews are made with. `farewell` is asked for each instance that has drained, while it still answers."""
+
+    host: Host
+    spec: Callable[[Variant, Slot], LaunchSpec]
+    farewell: Callable[[str, str, Member], Awaitable[None]] = unsung
+
+
 class Crew:
     """One variant's instances."""
 
@@ -86,8 +96,7 @@ class Crew:
         self,
         endpoint: str,
         variant: Variant,
-        spec: Callable[[Variant, Slot], LaunchSpec],
-        host: Host,
+        yard: Yard,
         numbers: Numbers,
     ) -> None:
         self.endpoint = endpoint
@@ -99,8 +108,8 @@ class Crew:
         self.last_request_s = 0.0
         self.held = 0
         self.held_bytes = 0
-        self._spec = spec
-        self._host = host
+        self._yard = yard
+        self._host = yard.host
         self._numbers = numbers
         self._tended: dict[int, asyncio.Task[None]] = {}
         self._members: dict[int, Member] = {}
@@ -118,7 +127,7 @@ class Crew:
         return len(self._leaving)
 
     def scale(self, size: int) -> None:
-        """Want this many. More are started at once, in parallel; the last ones to come are the first to go."""
+        """Want this many. More are started at once, in parallel; the highest slot numbers are the first to go."""
         while len(self._tended) < size:
             number = self._numbers.take()
             self._tended[number] = asyncio.create_task(self._tend(number), name=f"tend {self.variant.name}/{number}")
@@ -179,10 +188,10 @@ class Crew:
 
     async def _fill(self, number: int) -> None:
         """One incarnation, from its launch to its end. Raises StartFailed."""
-        spec = self._spec(self.variant, self._slot(number))
         try:
+            spec = self._yard.spec(self.variant, self._slot(number))
             launched = await self._host.launch(spec)
-        except HostError as error:
+        except (HostError, OSError, ValueError) as error:
             raise StartFailed(str(error)) from error
         member = Member(launched.slot, launched.incarnation, Upstream(launched.socket))
         self._members[number] = member
@@ -192,7 +201,7 @@ class Crew:
             await self._until_ready(member, ended, spec.log)
             self.trouble = None
             self._offer(member)
-            await self._watch(member, ended)
+            await self._watch(member, ended, spec.log)
         finally:
             ended.cancel()
             self._forget(number, member)
@@ -202,17 +211,19 @@ class Crew:
             async with asyncio.timeout(self.variant.startup_timeout_s):
                 for pause_s in _pauses():
                     if ended.done():
-                        raise StartFailed(f"{ended.result().reason}{_last_line(output)}")
-                    if await _answers(member.upstream, self.variant.container.multi_model):
+                        raise StartFailed(f"{ended.result().reason}{await last_line(output)}")
+                    if await answers(member.upstream, self.variant.container.multi_model):
                         member.happened(InstanceEvent.PING_OK)
                         return
-                    await _final_fault(member.upstream)
+                    if fault := await final_fault(member.upstream):
+                        raise StartFailed(fault, final=True)
                     await asyncio.sleep(pause_s)
         except TimeoutError:
             member.happened(InstanceEvent.TIMED_OUT)
-            raise StartFailed(f"no good ping within {self.variant.startup_timeout_s:g} s{_last_line(output)}") from None
+            said = await last_line(output)
+            raise StartFailed(f"no good ping within {self.variant.startup_timeout_s:g} s{said}") from None
 
-    async def _watch(self, member: Member, ended: "asyncio.Future[Launched]") -> None:
+    async def _watch(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
         """AWS replaces an instance whose ping keeps failing; one whose process ended is replaced at once."""
         ended.add_done_callback(lambda _: member.doubt.set())
         misses = 0
@@ -224,7 +235,8 @@ class Crew:
                 log.warning("%s: %s", member.slot, ended.result().reason)
                 member.happened(InstanceEvent.DIED)
                 return
-            misses = 0 if await _answers(member.upstream, multi_model=False) else misses + 1
+            misses = 0 if await answers(member.upstream, multi_model=False) else misses + 1
+            await bound(output)
             if not misses and str(member.slot) not in self.ready:
                 self._offer(member)  # it was suspected, and is well
         log.warning("%s: %d pings in a row failed", member.slot, misses)
@@ -261,6 +273,9 @@ class Crew:
             with suppress(TimeoutError):
                 async with asyncio.timeout(GRACE_S):
                     await self.until(lambda: member.in_flight == 0)
+            if member.phase is InstancePhase.DRAINING:
+                await self._yard.farewell(self.endpoint, self.variant.name, member)
+                member.happened(InstanceEvent.TIMED_OUT if member.in_flight else InstanceEvent.LAST_REPLY)
             member.upstream.close()
         await self._host.terminate(self._slot(number), GRACE_S)
         self._numbers.give(number)
@@ -273,41 +288,7 @@ class Crew:
         self._change = asyncio.Event()
 
 
-async def _answers(upstream: Upstream, multi_model: bool) -> bool:
-    """A good `/ping`, and for a multi-model container a good `GET /models` too, as AWS asks."""
-    paths = (wire.PING, wire.MODELS) if multi_model else (wire.PING,)
-    return all([await _good(upstream, path) for path in paths])
-
-
-async def _good(upstream: Upstream, path: str) -> bool:
-    answer = await _get(upstream, path)
-    return answer is not None and 200 <= answer.status < 300
-
-
-async def _get(upstream: Upstream, path: str) -> Answer | None:
-    with suppress(UpstreamError):
-        return await upstream.send("GET", path, (), b"", PING_TIMEOUT_S)
-    return None
-
-
-async def _final_fault(upstream: Upstream) -> None:
-    """An instance that says why it will never be ready need not be waited for."""
-    answer = await _get(upstream, wire.STATE)
-    if answer is not None and answer.status == 200:
-        state: wire.InstanceState = json.loads(answer.body)
-        if state["fault"] is not None:
-            raise StartFailed(state["unready"] or state["fault"], final=True)
-
-
 def _pauses() -> Iterator[float]:
     yield from PROBE_PAUSES_S
     while True:
         yield PROBE_PAUSES_S[-1]
-
-
-def _last_line(output: Path | None) -> str:
-    """What an instance printed last says more than its exit code."""
-    if output is None or not output.exists():
-        return ""
-    lines = output.read_text(errors="replace").strip().splitlines()
-    return f"; it said last: {lines[-1][:300]}" if lines else ""

@@ -1,13 +1,12 @@
 """One endpoint's crews, brought from what they are to what they should be: new ones first, a swap, old ones go."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torpor_endpoint.core.scaling import at_start, may_sleep
-from torpor_endpoint.crew import Crew, Numbers
+from torpor_endpoint.crew import Crew, Numbers, Yard
 from torpor_endpoint.fleet import LiveEndpoint, same_machine
-from torpor_endpoint.host import Host, LaunchSpec, Slot
 from torpor_endpoint.images import container_kind
 from torpor_endpoint.records import Variant
 
@@ -30,11 +29,14 @@ class DeploymentFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Yard:
-    """What crews are made with."""
+class Change:
+    """What a deployment does to one crew: from how many instances to how many, under which variant."""
 
-    host: Host
-    spec: Callable[[Variant, Slot], LaunchSpec]
+    crew: Crew
+    variant: Variant
+    before: int
+    after: int
+    fresh: bool
 
 
 class Deployment:
@@ -48,20 +50,17 @@ class Deployment:
 
     async def become(self, variants: Sequence[Variant]) -> None:
         """Serve exactly these variants. Raises DeploymentFailed and leaves what served before as it was."""
-        wanted = {variant.name: (self._crew_for(variant), variant) for variant in variants}
-        fresh = [crew for crew, _ in wanted.values() if crew not in self.live.crews.values()]
-        before = {crew: crew.size for crew, _ in wanted.values()}
-        sizes = {crew: self._size(crew, variant) for crew, variant in wanted.values()}
+        changes = [self._change(variant) for variant in variants]
         try:
-            for crew, size in sizes.items():
-                crew.scale(max(crew.size, size))
-            await asyncio.gather(*(_all_ready(crew, size) for crew, size in sizes.items()))
+            for change in changes:
+                change.crew.scale(max(change.before, change.after))
+            await asyncio.gather(*(_all_ready(change.crew, change.after) for change in changes))
         except BaseException:
-            for crew, size in before.items():
-                crew.scale(size)
-            await asyncio.gather(*(crew.close() for crew in fresh))
+            for change in changes:
+                change.crew.scale(change.before)
+            await asyncio.gather(*(change.crew.close() for change in changes if change.fresh))
             raise
-        self._swap(wanted, sizes)
+        self._swap(changes)
 
     def start(self, variants: Sequence[Variant]) -> None:
         """Serve these variants without waiting for them: after a restart, requests wait instead."""
@@ -83,19 +82,23 @@ class Deployment:
                 f"The image {variant.container.image} of production variant {variant.name} is not one that this "
                 "endpoint can run: use `torpor` or an AWS XGBoost or scikit-learn image."
             )
-        return Crew(self.live.name, variant, self._yard.spec, self._yard.host, self._numbers)
+        return Crew(self.live.name, variant, self._yard, self._numbers)
 
-    def _size(self, crew: Crew, variant: Variant) -> int:
-        """Instances that a deployment waits for. A variant that sleeps, and stays what it is, is not woken for it."""
-        asleep = crew in self.live.crews.values() and not crew.size
-        return 0 if asleep and may_sleep(variant) else at_start(variant)
+    def _change(self, variant: Variant) -> Change:
+        """A variant that sleeps, and stays what it is, is not woken for an update."""
+        crew = self._crew_for(variant)
+        fresh = crew is not self.live.crews.get(variant.name)
+        asleep = not fresh and not crew.size and may_sleep(variant)
+        return Change(crew, variant, crew.size, 0 if asleep else at_start(variant), fresh)
 
-    def _swap(self, wanted: dict[str, tuple[Crew, Variant]], sizes: dict[Crew, int]) -> None:
-        old = [crew for crew in self.live.crews.values() if crew not in {kept for kept, _ in wanted.values()}]
-        for crew, variant in wanted.values():
-            crew.variant = variant
-            crew.scale(sizes[crew] or crew.size)  # a call may have woken it meanwhile
-        self.live.crews = {name: crew for name, (crew, _) in wanted.items()}
+    def _swap(self, changes: Sequence[Change]) -> None:
+        kept = {change.crew for change in changes}
+        old = [crew for crew in self.live.crews.values() if crew not in kept]
+        for change in changes:
+            change.crew.variant = change.variant
+            if change.after or not change.crew.in_flight:  # a call may have woken it meanwhile
+                change.crew.scale(change.after)
+        self.live.crews = {change.variant.name: change.crew for change in changes}
         for crew in old:
             closing = asyncio.create_task(crew.close())
             self._closing.add(closing)

@@ -72,6 +72,7 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "SAGEMAKER_MULTI_MODEL": "true" if variant.container.multi_model else "false",
         "SAGEMAKER_BASE_DIR": str(folder),
         "SAGEMAKER_REGION": around.region,
+        "TORPOR_PATH_PREFIX": "",  # the endpoint asks for the container's own paths
         "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,
         "TORPOR_S3_FOLDER": str(around.s3_folder or ""),

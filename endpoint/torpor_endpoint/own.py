@@ -55,13 +55,13 @@ class Own:
 
     async def endpoints(self, request: Request) -> Response:
         """Every endpoint with its variants, instances and resident models."""
-        return JSONResponse({"endpoints": [await _endpoint(live) for live in self.fleet]})
+        return JSONResponse({"endpoints": list(await asyncio.gather(*map(_endpoint, self.fleet)))})
 
     async def decisions(self, request: Request) -> Response:
         """The decisions about one model (`?endpoint=…&model=…`), oldest first, each with its instance."""
         live = self._named(request)
         model = request.query_params.get("model", "").removeprefix("/")
-        stories = [await _story(member, model) for _, member in _members(live)]
+        stories = await asyncio.gather(*(_story(member, model) for _, member in _members(live)))
         return JSONResponse({"decisions": sorted(chain(*stories), key=lambda record: record["at_s"])})
 
     async def logs(self, request: Request) -> Response:
@@ -86,7 +86,10 @@ def _members(live: LiveEndpoint) -> list[tuple[str, Member]]:
 
 
 async def _endpoint(live: LiveEndpoint) -> dict[str, Any]:
-    return {"name": live.name, "variants": [await _variant(name, crew) for name, crew in live.crews.items()]}
+    return {
+        "name": live.name,
+        "variants": list(await asyncio.gather(*(_variant(*pair) for pair in live.crews.items()))),
+    }
 
 
 async def _variant(name: str, crew: Crew) -> dict[str, Any]:
@@ -96,7 +99,7 @@ async def _variant(name: str, crew: Crew) -> dict[str, Any]:
         "wanted": crew.size,
         "leaving": crew.leaving,
         "held": crew.held,
-        "instances": [await _instance(member) for member in tuple(crew.ready.values())],
+        "instances": list(await asyncio.gather(*map(_instance, crew.ready.values()))),
     }
 
 

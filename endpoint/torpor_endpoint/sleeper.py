@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from torpor_endpoint.core.scaling import Seen, desired, may_sleep
+from torpor_endpoint.core.scaling import Seen, desired
 from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet
 
@@ -28,8 +28,6 @@ class Sleeper:
             await asyncio.sleep(PERIOD_S)
 
     def _look(self, crew: Crew) -> None:
-        if not may_sleep(crew.variant):
-            return
         crew.last_request_s = crew.last_request_s or self._clock()
         seen = Seen(crew.in_flight, crew.last_request_s, self._clock())
         size = desired(crew.variant, crew.size, seen, idle_s(crew))

@@ -39,7 +39,6 @@ class Metric:
     prometheus: str
     namespace: str = SAGEMAKER
     dimensions: tuple[str, ...] = VARIANT
-    serverless: bool = False
 
 
 INVOCATIONS = Metric(
@@ -190,60 +189,6 @@ DISK_UTILIZATION = Metric(
     "torpor_disk_utilization_ratio",
     namespace=INSTANCES,
 )
-MODEL_SETUP_TIME = Metric(
-    "ModelSetupTime",
-    "Microseconds",
-    ("Average", "Minimum", "Maximum", "SampleCount", "p50", "p99"),
-    "Time to start an instance for a serverless variant.",
-    Shown.HISTOGRAM,
-    "torpor_model_setup_seconds",
-    serverless=True,
-)
-SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION = Metric(
-    "ServerlessConcurrentExecutionsUtilization",
-    "None",
-    LEVELLED,
-    "Executions in flight divided by MaxConcurrency.",
-    Shown.GAUGE_MEAN,
-    "torpor_serverless_concurrent_executions_utilization_ratio",
-    serverless=True,
-)
-SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS = Metric(
-    "ServerlessProvisionedConcurrencyExecutions",
-    "Count",
-    LEVELLED,
-    "Executions in flight on provisioned concurrency.",
-    Shown.GAUGE_SUM,
-    "torpor_serverless_provisioned_concurrency_executions",
-    serverless=True,
-)
-SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION = Metric(
-    "ServerlessProvisionedConcurrencyUtilization",
-    "None",
-    LEVELLED,
-    "Executions in flight divided by ProvisionedConcurrency.",
-    Shown.GAUGE_MEAN,
-    "torpor_serverless_provisioned_concurrency_utilization_ratio",
-    serverless=True,
-)
-SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS = Metric(
-    "ServerlessProvisionedConcurrencyInvocations",
-    "Count",
-    LEVELLED,
-    "Requests that provisioned concurrency took.",
-    Shown.COUNTER,
-    "torpor_serverless_provisioned_concurrency_invocations",
-    serverless=True,
-)
-SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS = Metric(
-    "ServerlessProvisionedConcurrencySpilloverInvocations",
-    "Count",
-    LEVELLED,
-    "Requests that found provisioned concurrency fully used.",
-    Shown.COUNTER,
-    "torpor_serverless_provisioned_concurrency_spillover_invocations",
-    serverless=True,
-)
 
 METRICS: tuple[Metric, ...] = (
     INVOCATIONS,
@@ -264,10 +209,4 @@ METRICS: tuple[Metric, ...] = (
     CPU_UTILIZATION,
     MEMORY_UTILIZATION,
     DISK_UTILIZATION,
-    MODEL_SETUP_TIME,
-    SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION,
-    SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS,
-    SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION,
-    SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS,
-    SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS,
 )

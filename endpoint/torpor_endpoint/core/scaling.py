@@ -31,7 +31,7 @@ def at_start(variant: Variant) -> int:
 def desired(variant: Variant, present: int, seen: Seen, idle_s: float) -> int:
     """The instances wanted now, given how many there are."""
     if not may_sleep(variant):
-        return at_start(variant)
+        return present
     if seen.in_flight == 0 and seen.now_s - seen.last_request_s >= idle_s:
         return 0
     return max(present, 1) if seen.in_flight else present

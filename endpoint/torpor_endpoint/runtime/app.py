@@ -102,8 +102,7 @@ class RuntimeApp:
     # -- accounting ------------------------------------------------------------------------------------------------
     def _account_for(self, route: Route, served: Served, steps: dict[str, float], began_s: float) -> None:
         """Read the instance's own steps, and add the request to the metrics."""
-        if served.held_s:
-            steps[Step.HOLD.value] = served.held_s
+        steps |= served.waited
         steps |= _parsed(served.answer.header(b"server-timing") or b"")
         loading_s = sum(steps.get(step, 0.0) for step in LOADING)
         model_s = served.sent_s - loading_s

@@ -44,7 +44,7 @@ class Served:
 
     answer: Answer
     instances: int
-    held_s: float
+    waited: dict[str, float]  # by step
     sent_s: float
 
 
@@ -100,10 +100,11 @@ class Router:
         self._admit(crew)
         crew.in_flight += 1
         crew.last_request_s = self._clock()
-        held_s = 0.0
+        waited: dict[str, float] = {}
+        until_s = self._clock() + self.limits.hold_s
         try:
             while True:
-                held_s += await self._hold(crew, len(body))
+                await self._hold(crew, len(body), until_s, waited)
                 member = self._pick(crew, route.target)
                 sent_at_s = self._clock()
                 try:
@@ -111,7 +112,7 @@ class Router:
                 except UpstreamRefused:
                     crew.suspect(member)
                     continue
-                return Served(answer, len(crew.ready), held_s, self._clock() - sent_at_s)
+                return Served(answer, len(crew.ready), waited, self._clock() - sent_at_s)
         finally:
             crew.in_flight -= 1
             crew.last_request_s = self._clock()
@@ -129,34 +130,35 @@ class Router:
         if serverless is not None and crew.in_flight >= serverless.max_concurrency:
             raise RuntimeFault(Situation.THROTTLED)
         if self._strict and serverless is None and not crew.ready and not crew.size:
-            # AWS: at zero instances "invocations during wake-up fail; they are not queued"; serverless ones wait.
+            # AWS fails invocations at zero instances, and does not queue them; serverless ones wait.
             raise RuntimeFault(Situation.NO_CAPACITY, variant=crew.variant.name)
 
-    async def _hold(self, crew: Crew, size_bytes: int) -> float:
-        """Wait, within bounds, until some instance is ready; answer for how long."""
+    async def _hold(self, crew: Crew, size_bytes: int, until_s: float, waited: dict[str, float]) -> None:
+        """Wait, within bounds, until some instance is ready: for it to `wake`, or to become free to take requests."""
         if crew.ready:
-            return 0.0
+            return
         if crew.closed:
             raise CrewClosed
         if crew.held >= self.limits.hold_requests or crew.held_bytes + size_bytes > self.limits.hold_bytes:
             raise RuntimeFault(Situation.HOLD_FULL, held=crew.held)
         began_s = self._clock()
+        step = wire.Step.HOLD if crew.size else wire.Step.WAKE
         crew.wake()
         crew.held += 1
         crew.held_bytes += size_bytes
         try:
-            async with asyncio.timeout(self.limits.hold_s):
+            async with asyncio.timeout(until_s - began_s):
                 await crew.until(lambda: bool(crew.ready) or crew.closed)
         except TimeoutError:
             detail = _not_ready(crew, self.limits.hold_s)
-            held = {wire.Step.HOLD.value: self._clock() - began_s}
-            raise RuntimeFault(Situation.NOT_READY, detail=detail, steps=held) from None
+            waited[step.value] = waited.get(step.value, 0.0) + self._clock() - began_s
+            raise RuntimeFault(Situation.NOT_READY, detail=detail, steps=waited) from None
         finally:
             crew.held -= 1
             crew.held_bytes -= size_bytes
         if not crew.ready:
             raise CrewClosed
-        return self._clock() - began_s
+        waited[step.value] = waited.get(step.value, 0.0) + self._clock() - began_s
 
     def _pick(self, crew: Crew, target: str | None) -> Member:
         if len(crew.ready) == 1:

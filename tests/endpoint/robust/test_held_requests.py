@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.crew import Crew, Numbers
+from torpor_endpoint.crew import Crew, Numbers, Yard
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.records import Container, Variant
@@ -51,7 +51,7 @@ class Shop:
         self.host = SlowHost()
         self.numbers = Numbers()
         variant = Variant("AllTraffic", "m", Container("torpor"), instances_min=0)
-        self.crew = Crew("shop", variant, lambda variant, slot: LaunchSpec(slot), self.host, self.numbers)
+        self.crew = Crew("shop", variant, Yard(self.host, lambda variant, slot: LaunchSpec(slot)), self.numbers)
         self.live = LiveEndpoint("shop", "arn", {"AllTraffic": self.crew})
         fleet = Fleet()
         fleet.serve(self.live)

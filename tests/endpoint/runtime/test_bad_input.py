@@ -1,8 +1,10 @@
 """Bad input gets its own clear error, and a good model on the same instance answers at once, still loaded and right."""
 
 import json
+import pickle
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,7 +35,17 @@ ACTS = {
     "answers-too-much": "return b'x' * (65 << 20), 'text/plain'",
     "smuggles": "return 'ok', 'text/plain\\r\\nX-Torpor-Fault: no-room'",
 }
+
+
+class Leaver:
+    """A pickle of it calls `sys.exit` as it loads."""
+
+    def __reduce__(self) -> tuple[object, tuple[int]]:
+        return sys.exit, (3,)
+
+
 ARTIFACTS = {
+    "leaver.pkl": pickle.dumps(Leaver()),
     "good.json": booster(),
     "truncated.tar.gz": packed({"model.json": booster()})[:-200],
     "escaping.tar.gz": packed({"../../../good.json": b"{}"}),
@@ -67,6 +79,7 @@ class Bad:
 
 
 BAD = (
+    Bad("leaver.pkl", "ModelError", "SystemExit", 500),
     Bad("truncated.tar.gz", "ValidationError", "truncated"),
     Bad("escaping.tar.gz", "ValidationError", "leads out of the archive"),
     Bad("absolute.tar.gz", "ValidationError", "can not be used"),

@@ -47,7 +47,7 @@ def test_with_the_cache_disabled_nothing_is_left_of_a_model_after_its_call(live:
         eventually(lambda: not list(disk.rglob("good.json")))
 
 
-def test_an_overwritten_object_serves_its_old_version_until_it_is_dropped(live: LiveEndpoint) -> None:
+def test_an_overwritten_object_serves_its_old_version_until_its_instance_is_a_new_one(live: LiveEndpoint) -> None:
     put(live.folder("cache"), {"good.json": booster()})
     live.deploy("Keeping", Variant(many("cache")))
     live.invoke("Keeping", ROW, TargetModel="good.json")
@@ -55,7 +55,18 @@ def test_an_overwritten_object_serves_its_old_version_until_it_is_dropped(live: 
     assert answered(live.invoke("Keeping", ROW, TargetModel="good.json")) == pytest.approx(predicted())
     restart_instance(live, "Keeping")
     again = live.invoke("Keeping", ROW, TargetModel="good.json")
-    assert answered(again) == pytest.approx(predicted())  # from the disk, as on AWS
+    assert answered(again) == pytest.approx(predicted(3.0))
+    assert "download" in steps_of(again)
+
+
+def test_a_new_instance_finds_on_its_disk_what_has_not_changed(live: LiveEndpoint) -> None:
+    put(live.folder("cache"), {"good.json": booster()})
+    live.deploy("Finding", Variant(many("cache")))
+    live.invoke("Finding", ROW, TargetModel="good.json")
+    restart_instance(live, "Finding")
+    again = live.invoke("Finding", ROW, TargetModel="good.json")
+    assert answered(again) == pytest.approx(predicted())
+    assert {"load", "predict"} <= steps_of(again).keys()
     assert "download" not in steps_of(again)
 
 

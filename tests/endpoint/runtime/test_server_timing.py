@@ -73,9 +73,9 @@ def test_an_error_shows_its_time_too(live: LiveEndpoint, timed: str, call: dict[
     assert "overhead" in steps
 
 
-def test_a_call_that_wakes_its_variant_shows_how_long_it_was_held(live: LiveEndpoint, timed: str) -> None:
+def test_a_call_that_wakes_its_variant_shows_how_long_that_took(live: LiveEndpoint, timed: str) -> None:
     less = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 5}}
     live.deploy("Woken", Variant(many("timed", {"TORPOR_IDLE_SECONDS": "0.1"}), members=less))
     eventually(lambda: live.shown("Woken")[0]["wanted"] == 0)
     steps = steps_of(live.invoke("Woken", ROW, TargetModel="good.json"))
-    assert steps["hold"] > 1
+    assert steps["wake"] > 1

@@ -75,8 +75,8 @@ class ScriptProcess:
     async def invoke(self, invocation: Invocation, began: Callable[[], None] = lambda: None) -> Reply:
         """One request, after those that came before it; `began` is called when its turn has come.
 
-        Raises what the script's process reports, or ModelDied. A caller that gives up while the script works on its request ends the process: there is no other way to stop
-        it, and its late answer would be the next caller's.
+        Raises what the script's process reports, or ModelDied. A caller that gives up while the script works on its
+        request ends the process: there is no other way to stop it, and its late answer would be the next caller's.
         """
         request = frames.encode(Frame(Kind.INVOKE, _fields(invocation), invocation.body))
         async with self._turn:
