@@ -20,7 +20,7 @@ class Option:
 OPTIONS: tuple[Option, ...] = (
     Option("--port", "port", int, 4700, "The one port of all services."),
     Option("--host", "host", str, "127.0.0.1", "The address to listen on. Signatures are not verified: mind who can reach it."),
-    Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, instead of host and port."),
+    Option("--descriptor", "descriptor", int, None, "For programs: the number of an inherited listening socket, instead of host and port (`python -m torpor_endpoint` only)."),
     Option("--data-dir", "data_dir", Path, Path(".torpor"), "Endpoints, models, objects and logs: all that survives a restart."),
     Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
     Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 for artifacts, with credentials from the usual chain, instead of the embedded one."),

@@ -172,21 +172,25 @@ def test_an_artifact_that_can_never_fit_is_refused_and_the_others_stay(tmp_path:
 class SlowDisk(DiskTier):
     """Publishing takes until `go`."""
 
-    go = threading.Event()
+    def __init__(self, root: Path, budget_bytes: int, bucket: str) -> None:
+        super().__init__(root, budget_bytes, bucket)
+        self.published, self.go = threading.Event(), threading.Event()
 
     def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
         entry = super().publish(key, version, workspace, size_bytes)
-        assert self.go.wait(5.0)
+        self.published.set()
+        assert self.go.wait(30.0)
         return entry
 
 
 def test_what_is_published_when_its_callers_time_is_up_is_not_left_on_disk(tmp_path: Path) -> None:
     async def story() -> None:
-        tier = shelf(tmp_path, FakeStore(a=b"one"), disk=SlowDisk(tmp_path, 1_000_000, "bucket"))
+        disk = SlowDisk(tmp_path, 1_000_000, "bucket")
+        tier = shelf(tmp_path, FakeStore(a=b"one"), disk=disk)
         caller = asyncio.create_task(content(tier, "a"))
-        await asyncio.sleep(0.1)
+        await asyncio.to_thread(disk.published.wait, 30.0)
         caller.cancel()
-        asyncio.get_running_loop().call_later(0.05, SlowDisk.go.set)
+        asyncio.get_running_loop().call_soon(disk.go.set)
         await asyncio.gather(caller, return_exceptions=True)
         assert (tier.used_bytes, found(tmp_path, "*/artifact.json")) == (0, [])
         assert await content(tier, "a") == b"one"

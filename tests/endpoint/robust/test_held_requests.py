@@ -1,7 +1,7 @@
 """Requests that wait for an instance, when what they wait for is taken away."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -66,6 +66,12 @@ class Shop:
         )
 
 
+async def so(true: Callable[[], bool]) -> None:
+    """Let the others go on until it is so; `run` bounds it."""
+    while not true():
+        await asyncio.sleep(0)
+
+
 def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 10.0))
 
@@ -74,8 +80,7 @@ def test_who_waits_for_a_crew_that_closes_is_sent_to_look_elsewhere_and_wakes_no
     async def story() -> None:
         shop = Shop()
         calls = [shop.call() for _ in range(3)]
-        await asyncio.sleep(0.05)
-        assert (shop.crew.held, len(shop.host.running)) == (3, 1)
+        await so(lambda: (shop.crew.held, len(shop.host.running)) == (3, 1))
         await shop.crew.close()
         late = shop.call()
         ends = await asyncio.gather(*calls, late, return_exceptions=True)
@@ -90,7 +95,7 @@ def test_a_slot_is_free_again_once_its_instance_is_gone_and_not_before() -> None
     async def story() -> None:
         shop = Shop()
         shop.crew.scale(2)
-        await asyncio.sleep(0.05)
+        await so(lambda: len(shop.host.running) == 2)
         shop.crew.scale(0)
         assert shop.numbers.take() == 2
         await shop.crew.close()
