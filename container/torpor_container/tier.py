@@ -82,8 +82,9 @@ class Tier:
         ]
 
     async def close(self) -> None:
-        while self._background:
-            await asyncio.gather(*self._background, return_exceptions=True)
+        while going_on := set(self._background):
+            await asyncio.gather(*going_on, return_exceptions=True)
+            self._background -= going_on
 
     async def _see_out(self, names: Sequence[str]) -> None:
         """One leaver's trouble is no other's, nor the newcomer's: it is logged, and its place in the books is free."""

@@ -149,8 +149,9 @@ class Crew:
         self.closed = True
         self._changed()
         self.scale(0)
-        while self._leaving:
-            await asyncio.gather(*self._leaving, return_exceptions=True)
+        while leaving := set(self._leaving):
+            await asyncio.gather(*leaving, return_exceptions=True)
+            self._leaving -= leaving
 
     def released(self, member: Member) -> None:
         """A request of this member has been answered."""

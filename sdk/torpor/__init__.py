@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torpor.bundling import bundle
     from torpor.connection import client
-    from torpor.errors import EndpointFailed, EndpointUnreachable, MissingExtra, TorporError
+    from torpor.errors import EndpointFailed, EndpointRefused, EndpointUnreachable, MissingExtra, TorporError
     from torpor.serving import Local, local
 
     __version__: str
 
 __all__ = [
     "EndpointFailed",
+    "EndpointRefused",
     "EndpointUnreachable",
     "Local",
     "MissingExtra",
@@ -36,6 +37,7 @@ _HOMES = {
     "Local": "torpor.serving",
     "TorporError": "torpor.errors",
     "EndpointFailed": "torpor.errors",
+    "EndpointRefused": "torpor.errors",
     "EndpointUnreachable": "torpor.errors",
     "MissingExtra": "torpor.errors",
 }

@@ -12,10 +12,11 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
 
-from torpor.errors import EndpointRefused, EndpointUnreachable
+from torpor.errors import EndpointRefused, EndpointUnreachable, TorporError
 from torpor_endpoint.options import PORT
 
 URL = f"http://127.0.0.1:{PORT}"
+SCHEMES = ("http://", "https://")
 URL_VARIABLE = "AWS_ENDPOINT_URL"
 REGION = "us-east-1"
 KEY = "torpor"
@@ -34,8 +35,10 @@ class Connection:
 
     @classmethod
     def configured(cls, url: str | None = None) -> "Connection":
-        """To the URL given, else to `AWS_ENDPOINT_URL`, else to the port of `torpor up`."""
+        """To the URL given, else to `AWS_ENDPOINT_URL`, else to the port of `torpor up`. Raises TorporError."""
         found = url or os.environ.get(URL_VARIABLE) or URL
+        if not found.startswith(SCHEMES):
+            raise TorporError(f"{found} is no URL of an endpoint, such as {URL}: it begins with {' or '.join(SCHEMES)}")
         return cls(found.rstrip("/"), os.environ.get("AWS_DEFAULT_REGION", REGION))
 
     @property

@@ -14,6 +14,7 @@ IMAGE = "torpor"
 IN_SERVICE_WITHIN_S = 300.0
 POLL_S = 0.02
 """botocore's own waiter polls every 30 s, for deployments that take minutes."""
+IN_PROGRESS = ("Creating", "Updating", "RollingBack", "SystemUpdating", "Deleting")
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,52 @@ class Plan:
     environment: Mapping[str, str] = field(default_factory=dict)
     instance_type: str = "ml.m5.large"
     instance_count: int = 1
+    serverless: Mapping[str, int] | None = None
+    """A `ServerlessConfig`, instead of instances of a type."""
+    may_sleep: bool = False
+    """Instances go down to none; a serverless variant's always do."""
     variant: str = "AllTraffic"
+
+    @property
+    def capacity(self) -> dict[str, Any]:
+        """The members of the production variant that say what it runs on."""
+        if self.serverless is not None:
+            return {"ServerlessConfig": dict(self.serverless)}
+        fixed = {"InstanceType": self.instance_type, "InitialInstanceCount": self.instance_count}
+        scaling = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": self.instance_count}
+        return {**fixed, "ManagedInstanceScaling": scaling} if self.may_sleep else fixed
 
 
 def deploy(sagemaker: Any, plan: Plan) -> None:
-    """Create the endpoint, or update it if there is one, and wait. Raises EndpointFailed with its FailureReason."""
+    """Create the endpoint, or update it if there is one, and wait. One that failed is replaced, as AWS demands.
+
+    Raises EndpointFailed with its FailureReason, or with what SageMaker's API refused.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        revision = _configure(sagemaker, plan)
+        _put(sagemaker, plan.name, revision)
+    except (BotoCoreError, ClientError) as error:
+        raise EndpointFailed(f"endpoint {plan.name}: {error}") from error
+    until_in_service(sagemaker, plan.name, revision)
+
+
+def withdraw(sagemaker: Any, name: str) -> None:
+    """Delete the endpoint and wait until it is gone."""
+    sagemaker.delete_endpoint(EndpointName=name)
+    _settled(sagemaker, name)
+
+
+def until_in_service(sagemaker: Any, name: str, config: str) -> None:
+    """Wait until the endpoint serves this configuration. Raises EndpointFailed with its FailureReason."""
+    found = _settled(sagemaker, name)
+    if found.get("EndpointStatus") != "InService" or found["EndpointConfigName"] != config:  # failed, or rolled back
+        raise EndpointFailed(f"endpoint {name}: {found.get('FailureReason', 'no reason was given')}")
+
+
+def _configure(sagemaker: Any, plan: Plan) -> str:
+    """A model and an endpoint configuration of one new name, which is answered."""
     revision = f"{plan.name}-{uuid.uuid4().hex[:8]}"
     container = {
         "Image": IMAGE,
@@ -37,27 +79,37 @@ def deploy(sagemaker: Any, plan: Plan) -> None:
         "ModelDataUrl": plan.model_data_url,
         "Environment": dict(plan.environment),
     }
-    variant = {
-        "VariantName": plan.variant,
-        "ModelName": revision,
-        "InstanceType": plan.instance_type,
-        "InitialInstanceCount": plan.instance_count,
-    }
+    variant = {"VariantName": plan.variant, "ModelName": revision, **plan.capacity}
     sagemaker.create_model(ModelName=revision, ExecutionRoleArn=ROLE, PrimaryContainer=container)
     sagemaker.create_endpoint_config(EndpointConfigName=revision, ProductionVariants=[variant])
-    exists = sagemaker.list_endpoints(NameContains=plan.name)["Endpoints"]
-    known = any(endpoint["EndpointName"] == plan.name for endpoint in exists)
-    put = sagemaker.update_endpoint if known else sagemaker.create_endpoint
-    put(EndpointName=plan.name, EndpointConfigName=revision)
-    until_in_service(sagemaker, plan.name)
+    return revision
 
 
-def until_in_service(sagemaker: Any, name: str, within_s: float = IN_SERVICE_WITHIN_S) -> None:
-    """Wait until the endpoint is in service. Raises EndpointFailed with its FailureReason."""
+def _put(sagemaker: Any, name: str, config: str) -> None:
+    status = _settled(sagemaker, name).get("EndpointStatus")
+    if status == "Failed":
+        withdraw(sagemaker, name)  # a failed endpoint can only be deleted
+    put = sagemaker.update_endpoint if status == "InService" else sagemaker.create_endpoint
+    put(EndpointName=name, EndpointConfigName=config)
+
+
+def _settled(sagemaker: Any, name: str, within_s: float = IN_SERVICE_WITHIN_S) -> dict[str, Any]:
+    """The endpoint once it is not on its way to anything; nothing if there is none. Raises EndpointFailed."""
     deadline_s = time.monotonic() + within_s
-    while (found := sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] != "InService":
-        if found["EndpointStatus"] == "Failed":
-            raise EndpointFailed(f"endpoint {name}: {found.get('FailureReason', 'no reason was given')}")
+    while (found := _described(sagemaker, name)).get("EndpointStatus") in IN_PROGRESS:
         if time.monotonic() > deadline_s:
             raise EndpointFailed(f"endpoint {name} is still {found['EndpointStatus']} after {within_s:g} s")
         time.sleep(POLL_S)
+    return found
+
+
+def _described(sagemaker: Any, name: str) -> dict[str, Any]:
+    from botocore.exceptions import ClientError
+
+    try:
+        found: dict[str, Any] = sagemaker.describe_endpoint(EndpointName=name)
+    except ClientError as error:
+        if "Could not find" in error.response["Error"]["Message"]:
+            return {}
+        raise
+    return found

@@ -13,7 +13,7 @@ class TorporError(Exception):
 
 
 class EndpointFailed(TorporError):
-    """The endpoint did not start, or its deployment failed. The message ends with what it printed last."""
+    """The endpoint did not start, or its deployment failed. The message ends with what it printed last, or says why."""
 
 
 class EndpointUnreachable(TorporError):

@@ -65,13 +65,18 @@ class Window:
     end: datetime
 
     @property
+    def from_minute(self) -> datetime:
+        """CloudWatch: "Start time less than 15 days ago - Round down to the nearest whole minute"."""
+        return self.start.replace(second=0, microsecond=0)
+
+    @property
     def dimensions(self) -> list[dict[str, str]]:
         return [{"Name": "EndpointName", "Value": self.endpoint}, {"Name": "VariantName", "Value": self.variant}]
 
     @property
     def whole_s(self) -> int:
-        """One period over all of it: CloudWatch's periods are whole minutes, and start at a whole minute."""
-        return 60 * (1 + int((self.end - self.start) / timedelta(minutes=1)))
+        """One period over all of it, so that no second one is left out: whole minutes, from a whole minute on."""
+        return 60 * (1 + (self.end - self.from_minute) // timedelta(minutes=1))
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ def _ask(cloudwatch: Any, window: Window, row: Row, statistics: dict[str, list[s
         Namespace=row.namespace,
         MetricName=row.metric,
         Dimensions=window.dimensions,
-        StartTime=window.start,
+        StartTime=window.from_minute,
         EndTime=window.end,
         Period=60 if row.latest else window.whole_s,
         **statistics,

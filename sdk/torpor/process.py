@@ -12,12 +12,13 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from torpor.attached import TEMPORARY
 from torpor.connection import REGION, Connection
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
+from torpor.occupancy import ensure_free
 
 READY_WITHIN_S = 60.0
 STOPPED_WITHIN_S = 10.0
@@ -37,13 +38,17 @@ class Start:
 
 
 class EndpointProcess:
-    """An endpoint in a process of its own. It ends with `close`, with the with-block, or with this process."""
+    """An endpoint in a process of its own. It ends with `close`, with the with-block, or with this process.
+
+    Raises EndpointFailed for a data folder that another one uses.
+    """
 
     def __init__(self, start: Start = Start()) -> None:
         require("an endpoint", "endpoint", "container")
         temporary = start.data_dir is None
         self.data_dir = Path(start.data_dir or tempfile.mkdtemp(prefix="torpor-")).resolve()
         self.data_dir.mkdir(parents=True, exist_ok=True)
+        ensure_free(self.data_dir)
         self._log = self.data_dir / "endpoint.log"
         # The socket listens before the process runs, so the port cannot be lost, and the first request simply waits.
         with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
@@ -53,7 +58,7 @@ class EndpointProcess:
         folder = self.data_dir if temporary else None
         self._end = weakref.finalize(self, _end, self._process, self._clients, folder)
 
-    def __enter__(self) -> "EndpointProcess":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -84,7 +89,7 @@ class EndpointProcess:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def until_ready(self) -> "EndpointProcess":
+    def until_ready(self) -> Self:
         """Wait for its first good answer. Raises EndpointFailed with what it printed last."""
         try:
             self.connection.page("health", timeout_s=READY_WITHIN_S)

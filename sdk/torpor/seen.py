@@ -54,6 +54,15 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
+class Status:
+    """An endpoint as DescribeEndpoint has it."""
+
+    name: str
+    status: str
+    failure_reason: str = ""
+
+
+@dataclass(frozen=True)
 class Decision:
     """One decision about one model, in the instance's own words."""
 
@@ -65,6 +74,17 @@ class Decision:
     took_s: float = 0.0
     for_model: str = ""
     instance: str = ""
+
+
+def statuses(connection: Connection) -> list[Status]:
+    """Every endpoint there is, by name, through SageMaker's API."""
+    sagemaker = connection.client("sagemaker")
+    pages = sagemaker.get_paginator("list_endpoints").paginate(SortBy="Name", SortOrder="Ascending")
+    names = [found["EndpointName"] for page in pages for found in page["Endpoints"]]
+    described = (sagemaker.describe_endpoint(EndpointName=name) for name in names)
+    return [
+        Status(found["EndpointName"], found["EndpointStatus"], found.get("FailureReason", "")) for found in described
+    ]
 
 
 def endpoints(connection: Connection) -> list[Endpoint]:

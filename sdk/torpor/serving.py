@@ -8,21 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from torpor import seen
-from torpor.deploying import Plan, deploy
+from torpor.deploying import Plan, deploy, withdraw
 from torpor.process import EndpointProcess, Start
 from torpor.rows import decode, encode
 from torpor.story import Story
 
 BUCKET = "torpor-local"
-PREFIX = "models"
+"""An endpoint's models are in it below the endpoint's own name."""
+MAX_CONCURRENCY = 20
 
 
 class Local:
     """A multi-model endpoint on this machine, ready to be called. Use it in a with-statement, or `close` it."""
 
-    def __init__(self, process: EndpointProcess, plan: Plan) -> None:
+    def __init__(self, process: EndpointProcess, plan: Plan, *, alone: bool = True) -> None:
+        """`alone`: nothing else is on this process, which ends with it."""
         self._process = process
         self._plan = plan
+        self._alone = alone
         self._sagemaker = process.client("sagemaker")
         self._runtime = process.client("sagemaker-runtime")
         self._s3 = process.client("s3")
@@ -32,6 +35,9 @@ class Local:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return f"<torpor.Local {self.name!r} at {self.url}>"
 
     @property
     def name(self) -> str:
@@ -64,7 +70,7 @@ class Local:
     @property
     def model_data_url(self) -> str:
         """The S3 prefix that its models are below."""
-        return f"s3://{BUCKET}/{PREFIX}/"
+        return self._plan.model_data_url
 
     def client(self, service: str, **options: Any) -> Any:
         """A boto3 client of any service, wired to it."""
@@ -99,10 +105,10 @@ class Local:
         if isinstance(artifact, bytes):
             if key is None:
                 raise TypeError("bytes have no name: put(…, key='City.tar.gz')")
-            self._s3.put_object(Bucket=BUCKET, Key=f"{PREFIX}/{key}", Body=artifact)
+            self._s3.put_object(Bucket=BUCKET, Key=f"{self.name}/{key}", Body=artifact)
             return key
         name = key or Path(artifact).name
-        self._s3.upload_file(str(artifact), BUCKET, f"{PREFIX}/{name}")
+        self._s3.upload_file(str(artifact), BUCKET, f"{self.name}/{name}")
         return name
 
     def models(self) -> list[seen.ResidentModel]:
@@ -124,15 +130,31 @@ class Local:
     def deploy(self, *, memory_mib: float | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Put it into service, or change it while it serves, by UpdateEndpoint. Settings not named stay as they are.
 
-        Raises EndpointFailed with the FailureReason.
+        Raises EndpointFailed with the FailureReason; after an update that failed, it serves as it did before.
         """
         settings = {**self._plan.environment, **_settings(memory_mib, environment)}
-        self._plan = replace(self._plan, environment=settings)
-        deploy(self._sagemaker, self._plan)
+        changed = replace(self._plan, environment=settings)
+        deploy(self._sagemaker, changed)
+        self._plan = changed
 
     def close(self) -> None:
-        """Stop everything it started."""
-        self._process.close()
+        """Stop everything it started; on a process that it shares, only delete the endpoint."""
+        if self._alone:
+            self._process.close()
+        else:
+            withdraw(self._sagemaker, self.name)
+
+
+class SharedProcess(EndpointProcess):
+    """An endpoint process that serves several multi-model endpoints, side by side or one after another."""
+
+    def local(self, models: "str | PathLike[str] | None" = None, *, name: str = "local", **options: Any) -> Local:
+        """As `torpor.local`, and with its options as far as they are the endpoint's own."""
+        plan = planned(name, **options)
+        copy_models(models, self.bucket_folder(BUCKET) / name)
+        endpoint = Local(self, plan, alone=False)
+        endpoint.deploy()
+        return endpoint
 
 
 def local(
@@ -143,6 +165,8 @@ def local(
     memory_mib: float | None = None,
     instance_count: int = 1,
     instance_type: str = "ml.m5.large",
+    serverless: Mapping[str, int] | int | None = None,
+    sleep_after_s: float | None = None,
     data_dir: "str | PathLike[str] | None" = None,
     strict: bool = False,
     log_level: str = "warning",
@@ -151,25 +175,61 @@ def local(
 
     `models` is a folder; the files in it, at any depth, are copied, and their paths below it are the names to call.
     `memory_mib` is what an instance may use: less of it means that models leave. `environment` is the container's, as
-    in CreateModel. `data_dir` keeps everything for the next time; without it nothing is left. Raises EndpointFailed.
+    in CreateModel. `serverless` is a ServerlessConfig, or its MemorySizeInMB, instead of instances. After
+    `sleep_after_s` seconds without a request nothing runs until the next one. `data_dir` keeps everything for the next
+    time; without it nothing is left. Raises EndpointFailed with the FailureReason.
     """
-    plan = Plan(name, f"s3://{BUCKET}/{PREFIX}/", {}, instance_type, instance_count)
+    plan = planned(
+        name,
+        environment=environment,
+        memory_mib=memory_mib,
+        instance_count=instance_count,
+        instance_type=instance_type,
+        serverless=serverless,
+        sleep_after_s=sleep_after_s,
+    )
     process = EndpointProcess(Start(Path(data_dir) if data_dir else None, strict, log_level=log_level))
     try:
-        copy_models(models, process.bucket_folder(BUCKET) / PREFIX)
+        copy_models(models, process.bucket_folder(BUCKET) / name)
         endpoint = Local(process, plan)  # its clients are made while the process starts
         process.until_ready()
-        endpoint.deploy(memory_mib=memory_mib, environment=environment)
+        endpoint.deploy()
     except BaseException:
         process.close()
         raise
     return endpoint
 
 
-def _settings(memory_mib: float | None, environment: Mapping[str, str] | None) -> dict[str, str]:
+def planned(
+    name: str,
+    *,
+    environment: Mapping[str, str] | None = None,
+    memory_mib: float | None = None,
+    instance_count: int = 1,
+    instance_type: str = "ml.m5.large",
+    serverless: Mapping[str, int] | int | None = None,
+    sleep_after_s: float | None = None,
+) -> Plan:
+    """The options of `local` that are the endpoint's own, as SageMaker has them."""
+    if isinstance(serverless, int):
+        serverless = {"MemorySizeInMB": serverless, "MaxConcurrency": MAX_CONCURRENCY}
+    return Plan(
+        name,
+        f"s3://{BUCKET}/{name}/",
+        _settings(memory_mib, environment, sleep_after_s),
+        instance_type,
+        instance_count,
+        serverless,
+        may_sleep=sleep_after_s is not None,
+    )
+
+
+def _settings(
+    memory_mib: float | None, environment: Mapping[str, str] | None, sleep_after_s: float | None = None
+) -> dict[str, str]:
     """The container's `Environment`."""
-    memory = {"TORPOR_MEMORY_MIB": f"{memory_mib:g}"} if memory_mib is not None else {}
-    return {**(environment or {}), **memory}
+    amounts = {"TORPOR_MEMORY_MIB": memory_mib, "TORPOR_IDLE_SECONDS": sleep_after_s}
+    return {**(environment or {}), **{key: f"{amount:g}" for key, amount in amounts.items() if amount is not None}}
 
 
 def copy_models(models: "str | PathLike[str] | None", folder: Path) -> None:

@@ -44,7 +44,7 @@ class Story:
         if not self.resident:
             return ["now: not in memory"]
         return [
-            f"now: in memory, {size(model.size_bytes)}, {model.hits} hits, idle for {model.idle_s:.1f} s"
+            f"now: in memory, {size(model.size_bytes)}, {counted(model.hits, 'hit')}, idle for {model.idle_s:.1f} s"
             for model in self.resident
         ]
 
@@ -56,6 +56,11 @@ def told(decision: Decision) -> str:
     took = f" in {milliseconds(decision.took_s)}" if decision.took_s else ""
     why = f": {decision.reason}" if decision.reason else ""
     return f"{at}  {happened}{took}{why}"
+
+
+def counted(count: int, thing: str) -> str:
+    """`1 hit`, `2 hits`"""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def milliseconds(seconds: float) -> str:

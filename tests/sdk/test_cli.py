@@ -1,6 +1,7 @@
 """The `torpor` command: against a live endpoint, and against none."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -10,10 +11,14 @@ from pathlib import Path
 import pytest
 from conftest import CITIES
 from sdk_models import ROWS
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 import torpor
 from torpor.cli import app
+from torpor.cli.logs import NOTHING, told
+from torpor.deploying import Plan, deploy, withdraw
+from torpor_endpoint.options import OPTIONS
 
 ROW = ",".join(map(str, ROWS[0]))
 Run = Callable[..., Result]
@@ -68,6 +73,45 @@ def test_logs_shows_each_instances_output(run: Run) -> None:
     assert "==> AllTraffic/" in run("logs", "shared").stdout
 
 
+def test_the_only_endpoint_needs_no_name(run: Run) -> None:
+    assert json.loads(run("invoke", "--target-model", CITIES[2], "--body", ROW).stdout) == [pytest.approx(200, abs=30)]
+    assert "shared · AllTraffic" in run("metrics").stdout
+    assert "==> AllTraffic/" in run("logs").stdout
+
+
+def test_ls_shows_an_endpoint_that_failed_and_its_reason(run: Run, endpoint: torpor.Local) -> None:
+    sagemaker = endpoint.client("sagemaker")
+    with pytest.raises(torpor.TorporError, match="FIFO"):
+        deploy(sagemaker, Plan("broken", endpoint.model_data_url, {"TORPOR_POLICY": "FIFO"}))
+    shown, refused = run("ls").stdout, run("logs")
+    withdraw(sagemaker, "broken")
+    assert re.search(r"^broken  Failed: .*FIFO.*^shared  InService$", shown, re.MULTILINE | re.DOTALL)
+    assert "name one of the endpoints: broken, shared" in refused.stderr
+
+
+def test_a_models_own_error_names_the_logs(run: Run, endpoint: torpor.Local) -> None:
+    done = run("invoke", "shared", "--target-model", CITIES[0], "--body", "no,numbers,at,all")
+    assert done.exit_code == 1
+    assert done.stderr.endswith("\nsee also: torpor logs shared\n")
+
+
+def test_silence_is_said() -> None:
+    assert told("") == NOTHING
+    assert told("==> A/0 <==\n\n==> A/1 <==\nhello\n") == f"==> A/0 <==\n{NOTHING}\n\n==> A/1 <==\nhello\n"
+    assert told("==> A/0 <==\n") == f"==> A/0 <==\n{NOTHING}\n"
+
+
+def test_up_offers_every_option_of_the_endpoint() -> None:
+    flags = {flag for parameter in get_command(app).commands["up"].params for flag in parameter.opts}  # type: ignore[attr-defined]  # a group
+    assert {option.flag for option in OPTIONS} - flags == {"--descriptor"}  # for programs, not for people
+
+
+def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
+    done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(endpoint.data_dir)])
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("torpor: another endpoint uses")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -76,6 +120,7 @@ def test_logs_shows_each_instances_output(run: Run) -> None:
         (("metrics", "nobody"), "Could not find endpoint"),
         (("invoke", "shared", "--target-model", "nope.tar.gz", "--body", ROW), "Failed to download model data"),
         (("invoke", "shared", "--body", "@/nowhere"), "No such file"),
+        (("env", "--url", "foo"), "foo is no URL"),
         (("ls", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],
 )
@@ -98,7 +143,8 @@ def test_up_prints_the_exports_once_it_can_be_reached_and_stops_when_told(tmp_pa
         assert up.wait(20) == 0
 
 
-def test_up_says_plainly_that_its_port_is_taken(endpoint: torpor.Local) -> None:
-    done = CliRunner().invoke(app, ["up", "--port", endpoint.url.rpartition(":")[2]])
+def test_up_says_plainly_that_its_port_is_taken(endpoint: torpor.Local, tmp_path: Path) -> None:
+    port = endpoint.url.rpartition(":")[2]
+    done = CliRunner().invoke(app, ["up", "--port", port, "--data-dir", str(tmp_path)])
     assert done.exit_code == 1
     assert "Address already in use" in done.stderr

@@ -9,6 +9,8 @@ from conftest import CITIES
 from sdk_models import ROWS, answers, train_booster
 
 import torpor
+from torpor.demo import until_asleep
+from torpor.deploying import Plan, deploy
 from torpor.errors import EndpointFailed
 from torpor.process import EndpointProcess, Start
 
@@ -78,6 +80,47 @@ def test_an_endpoint_that_cannot_start_tells_what_it_printed(tmp_path: Path) -> 
 def test_a_deployment_that_fails_tells_the_reason(models: Path) -> None:
     with pytest.raises(EndpointFailed, match="FIFO"):
         torpor.local(models, environment={"TORPOR_POLICY": "FIFO"})
+
+
+def test_a_failed_endpoint_in_a_kept_folder_is_replaced(models: Path, tmp_path: Path) -> None:
+    with pytest.raises(EndpointFailed, match="FIFO"):
+        torpor.local(models, environment={"TORPOR_POLICY": "FIFO"}, data_dir=tmp_path / "kept")
+    with torpor.local(data_dir=tmp_path / "kept") as mended:
+        assert len(mended.invoke(CITIES[0], ROWS)) == 3
+
+
+def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(models: Path) -> None:
+    with torpor.local(models) as endpoint:
+        with pytest.raises(EndpointFailed, match="FIFO"):
+            endpoint.deploy(environment={"TORPOR_POLICY": "FIFO"})
+        endpoint.deploy()
+        assert len(endpoint.invoke(CITIES[0], ROWS)) == 3
+
+
+@pytest.mark.parametrize("memory_mib", [1000, 1025])  # the first is refused by boto3 already
+def test_what_sagemaker_refuses_is_an_endpoint_that_failed(endpoint: torpor.Local, memory_mib: int) -> None:
+    refused = Plan("refused", endpoint.model_data_url, serverless={"MemorySizeInMB": memory_mib, "MaxConcurrency": 1})
+    with pytest.raises(EndpointFailed, match="MemorySizeInMB"):
+        deploy(endpoint.client("sagemaker"), refused)
+
+
+def test_a_folder_in_use_is_refused_in_one_line(endpoint: torpor.Local) -> None:
+    with pytest.raises(EndpointFailed, match=r"^another endpoint uses [^\n]+$"):
+        torpor.local(data_dir=endpoint.data_dir)
+
+
+@pytest.mark.parametrize("capacity", [{"serverless": 2048}, {"instance_count": 1}])
+def test_an_endpoint_sleeps_when_nobody_calls_and_wakes_for_a_call(models: Path, capacity: dict[str, int]) -> None:
+    with torpor.local(models, name="sleeper", sleep_after_s=0.2, **capacity) as sleeper:  # type: ignore[arg-type]
+        answer = sleeper.invoke(CITIES[0], ROWS)
+        until_asleep(sleeper)
+        assert sleeper.instances() == []
+        assert sleeper.invoke(CITIES[0], ROWS) == answer
+        assert len(sleeper.instances()) == 1
+
+
+def test_an_endpoint_says_where_it_is(endpoint: torpor.Local) -> None:
+    assert repr(endpoint) == f"<torpor.Local 'shared' at {endpoint.url}>"
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The story of a model, as a person reads it."""
 
 from torpor.seen import Decision, ResidentModel
-from torpor.story import HAPPENED, Story, milliseconds, size, told
+from torpor.story import HAPPENED, Story, counted, milliseconds, size, told
 
 
 def test_a_story_names_who_needed_the_room() -> None:
@@ -31,6 +31,10 @@ def test_a_model_that_nobody_named_has_no_story() -> None:
 def test_a_word_that_is_not_known_here_is_shown_as_it_is() -> None:
     assert "pondered" not in HAPPENED
     assert told(Decision(0.0, "a", "pondered")).endswith("  pondered")
+
+
+def test_one_of_a_thing_is_singular() -> None:
+    assert [counted(1, "hit"), counted(2, "hit"), counted(0, "hit")] == ["1 hit", "2 hits", "0 hits"]
 
 
 def test_figures_keep_their_meaning_at_every_size() -> None:

@@ -6,13 +6,18 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from torpor import seen
 from torpor.connection import URL, URL_VARIABLE, Connection
 from torpor.errors import TorporError
 
 Url = Annotated[
     str | None, typer.Option(envvar=URL_VARIABLE, help=f"Where the endpoint is; {URL} if neither says.", metavar="URL")
 ]
-EndpointName = Annotated[str, typer.Argument(help="The endpoint's name.", metavar="ENDPOINT")]
+EndpointName = Annotated[
+    str | None, typer.Argument(help="The endpoint's name; not needed for the only one.", metavar="ENDPOINT")
+]
+
+NO_ENDPOINT = "there is no endpoint yet"
 
 
 class PlainErrors(TyperGroup):
@@ -33,6 +38,16 @@ def connected(url: str | None) -> Connection:
     connection = Connection.configured(url)
     connection.page("health")
     return connection
+
+
+def only(connection: Connection, name: str | None) -> str:
+    """The endpoint named, else the only one there is. Raises TorporError."""
+    if name is not None:
+        return name
+    known = [found.name for found in seen.statuses(connection)]
+    if len(known) != 1:
+        raise TorporError(f"name one of the endpoints: {', '.join(known)}" if known else NO_ENDPOINT)
+    return known[0]
 
 
 def console() -> Console:

@@ -2,15 +2,17 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from torpor.cli.edge import EndpointName, Url, connected
+from torpor.cli.edge import EndpointName, Url, connected, only
+from torpor.connection import Connection
+from torpor.errors import TorporError
 
 
 def invoke(
-    endpoint: EndpointName,
+    endpoint: EndpointName = None,
     target_model: Annotated[str | None, typer.Option(help="The model's key below the endpoint's prefix.")] = None,
     body: Annotated[str, typer.Option(help="Text, @file, or @- for standard input.")] = "@-",
     content_type: Annotated[str, typer.Option(help="What the body is.")] = "text/csv",
@@ -19,21 +21,36 @@ def invoke(
     url: Url = None,
 ) -> None:
     """Call an endpoint, or one model of it, and print the answer."""
-    runtime = connected(url).client("sagemaker-runtime")
-    members = {"TargetModel": target_model, "Accept": accept}
-    answer = runtime.invoke_endpoint(
-        EndpointName=endpoint,
-        Body=read_body(body),
-        ContentType=content_type,
-        **{name: value for name, value in members.items() if value is not None},
-    )
+    connection = connected(url)
+    members = {
+        "EndpointName": only(connection, endpoint),
+        "TargetModel": target_model,
+        "Body": read_body(body),
+        "ContentType": content_type,
+        "Accept": accept,
+    }
+    answer = call(connection, {name: value for name, value in members.items() if value is not None})
     typer.echo(answer["Body"].read())
     if timing:
         typer.echo(answer["ResponseMetadata"]["HTTPHeaders"].get("server-timing", ""), err=True)
 
 
+def call(connection: Connection, members: dict[str, Any]) -> Any:
+    """boto3's answer. A model's own error names the place where the model's own words are."""
+    from botocore.exceptions import ClientError
+
+    try:
+        return connection.client("sagemaker-runtime").invoke_endpoint(**members)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ModelError":
+            raise
+        raise TorporError(f"{error}\nsee also: torpor logs {members['EndpointName']}") from error
+
+
 def read_body(text: str) -> bytes:
     """Raises OSError for a file that cannot be read."""
     if text == "@-":
+        if sys.stdin.isatty():
+            typer.echo("reading the body from the terminal: Ctrl-D ends it", err=True)
         return sys.stdin.buffer.read()
     return Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()

@@ -1,10 +1,23 @@
 """`torpor logs`: what the instances of an endpoint printed."""
 
+import re
+
 import typer
 
-from torpor.cli.edge import EndpointName, Url, connected
+from torpor.cli.edge import EndpointName, Url, connected, only
+
+SILENT = re.compile(r"^(==> .+ <==)\n(?=\n==> |\s*\Z)", re.MULTILINE)
+"""An instance's heading with nothing below it."""
+NOTHING = "nothing was printed"
 
 
-def logs(endpoint: EndpointName, url: Url = None) -> None:
+def logs(endpoint: EndpointName = None, url: Url = None) -> None:
     """Print the end of every instance's log."""
-    typer.echo(connected(url).page("logs", {"endpoint": endpoint}))
+    connection = connected(url)
+    printed = connection.page("logs", {"endpoint": only(connection, endpoint)}).decode()
+    typer.echo(told(printed))
+
+
+def told(printed: str) -> str:
+    """The same, where silence is said."""
+    return SILENT.sub(rf"\1\n{NOTHING}\n", printed) or NOTHING

@@ -3,21 +3,30 @@
 from rich.table import Table
 
 from torpor import seen
-from torpor.cli.edge import Url, connected, console
+from torpor.cli.edge import NO_ENDPOINT, Url, connected, console
 from torpor.story import size
 
 
 def ls(url: Url = None) -> None:
     """List endpoints, instances and the models in memory."""
-    found = seen.endpoints(connected(url))
+    connection = connected(url)
+    serving = {endpoint.name: endpoint for endpoint in seen.endpoints(connection)}
+    found = seen.statuses(connection)
     if not found:
-        console().print("no endpoint is in service")
-    for endpoint in found:
-        console().print(table(endpoint))
+        console().print(NO_ENDPOINT)
+    for status in found:
+        console().print(headline(status), style="bold", markup=False, soft_wrap=True)
+        if status.name in serving:
+            console().print(table(serving[status.name]))
+
+
+def headline(status: seen.Status) -> str:
+    reason = f": {status.failure_reason}" if status.failure_reason else ""
+    return f"{status.name}  {status.status}{reason}"
 
 
 def table(endpoint: seen.Endpoint) -> Table:
-    shown = Table(title=endpoint.name, title_justify="left", title_style="bold", header_style="dim")
+    shown = Table(header_style="dim")
     for column in ("variant", "instance", "model", "format"):
         shown.add_column(column)
     for column in ("memory", "hits", "idle"):

@@ -6,24 +6,25 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from torpor.cli.edge import EndpointName, Url, connected, console
+from torpor.cli.edge import EndpointName, Url, connected, console, only
 from torpor.numbers import ROWS, Numbers, Window
 
 
 def metrics(
-    endpoint: EndpointName,
+    endpoint: EndpointName = None,
     minutes: Annotated[int, typer.Option(help="How far to look back.", min=1)] = 60,
     url: Url = None,
 ) -> None:
     """Show invocations, hit rate, loaded models and latencies."""
     connection = connected(url)
-    described = connection.client("sagemaker").describe_endpoint(EndpointName=endpoint)
+    name = only(connection, endpoint)
+    described = connection.client("sagemaker").describe_endpoint(EndpointName=name)
     variants = [variant["VariantName"] for variant in described.get("ProductionVariants", [])]
     cloudwatch = connection.client("cloudwatch")
     now = datetime.now(UTC)
     for variant in variants:
-        numbers = Numbers.read(cloudwatch, Window(endpoint, variant, now - timedelta(minutes=minutes), now))
-        console().print(table(f"{endpoint} · {variant} · the last {minutes} minutes", numbers))
+        numbers = Numbers.read(cloudwatch, Window(name, variant, now - timedelta(minutes=minutes), now))
+        console().print(table(f"{name} · {variant} · the last {minutes} minutes", numbers))
 
 
 def table(title: str, numbers: Numbers) -> Table:

@@ -10,32 +10,32 @@ from typing import Annotated
 import typer
 
 from torpor.cli.env import exports
-from torpor.connection import REGION, Connection
+from torpor.connection import Connection
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
+from torpor.occupancy import ensure_free
 from torpor.process import READY_WITHIN_S
-from torpor_endpoint.options import PORT, Options
+from torpor_endpoint.options import OPTIONS, Options
+
+DEFAULT = Options()
+MEANING = {option.field: option.meaning for option in OPTIONS}
 
 
 def up(
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The one port of all services; 0 takes a free one.")
-    ] = PORT,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    data_dir: Annotated[Path, typer.Option(help="What must survive a restart is here.")] = Path(".torpor"),
-    aws_strict: Annotated[
-        bool, typer.Option("--aws-strict", help="Refuse what AWS refuses; fail requests at zero capacity.")
-    ] = False,
-    s3_endpoint: Annotated[
-        str | None, typer.Option(help="Another S3 for artifacts, instead of the embedded one.", metavar="URL")
-    ] = None,
-    region: Annotated[str, typer.Option(help="The region to be in.")] = REGION,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+    port: Annotated[int, typer.Option(min=0, max=65535, help=f"{MEANING['port']} 0 takes a free one.")] = DEFAULT.port,
+    host: Annotated[str, typer.Option(help=MEANING["host"])] = DEFAULT.host,
+    data_dir: Annotated[Path, typer.Option(help=MEANING["data_dir"])] = DEFAULT.data_dir,
+    aws_strict: Annotated[bool, typer.Option("--aws-strict", help=MEANING["strict"])] = DEFAULT.strict,
+    s3_endpoint: Annotated[str | None, typer.Option(help=MEANING["s3_endpoint"], metavar="URL")] = DEFAULT.s3_endpoint,
+    region: Annotated[str, typer.Option(help=MEANING["region"])] = DEFAULT.region,
+    account: Annotated[str, typer.Option(help=MEANING["account"])] = DEFAULT.account,
+    log_level: Annotated[str, typer.Option(help=MEANING["log_level"])] = DEFAULT.log_level,
 ) -> None:
     """Start an endpoint in the foreground; Ctrl-C drains and stops it."""
     require("an endpoint", "endpoint", "container")
     from torpor_endpoint.up import run
 
+    ensure_free(data_dir)
     listener = _listen(host, port)
     options = Options(
         data_dir=data_dir,
@@ -45,6 +45,7 @@ def up(
         strict=aws_strict,
         s3_endpoint=s3_endpoint,
         region=region,
+        account=account,
         log_level=log_level,
     )
     _announce(Connection(options.url, region), listener)

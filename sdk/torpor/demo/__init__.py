@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from torpor.bundling import bundle
 from torpor.demo import houses, tables
 from torpor.demo.calls import Call, call
+from torpor.errors import EndpointFailed
 from torpor.numbers import Numbers, Window
 from torpor.seen import Instance
 from torpor.serving import Local, local
@@ -24,6 +25,9 @@ TRAINERS = {
     **dict.fromkeys(houses.XGBOOST_CITIES, houses.train_xgboost),
 }
 WARM_CALLS = 240
+SLEEPER_MIB = 2048
+SLEEP_AFTER_S = 1.0
+ASLEEP_WITHIN_S = 30.0
 MUST_LEAVE = (4, 6, 8)
 """For how many models the smaller instance should have no room. How much a process takes besides its models is not
 known beforehand, so the first of these that makes any leave will do."""
@@ -40,6 +44,7 @@ def play(console: Console) -> None:
             new_city(console, endpoint, Path(folder))
             less_memory(console, endpoint)
             numbers(console, endpoint, started_at)
+        let_it_sleep(console, models)
         compare(console, cold, warm)
     console.print(f"\nEverything is stopped and removed. The demo took {time.perf_counter() - began_s:.0f} s.")
 
@@ -121,6 +126,27 @@ def numbers(console: Console, endpoint: Local, since: datetime) -> None:
     _act(console, "Ask CloudWatch", "boto3.client('cloudwatch').get_metric_statistics(…)")
     window = Window(endpoint.name, endpoint.variant, since, datetime.now(UTC))
     console.print(tables.metrics(Numbers.read(endpoint.client("cloudwatch"), window)))
+
+
+def let_it_sleep(console: Console, models: Path) -> None:
+    title = f"local(models, serverless={SLEEPER_MIB}, sleep_after_s={SLEEP_AFTER_S:g})"
+    _act(console, "Let it sleep", f"{title}: nobody calls, nothing runs")
+    target = f"{houses.XGBOOST_CITIES[0]}.tar.gz"
+    with local(models, name="sleeper", serverless=SLEEPER_MIB, sleep_after_s=SLEEP_AFTER_S) as endpoint:
+        call(endpoint, target)
+        with _timed(console, "asleep"):
+            until_asleep(endpoint)
+        console.print(f"  instances: {len(endpoint.instances())}; now one call, of a model that nobody holds")
+        console.print(tables.waking(call(endpoint, target)))
+
+
+def until_asleep(endpoint: Local) -> None:
+    """Raises EndpointFailed if it stays awake."""
+    deadline_s = time.monotonic() + ASLEEP_WITHIN_S
+    while endpoint.instances():
+        if time.monotonic() > deadline_s:
+            raise EndpointFailed(f"endpoint {endpoint.name} is still awake after {ASLEEP_WITHIN_S:g} s")
+        time.sleep(0.05)
 
 
 def compare(console: Console, cold: list[Call], warm: list[Call]) -> None:

@@ -12,11 +12,11 @@ from torpor.seen import Instance
 from torpor.story import milliseconds, size
 
 AWS_COLD = "850 - 1375 ms"
-AWS_WARM = "17 ms"
 AWS_WARM_P90 = "7 ms"
 """From AWS's blog on multi-model endpoints; not measured here."""
 
 STEPS = ("download", "unpack", "load", "predict")
+WAKING_STEPS = ("hold", "wake", *STEPS)
 
 
 def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
@@ -61,6 +61,17 @@ def residents(instances: Sequence[Instance]) -> Table:
     return shown
 
 
+def waking(first: Call) -> Table:
+    """What the call waited for that found nothing running."""
+    shown = _table("", numbers=("took",))
+    for step in WAKING_STEPS:
+        if step in first.steps_ms:
+            shown.add_row(step, milliseconds(first.steps_ms[step] / 1000))
+    shown.add_section()
+    shown.add_row("in all, as the caller waits", milliseconds(first.took_s))
+    return shown
+
+
 def metrics(numbers: Numbers) -> Table:
     shown = _table("metric", numbers=("sum", "average"))
     for row in ROWS:
@@ -73,6 +84,5 @@ def comparison(cold: Sequence[Call], warm: Sequence[Call]) -> Table:
     shown = _table("", numbers=("AWS's blog, not measured here", "Torpor, this run"))
     spread = sorted(call.took_s for call in cold)
     shown.add_row("cold call", AWS_COLD, f"{spread[0] * 1000:.0f} - {spread[-1] * 1000:.0f} ms")
-    shown.add_row("warm call", AWS_WARM, f"{milliseconds(quantile(warm, 50))} (median)")
     shown.add_row("warm call, p90", AWS_WARM_P90, milliseconds(quantile(warm, 90)))
     return shown

@@ -1,0 +1,32 @@
+"""Whether a data folder is in use: looked at before an endpoint starts on it. It holds nothing itself."""
+
+import fcntl
+import time
+from pathlib import Path
+
+from torpor.errors import EndpointFailed
+
+PATIENCE_S = 2.0
+"""An endpoint that was killed may take a moment to let go."""
+LOOK_S = 0.05
+
+
+def ensure_free(data_dir: Path, patience_s: float = PATIENCE_S) -> None:
+    """Raises EndpointFailed if another endpoint keeps the folder for all of `patience_s`."""
+    deadline_s = time.monotonic() + patience_s
+    while in_use(data_dir):
+        if time.monotonic() > deadline_s:
+            raise EndpointFailed(f"another endpoint uses {data_dir}: stop it, or choose another data folder")
+        time.sleep(LOOK_S)
+
+
+def in_use(data_dir: Path) -> bool:
+    """An endpoint locks the file `lock` for as long as it lives."""
+    try:
+        with (data_dir / "lock").open() as found:
+            fcntl.flock(found, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
