@@ -19,7 +19,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--short", action="store_true", help="a smoke run: few requests, figures that mean little")
     short = parser.parse_args().short
-    count, rounds, models = (200, 1, 20) if short else (4000, 5, 200)
+    count, rounds, models = (200, 1, 20) if short else (3000, 3, 200)
     with tempfile.TemporaryDirectory() as folder:
         results = run(Path(folder), count, rounds, models)
     show(results)
