@@ -27,6 +27,7 @@ def test_who_gives_up_in_the_queue_loses_no_thread() -> None:
     async def story() -> None:
         threads, go_on = Threads(1, "test"), threading.Event()
         first = asyncio.ensure_future(threads.run(go_on.wait, 30.0))
+        await asyncio.sleep(0)  # it takes the one thread
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(threads.run(str.upper, "never"), 0.05)
         assert threads.lost == 0

@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sdk_models import ROWS, train_booster
+from sdk_models import CITIES, ROWS, train_booster
 
 import torpor
-
-CITIES = tuple(f"city{number}.tar.gz" for number in range(6))
 
 
 @pytest.fixture(scope="session")

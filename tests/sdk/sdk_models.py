@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 DRAW = np.random.default_rng(7)
 TABLE: NDArray[np.float64] = DRAW.normal(size=(2000, 4)).round(3)
 ROWS: list[list[float]] = TABLE[:3].tolist()
+CITIES = tuple(f"city{number}.tar.gz" for number in range(6))
 
 
 def answers(shift: float = 0.0) -> NDArray[np.float64]:

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import CITIES
-from sdk_models import ROWS
+from sdk_models import CITIES, ROWS
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 

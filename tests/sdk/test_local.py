@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
-from conftest import CITIES
-from sdk_models import ROWS, answers, train_booster
+from sdk_models import CITIES, ROWS, answers, train_booster
 
 import torpor
 from torpor.demo import until_asleep

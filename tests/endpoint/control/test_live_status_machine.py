@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import requests_of
-from artifacts import put
+from artifacts import put, script
 from botocore.exceptions import ClientError
 from constants import constant, number_of, traffic
 from live import LiveEndpoint, Variant, many, one
@@ -14,10 +14,19 @@ from processes import soon
 BROKEN = {"TORPOR_VCPU": "many"}
 """An instance with this setting ends as soon as it starts."""
 
+SLOW = """
+import time
+def model_fn(model_dir):
+    time.sleep(3)
+def transform_fn(model, body, content_type, accept):
+    return body
+"""
+"""A model that takes its time to load, so that its endpoint is Creating for as long."""
+
 
 @pytest.fixture(scope="module")
 def shop(live: LiveEndpoint) -> LiveEndpoint:
-    put(live.folder("status"), {"old/a.tar": constant(1.0), "new/a.tar": constant(2.0)})
+    put(live.folder("status"), {"old/a.tar": constant(1.0), "new/a.tar": constant(2.0), "slow.tar.gz": script(SLOW)})
     return live
 
 
@@ -51,7 +60,7 @@ def rescale(live: LiveEndpoint, name: str, **desired: Any) -> Any:
 
 
 def test_creating_then_in_service_then_deleting_then_gone(shop: LiveEndpoint) -> None:
-    shop.create("life", Variant(many("status/old")))
+    shop.create("life", Variant(one("status/slow.tar.gz")))
     assert status(shop, "life") == "Creating"
     for call in (shop.sagemaker.delete_endpoint, shop.sagemaker.update_endpoint):
         members = {"EndpointConfigName": "life"} if call == shop.sagemaker.update_endpoint else {}
