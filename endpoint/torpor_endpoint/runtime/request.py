@@ -1,6 +1,5 @@
 """One InvokeEndpoint request as values: its headers read and checked once, its body taken within the limit."""
 
-import re
 from dataclasses import dataclass
 
 from torpor_container import wire
@@ -30,8 +29,6 @@ LENGTHS: dict[bytes, tuple[str, int, int]] = {
 
 PASSED_ON = (CONTENT_TYPE, ACCEPT, CUSTOM_ATTRIBUTES)
 """Every other client header is stripped; the target model is set anew from the checked value."""
-
-TARGET_PATTERN = re.compile(r"\A\S.*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
