@@ -34,6 +34,7 @@ from torpor_endpoint.runtime.meter import Meters
 from torpor_endpoint.runtime.router import Limits, Router
 from torpor_endpoint.s3.app import S3App
 from torpor_endpoint.s3.store import ObjectStore
+from torpor_endpoint.schema import opened
 from torpor_endpoint.sleeper import Sleeper
 from torpor_endpoint.store import Store
 from torpor_endpoint.sts import sts_service
@@ -67,7 +68,8 @@ class Endpoint:
         self._lock = lock(self._folder)
         own = Own(self._fleet, self._registry, self._collector.refresh, self._instances)
         account = self._options.account
-        self._store = Store(self._folder / "torpor.sqlite", time.time)
+        self._database = opened(self._folder / "torpor.sqlite")
+        self._store = Store(self._database, time.time)
         self._objects = ObjectStore(self._folder / "s3", clock=time.time)
         self._host = LocalHost(sockets_folder(self._folder))
         self._controller = Controller(self._store, self._fleet, self._yard(), time.time, self._gone)
@@ -118,7 +120,7 @@ class Endpoint:
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._controller.close()
             await self._host.close()
-            self._store.close()
+            self._database.close()
             self._objects.close()
             self._lock.close()
 

@@ -16,9 +16,6 @@ class Record(Protocol):
     @property
     def name(self) -> str: ...
 
-    @property
-    def arn(self) -> str: ...
-
 
 R = TypeVar("R", bound=Record)
 
@@ -87,24 +84,31 @@ class Database:
 
 
 class Shelf(Generic[R]):
-    """The records of one table, by name. A name is found as written, and is taken whatever its case."""
+    """The records of one table, by name. A name is found as written; two names of one `key` are the same name taken."""
 
-    def __init__(self, database: Database, table: str, decode: Callable[[Mapping[str, Any]], R]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        table: str,
+        decode: Callable[[Mapping[str, Any]], R],
+        key: Callable[[str], str] = str.lower,
+    ) -> None:
         self._database = database
         self._table = table
         self._decode = decode
+        self._key = key
 
     def add(self, record: R) -> bool:
         """False, and nothing changed, when the name is taken."""
-        row = (record.name.lower(), record.name, _encode(record))
+        row = (self._key(record.name), record.name, _encode(record))
         return self._database.changed(f"INSERT OR IGNORE INTO {self._table} VALUES (?, ?, ?)", *row)
 
     def get(self, name: str) -> R | None:
-        record = self.at(name.lower())
+        record = self.at(self._key(name))
         return record if record is not None and record.name == name else None
 
     def at(self, key: str) -> R | None:
-        """The record of this lower-cased name."""
+        """The record of this key."""
         rows = self._database.rows(f"SELECT record FROM {self._table} WHERE key = ?", key)
         return self._decode(json.loads(rows[0][0])) if rows else None
 
@@ -118,11 +122,16 @@ class Shelf(Generic[R]):
             stored = self.get(record.name)
             if stored is None or not still(stored):
                 return False
-            values = (_encode(record), record.name.lower())
+            values = (_encode(record), self._key(record.name))
             return self._database.changed(f"UPDATE {self._table} SET record = ? WHERE key = ?", *values)
 
+    def put(self, record: R) -> None:
+        """Whether there is one of this name or not."""
+        row = (self._key(record.name), record.name, _encode(record))
+        self._database.changed(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?)", *row)
+
     def remove(self, name: str) -> bool:
-        return self._database.changed(f"DELETE FROM {self._table} WHERE key = ? AND name = ?", name.lower(), name)
+        return self._database.changed(f"DELETE FROM {self._table} WHERE key = ? AND name = ?", self._key(name), name)
 
 
 def _encode(record: Any) -> str:

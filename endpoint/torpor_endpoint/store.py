@@ -1,26 +1,17 @@
-"""What was created and not yet deleted: models, endpoint configs, endpoints and their tags, in one file.
+"""What was created and not yet deleted: models, endpoint configs, endpoints and their tags, in the endpoint's database.
 
 It keeps records and decides nothing about them. Nothing here grows with the number of models an endpoint has loaded.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from torpor_endpoint.records import Container, Endpoint, EndpointConfig, EndpointStatus, Model, Serverless, Variant
-from torpor_endpoint.shelf import Database, R, Shelf
+from torpor_endpoint.shelf import Database, Shelf
 
-MIGRATIONS = (
-    """
-    CREATE TABLE models (key TEXT PRIMARY KEY, name TEXT NOT NULL, record TEXT NOT NULL);
-    CREATE TABLE endpoint_configs (key TEXT PRIMARY KEY, name TEXT NOT NULL, record TEXT NOT NULL);
-    CREATE TABLE endpoints (key TEXT PRIMARY KEY, name TEXT NOT NULL, record TEXT NOT NULL);
-    CREATE TABLE tags (arn TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (arn, key));
-    """,
-)
-"""Only ever add to the end: the number of entries is the schema's version."""
+R = TypeVar("R", Model, EndpointConfig, Endpoint)
 
 NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
@@ -28,16 +19,13 @@ NO_TAGS: Mapping[str, str] = MappingProxyType({})
 class Store:
     """Any thread may call. `add_*` and `remove_*` say whether they did; `replace_endpoint` whether it still could."""
 
-    def __init__(self, path: Path | str, clock: Callable[[], float]) -> None:
-        """`clock` gives epoch seconds. Raises `SchemaTooNew` for a file that a later Torpor wrote."""
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        """`clock` gives epoch seconds."""
         self._clock = clock
-        self._database = Database(path, MIGRATIONS)
+        self._database = database
         self._models = Shelf(self._database, "models", _model)
         self._endpoint_configs = Shelf(self._database, "endpoint_configs", _endpoint_config)
         self._endpoints = Shelf(self._database, "endpoints", _endpoint)
-
-    def close(self) -> None:
-        self._database.close()
 
     # -- models --------------------------------------------------------------------------------------------------------
     def add_model(self, model: Model, tags: Mapping[str, str] = NO_TAGS) -> bool:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_endpoint.records import Container, Endpoint, EndpointConfig, EndpointStatus, Model, Serverless, Variant
+from torpor_endpoint.schema import MIGRATIONS, opened
 from torpor_endpoint.shelf import SchemaTooNew
 from torpor_endpoint.store import Store
 
@@ -23,9 +24,9 @@ S = EndpointStatus
 
 @pytest.fixture
 def store() -> Iterator[Store]:
-    opened = Store(":memory:", clock)
-    yield opened
-    opened.close()
+    database = opened(":memory:")
+    yield Store(database, clock)
+    database.close()
 
 
 def clock() -> float:
@@ -42,23 +43,26 @@ def test_records_survive_a_restart(tmp_path: Path) -> None:
     model = Model("m", "arn:x:model/m", 0.1, Container("torpor"), {"ModelName": "m"})
     config = EndpointConfig("c", "arn:x:endpoint-config/c", 0.2, {"ProductionVariants": [{"VariantName": "a"}]})
     pending = replace(endpoint(), pending_config_name="d", pending_variants=endpoint().variants)
-    store = Store(tmp_path / "db", clock)
+    database = opened(tmp_path / "db")
+    store = Store(database, clock)
     assert store.add_model(model, {"team": "blue"})
     assert store.add_endpoint_config(config)
     assert store.add_endpoint(pending)
-    store.close()
-    again = Store(tmp_path / "db", clock)
+    database.close()
+    database = opened(tmp_path / "db")
+    again = Store(database, clock)
     assert (again.model("m"), again.endpoint_config("c"), again.endpoint("e")) == (model, config, pending)
     assert again.tags(model.arn) == {"team": "blue"}
-    again.close()
+    database.close()
 
 
 def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
     program = """
         import sys, time
         from torpor_endpoint.records import EndpointConfig
+        from torpor_endpoint.schema import opened
         from torpor_endpoint.store import Store
-        store, number = Store(sys.argv[1], time.time), 0
+        store, number = Store(opened(sys.argv[1]), time.time), 0
         while True:
             store.add_endpoint_config(EndpointConfig(f"c{number}", f"arn:{number}", 1.0, {}))
             print(number, flush=True)
@@ -69,9 +73,9 @@ def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
         assert writer.stdout is not None
         acknowledged = [int(writer.stdout.readline()) for _ in range(20)][-1]
         writer.send_signal(signal.SIGKILL)
-    store = Store(tmp_path / "db", clock)
-    assert len(store.endpoint_configs()) >= acknowledged + 1
-    store.close()
+    database = opened(tmp_path / "db")
+    assert len(Store(database, clock).endpoint_configs()) >= acknowledged + 1
+    database.close()
 
 
 def test_a_name_is_taken_whatever_its_case_and_found_as_written(store: Store) -> None:
@@ -122,14 +126,15 @@ def test_a_file_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) -> 
     with sqlite3.connect(tmp_path / "db") as database:
         database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(SchemaTooNew, match=r"version 99.*up to 1"):
-        Store(tmp_path / "db", clock)
+    with pytest.raises(SchemaTooNew, match=rf"version 99.*up to {len(MIGRATIONS)}"):
+        opened(tmp_path / "db")
 
 
 @given(st.floats(min_value=0, max_value=4e9))
 def test_times_come_back_exactly(created_s: float) -> None:
-    store = Store(":memory:", clock)
+    database = opened(":memory:")
+    store = Store(database, clock)
     store.add_endpoint(endpoint(created_s=created_s))
     assert store.endpoint("e") == endpoint(created_s=created_s)
     assert store.replace_endpoint(endpoint(created_s=created_s), expected_status=S.CREATING)
-    store.close()
+    database.close()

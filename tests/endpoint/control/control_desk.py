@@ -7,6 +7,7 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.service import Call
 from torpor_endpoint.control import OPERATIONS, Control
 from torpor_endpoint.core.lifecycle import EndpointEvent, after
+from torpor_endpoint.schema import opened
 from torpor_endpoint.store import Store
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012"
@@ -20,14 +21,15 @@ class Desk:
         self.now_s = 1000.0
         self.ready: dict[str, int] = {}
         self.changes: list[str] = []
-        self.store = Store(":memory:", lambda: self.now_s)
+        self._database = opened(":memory:")
+        self.store = Store(self._database, lambda: self.now_s)
         self.control = Control(self.store, lambda: self.now_s, strict, self, self.changes.append)
 
     def instance_counts(self, endpoint_name: str) -> Mapping[str, int]:
         return self.ready
 
     def close(self) -> None:
-        self.store.close()
+        self._database.close()
 
     def __call__(self, operation: str, **params: Any) -> dict[str, Any]:
         return OPERATIONS[operation](self.control, Call(operation, params, "us-east-1", "123456789012", "id"))
