@@ -1,14 +1,17 @@
 """Composes one instance from its settings: the only place that makes collaborators."""
 
 import os
+import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
+from torpor_container.adapter.server import ForeignServer
+from torpor_container.adapter.workshop import ForeignSingleWorkshop, ForeignWorkshop
 from torpor_container.artifacts.disk import DiskTier
 from torpor_container.artifacts.folder import FolderArtifactStore
 from torpor_container.artifacts.location import Prefix
@@ -16,16 +19,20 @@ from torpor_container.artifacts.s3 import S3ArtifactStore
 from torpor_container.artifacts.s3_access import S3Access
 from torpor_container.artifacts.store import ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits
+from torpor_container.built_in import BuiltInWorkshop
+from torpor_container.contract import Contract
 from torpor_container.core.policies import LRU, Nobody, policy
 from torpor_container.core.residency import Residency
 from torpor_container.formats import Conventions
 from torpor_container.journal import ON_DISK, Journal
 from torpor_container.keeper import Keeper, Patience
 from torpor_container.memory import cpu_s, few_arenas
+from torpor_container.parent import Parent
 from torpor_container.routes import Routes
-from torpor_container.serving import Contract, Kept, Serving, Single
+from torpor_container.serving import Kept, Serving
 from torpor_container.settings import Settings
 from torpor_container.shelf import Shelf
+from torpor_container.single import Single
 from torpor_container.wire import InstanceState
 from torpor_container.workshop import Workshop
 
@@ -35,15 +42,22 @@ UNLIMITED = 1_000_000
 """The platform itself limits how many models it loads at once; the instance's threads bound the work."""
 
 
+def end() -> None:
+    """End this instance, as a container ends with its program: whoever started it starts another."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 class Instance:
     """Everything that one instance is made of."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, ended: Callable[[], None] = end) -> None:
+        """`ended` is called when a foreign container's process ends by itself."""
         few_arenas()
         self._settings = settings
         self._journal = Journal(clock)
         conventions = Conventions(multi_model=settings.multi_model, default_accept=settings.default_accept)
-        self._workshop = Workshop(settings, conventions, clock)
+        self._parent = Parent(settings.warm_parent)
+        self._workshop = self._make_workshop(conventions, ended)
         self._shelf = self._make_shelf() if settings.model_source else None
         self._serving = self._make_serving()
 
@@ -80,8 +94,19 @@ class Instance:
             if self._shelf is not None:
                 await self._shelf.close()
             await self._workshop.close()
+            await self._parent.close()
 
     # -- the parts -------------------------------------------------------------------------------------------------
+    def _make_workshop(self, conventions: Conventions, ended: Callable[[], None]) -> Workshop:
+        settings = self._settings
+        if settings.container is None:
+            return BuiltInWorkshop(settings, conventions, self._parent, clock)
+        base_dir = Path(settings.base_dir)
+        server = ForeignServer(settings.container, base_dir, self._parent, ended)
+        if settings.multi_model:
+            return ForeignWorkshop(server, theirs(os.environ), clock)
+        return ForeignSingleWorkshop(server, theirs(os.environ), base_dir, clock)
+
     def _make_serving(self) -> Serving:
         settings = self._settings
         patience = Patience(settings.ready_wait_s, settings.load_timeout_s)
@@ -94,7 +119,7 @@ class Instance:
             return Contract(self._workshop, books, clock, settings.invocation_timeout_s)
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
         keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache)
-        return Kept(keeper, self._workshop, settings.invocation_timeout_s)
+        return Kept(keeper, settings.invocation_timeout_s)
 
     def _make_shelf(self) -> Shelf:
         settings = self._settings
@@ -112,3 +137,8 @@ class Instance:
         if not self._settings.s3_folder:
             return remote
         return FolderArtifactStore(Path(self._settings.s3_folder), prefix.bucket, otherwise=remote)
+
+
+def theirs(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a foreign container sees of the environment: all but what is Torpor's own."""
+    return {name: value for name, value in environment.items() if not name.startswith("TORPOR_")}

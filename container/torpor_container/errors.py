@@ -22,6 +22,7 @@
     │   └── NoRoom                  507
     └── RegistryFault               the model is not where the caller thinks
         ├── ModelNotFound           404
+        ├── ModelLost               500
         ├── AlreadyLoaded           409
         └── NotReady                503
 
@@ -195,6 +196,15 @@ class ModelNotFound(RegistryFault):
 
     def __init__(self, name: str, reason: str = "") -> None:
         super().__init__(f"Model not found: {name}" + (f" ({reason})" if reason else ""))
+
+
+class ModelLost(RegistryFault):
+    """A foreign container let go of a model by itself. The model was not called."""
+
+    fault = Fault.MODEL_DIED
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the container has no model {name} any more")
 
 
 class AlreadyLoaded(RegistryFault):

@@ -15,7 +15,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer. `custom_attributes` is None when the model set none."""
+    """A model's answer. `content_type` is empty and `custom_attributes` None when the model set none."""
 
     body: bytes
     content_type: str

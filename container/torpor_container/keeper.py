@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
-from torpor_container.errors import LoadTimedOut, NotReady
+from torpor_container.errors import LoadOutOfMemory, LoadTimedOut, NotReady
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.tier import Tier
 from torpor_container.timing import Story, Timing
 from torpor_container.wire import LoadedModel, Step
-from torpor_container.workshop import Loaded, Workshop
+from torpor_container.workshop import Found, Loaded, Workshop
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Keeper:
         self._coming: dict[str, Coming] = {}
 
     async def start(self) -> None:
+        await self._workshop.start()
         self._tier.books.measured(await self._workshop.used_bytes())
 
     def name_of(self, target: str) -> str:
@@ -75,6 +76,10 @@ class Keeper:
             yield self._runners[name]
         finally:
             self._take_back(name)
+
+    def unready(self) -> str | None:
+        """Why no model can be served now; None if it can."""
+        return self._workshop.unready()
 
     async def close(self) -> None:
         for coming in self._coming.values():
@@ -149,13 +154,28 @@ class Keeper:
 
     async def _bring_from_shelf(self, name: str, story: Story) -> Loaded:
         placed = await self._shelf.take(name, story)
+        kept = False
         try:
-            found = await self._workshop.recognise(placed.model_id, placed.directory)
+            found = await self._workshop.recognise(placed)
             await self._tier.dismiss(await self._tier.admitted(name, found.predicted_bytes))
             with story.step(Step.LOAD):
-                return await self._workshop.load(found)
+                loaded = await self._load(name, found)
+            kept = loaded.runner.needs_folder
+            return loaded
         finally:
-            self._shelf.give(name)
+            if not kept:
+                self._shelf.give(name)
+
+    async def _load(self, name: str, found: Found) -> Loaded:
+        """AWS: on 507 "it unloads unused models and tries again", until nothing idle is left."""
+        while True:
+            try:
+                return await found.load()
+            except LoadOutOfMemory:
+                leavers = self._tier.books.one_more(name, self._clock())
+                if not leavers:
+                    raise
+                await self._tier.dismiss(leavers)
 
     async def _measure(self, newcomer: str) -> None:
         """The instance's real memory has the last word, also over what was admitted."""
@@ -180,7 +200,12 @@ class Keeper:
         return dropped
 
     async def _unload(self, name: str) -> None:
-        await self._workshop.unload(self._runners.pop(name))
+        runner = self._runners.pop(name)
+        try:
+            await self._workshop.unload(runner)
+        finally:
+            if runner.needs_folder:
+                self._shelf.give(name)
         self._tier.books.measured(await self._workshop.settle())
         if not self._cache:
             await self._shelf.drop(name, "ModelCacheSetting is Disabled")

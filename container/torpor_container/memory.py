@@ -7,6 +7,8 @@ forked instance shares with its warm parent.
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 M_ARENA_MAX = -8
@@ -21,6 +23,11 @@ def uss_bytes(pid: int | str = "self") -> int:
     except (FileNotFoundError, ProcessLookupError):
         return 0
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Private_"))
+
+
+def session_uss_bytes(leader: int) -> int:
+    """What all processes of a session hold by themselves, in bytes."""
+    return sum(map(uss_bytes, _session(leader)))
 
 
 def cpu_s() -> float:
@@ -39,6 +46,13 @@ def give_back() -> None:
     """Hand freed heap memory back to the system. Without this glibc keeps nearly all of it."""
     if sys.platform.startswith("linux"):
         _trim()
+
+
+def _session(leader: int) -> Iterator[int]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError):
+            if os.getsid(pid := int(folder.name)) == leader:
+                yield pid
 
 
 def _trim() -> None:

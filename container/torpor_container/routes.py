@@ -10,9 +10,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from torpor_container import wire
+from torpor_container.contract import Contract
 from torpor_container.errors import BadInput, BodyTooLarge, ContainerError, NotSupported
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.serving import Contract, Serving
+from torpor_container.serving import Serving
 from torpor_container.timing import Clock, Timing
 
 PAGE = 100
@@ -164,10 +165,11 @@ def _invocation(scope: Scope, body: bytes) -> Invocation:
 
 async def _send(send: Send, reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> None:
     headers = [
-        (b"content-type", reply.content_type.encode("latin-1")),
         (b"content-length", b"%d" % len(reply.body)),
         (b"server-timing", timing.header().encode()),
     ]
+    if reply.content_type:
+        headers.append((b"content-type", reply.content_type.encode("latin-1")))
     if timing.hit is not None:
         headers.append((_MODEL_CACHE, b"hit" if timing.hit else b"miss"))
     if fault is not None:

@@ -24,6 +24,8 @@ class Runner(Protocol):
     """One loaded model."""
 
     format: str
+    needs_folder: bool
+    """Whether it may read the model's folder for as long as it is loaded."""
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         """Predict, and tell what it took. Raises the container's errors; `TimedOut` after `timeout_s`."""
@@ -45,6 +47,7 @@ class InProcess:
     def __init__(self, model: Model, threads: Threads, cpu_clock: Callable[[], float]) -> None:
         """`cpu_clock` counts the processor seconds of the thread that asks: a busy machine makes no model dear."""
         self.format = model.format
+        self.needs_folder = False
         self._model = model
         self._threads = threads
         self._cpu_clock = cpu_clock
@@ -83,6 +86,7 @@ class Scripted:
     """A user script in its own process: it may crash, leak or hang, and only it pays."""
 
     format = "script"
+    needs_folder = True
 
     def __init__(self, process: ScriptProcess) -> None:
         self._process = process

@@ -1,30 +1,27 @@
-"""Starts user scripts, each in a process of its own forked from a warm parent: the endpoint's, or one of our own."""
+"""Starts user scripts, each in a process of its own forked from a warm parent."""
 
-import asyncio
 import socket
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.parent import Parent
 from torpor_container.runners import Scripted
 from torpor_container.settings import Settings
-from torpor_container.warm import Child, Job, OwnedWarmParent, WarmParent
+from torpor_container.warm import Child, Job
 
 START = "torpor_container.formats.script.child:start"
 
 
 class Scripts:
-    """The instance's way to script processes. It starts a warm parent only when it has none and a script needs one."""
+    """The instance's way to script processes."""
 
-    def __init__(self, settings: Settings, conventions: Conventions) -> None:
+    def __init__(self, settings: Settings, conventions: Conventions, parent: Parent) -> None:
         self._settings = settings
         self._conventions = conventions
-        self._own: OwnedWarmParent | None = None
-        self._sockets: tempfile.TemporaryDirectory[str] | None = None
-        self._starting = asyncio.Lock()
+        self._parent = parent
 
     async def start(self, directory: Path, script: Path) -> Scripted:
         """Run the script, and wait until it has loaded. Raises LoadFailed, LoadOutOfMemory."""
@@ -41,12 +38,6 @@ class Scripts:
             raise
         return Scripted(process)
 
-    async def close(self) -> None:
-        if self._own is not None:
-            await self._own.close()
-        if self._sockets is not None:
-            self._sockets.cleanup()
-
     async def _fork(self, directory: Path, script: Path, ours: socket.socket, theirs: socket.socket) -> Child:
         arguments = {
             "directory": str(directory),
@@ -55,19 +46,10 @@ class Scripts:
             "conventions": asdict(self._conventions),
         }
         try:
-            return await (await self._warm_parent()).fork(Job(START, arguments), [theirs.fileno()])
+            return await self._parent.fork(Job(START, arguments), [theirs.fileno()])
         except OSError as error:
             ours.close()
             raise LoadFailed(f"no process could be started for the script: {error}") from error
         except BaseException:
             ours.close()
             raise
-
-    async def _warm_parent(self) -> WarmParent:
-        if self._settings.warm_parent:
-            return WarmParent(Path(self._settings.warm_parent))
-        async with self._starting:
-            if self._own is None or not self._own.running:
-                self._sockets = tempfile.TemporaryDirectory(prefix="torpor-")
-                self._own = await OwnedWarmParent.start(Path(self._sockets.name) / "warm")
-        return self._own

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from torpor_container.adapter.command import Command
 from torpor_container.core.policies import policy
 
 MIB = 1024 * 1024
@@ -63,6 +64,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The answer's type where the caller names none."),
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket instead of a port."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
+    Setting("TORPOR_CONTAINER", "container", Command.read, "", "How to start a foreign container, as JSON: adapter mode. Set by the endpoint for an image of `--images`."),
     Setting("TORPOR_MODEL_SOURCE", "model_source", str, "", "`s3://bucket/prefix` of the models (kept mode), or of the one artifact."),
     Setting("TORPOR_S3_ENDPOINT", "s3_endpoint", str, "", "The S3 endpoint to pull from; empty for AWS. `AWS_ENDPOINT_URL` is not used."),
     Setting("TORPOR_S3_FOLDER", "s3_folder", str, "", "The embedded object store's folder, to read artifacts in place."),
@@ -100,6 +102,7 @@ class Settings:
     default_accept: str
     socket: str
     path_prefix: str
+    container: Command | None
     model_source: str
     s3_endpoint: str
     s3_folder: str

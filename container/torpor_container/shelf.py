@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,19 +13,12 @@ from torpor_container.core.residency import Hit, Residency
 from torpor_container.tier import Tier
 from torpor_container.timing import Story
 from torpor_container.wire import Step
+from torpor_container.workshop import Placed
 
 T = TypeVar("T")
 
 UNPACKED_RATIO = 3
 """Bytes on disk per byte in S3, before it is known. Corrected as soon as the artifact is unpacked."""
-
-
-@dataclass(frozen=True)
-class Placed:
-    """An unpacked artifact, pinned on disk until given back."""
-
-    model_id: str
-    directory: Path
 
 
 class Shelf:
@@ -51,7 +43,10 @@ class Shelf:
         self._unproved: set[str] = set()  # left by an earlier process: the object in S3 may be a newer one by now
 
     async def take(self, name: str, story: Story) -> Placed:
-        """The folder of this model, from disk if it is there. Raises the artifact errors and NoRoom."""
+        """The folder of this model, from disk if it is there, pinned until given back.
+
+        Raises the artifact errors and NoRoom.
+        """
         if self._revalidate or name in self._unproved:
             await self._drop_if_stale(name)
             self._unproved.discard(name)
@@ -64,7 +59,7 @@ class Shelf:
                 raise
             self._tier.dismiss(self._tier.books.excess(name, self._tier.clock()))
         entry = self._entry(name)
-        return Placed(entry.model_id, entry.directory)
+        return Placed(name, entry.model_id, entry.directory)
 
     def give(self, name: str) -> None:
         """The folder is needed no more by this caller; it stays for the next one."""

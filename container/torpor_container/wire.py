@@ -57,6 +57,15 @@ class Fault(StrEnum):
     MODEL_DIED = "model-died"  # the model's process ended while it held the request
 
 
+class ContainerCommand(TypedDict, total=False):
+    """How a foreign container is started (`TORPOR_CONTAINER`). Placeholders: `adapter.command`."""
+
+    command: list[str]  # the program and its arguments
+    environment: dict[str, str]
+    files: dict[str, str]  # written to its temporary folder before the start
+    ready: list[str]  # paths that must all answer 2xx
+
+
 class DecisionRecord(TypedDict, total=False):
     """One decision about one model, for a person to read: what, why, and what it cost."""
 

@@ -1,35 +1,24 @@
-"""Loads a folder into a runner and measures what it takes. It decides nothing: who may load is the keeper's affair."""
+"""The seam between keeping models and serving them: a workshop turns an unpacked folder into a loaded runner.
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from importlib import import_module
+There are two: the built-in one loads known formats and user scripts itself (`built_in`); the other drives a foreign
+container over the MME contract (`adapter`). Who may load, and who must leave, is the keeper's affair.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from torpor_container.core.sizing import Prior, Sizing
-from torpor_container.errors import ContainerError, LoadFailed
-from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
-from torpor_container.memory import give_back, uss_bytes
-from torpor_container.runners import InProcess, Runner
-from torpor_container.scripts import Scripts
-from torpor_container.settings import Settings
-from torpor_container.threads import Threads
-
-FLOOR_BYTES = 64 * 1024
-"""No model takes less: a load can look free when it fills pages that an unloaded one left behind."""
+from torpor_container.runners import Runner
 
 
 @dataclass(frozen=True)
-class Recognised:
-    """A model on disk before its load: its format, its file, its bytes on disk and those predicted in memory."""
+class Placed:
+    """An unpacked artifact: the name that requests give it, the id of this version of it, and its folder."""
 
+    name: str
     model_id: str
-    format: Format
-    path: Path
     directory: Path
-    disk_bytes: int
-    predicted_bytes: int
 
 
 @dataclass(frozen=True)
@@ -39,125 +28,35 @@ class Loaded:
     took_s: float = 0.0
 
 
-class Meter:
-    """Tells what one load adds to the process, which only a load that ran alone can show."""
+@dataclass(frozen=True)
+class Found:
+    """A model before its load: what it is expected to take in memory, and how to load it.
 
-    def __init__(self) -> None:
-        self._open = 0
-        self._mixed = False
+    `load` raises LoadFailed, or LoadOutOfMemory when there is no memory for it now.
+    """
 
-    @contextmanager
-    def window(self) -> Iterator[Callable[[], bool]]:
-        """Yields a question: did this load run alone until now?"""
-        self._mixed = self._open > 0
-        self._open += 1
-        try:
-            yield lambda: not self._mixed and self._open == 1
-        finally:
-            self._open -= 1
+    predicted_bytes: int
+    load: Callable[[], Awaitable[Loaded]]
 
 
-class Workshop:
-    """Recognises, loads and measures models for one instance."""
+class Workshop(Protocol):
+    """Where folders become runners."""
 
-    def __init__(self, settings: Settings, conventions: Conventions, clock: Callable[[], float]) -> None:
-        self._settings = settings
-        self._conventions = conventions
-        self._formats = available()
-        self._clock = clock
-        self._predictors = Threads(settings.vcpu, "predict")
-        self._loaders = Threads(settings.loads_max, "load")
-        self._gauge = Threads(1, "measure")  # never behind a model's own code
-        self._scripts = Scripts(settings, conventions)
-        self._sizing = Sizing(
-            {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in self._formats}
-        )
-        self._meter = Meter()
-        self._runners: set[Runner] = set()
+    async def start(self) -> None: ...
 
-    async def recognise(self, model_id: str, directory: Path) -> Recognised:
+    async def close(self) -> None: ...
+
+    def unready(self) -> str | None:
+        """Why nothing can be served now; None if it can."""
+
+    async def recognise(self, placed: Placed) -> Found:
         """Look at a folder. Raises UnknownFormat."""
-        known, path, disk_bytes = await self._loaders.run(_look, directory, self._settings.program, self._formats)
-        predicted = self._sizing.predict(model_id, known.name, disk_bytes)
-        return Recognised(model_id, known, path, directory, disk_bytes, predicted)
-
-    async def load(self, found: Recognised) -> Loaded:
-        """Load it and measure it. Raises LoadFailed, LoadOutOfMemory."""
-        began_s = self._clock()
-        loading = self._start_script if found.format.name == SCRIPT else self._load_here
-        loaded = await loading(found)
-        self._runners.add(loaded.runner)
-        return replace(loaded, took_s=self._clock() - began_s)
 
     async def unload(self, runner: Runner) -> None:
         """Let a model go, and give its memory back to the system."""
-        self._runners.discard(runner)
-        await runner.close()
 
     async def settle(self) -> int:
-        """Give freed memory back; answer what the instance really uses then, scripts included."""
-        return await self._gauge.run(self._measure_after_trim)
+        """Give freed memory back; answer what the instance really uses then, other processes included."""
 
     async def used_bytes(self) -> int:
-        return await self._gauge.run(self._measure)
-
-    @property
-    def lost_threads(self) -> int:
-        """Threads that are stuck in models' own code, given up and replaced."""
-        return self._predictors.lost + self._loaders.lost
-
-    async def close(self) -> None:
-        for runner in tuple(self._runners):
-            await self.unload(runner)
-        await self._scripts.close()
-        for threads in (self._predictors, self._loaders, self._gauge):
-            threads.close()
-
-    # -- the two ways to load --------------------------------------------------------------------------------------
-    async def _load_here(self, found: Recognised) -> Loaded:
-        """In this process."""
-        await self._loaders.run(_import_all, found.format.frameworks)
-        with self._meter.window() as alone:
-            before = await self._gauge.run(uss_bytes)
-            model = await self._loaders.run(_load, found, self._conventions)
-            grown = await self._gauge.run(uss_bytes) - before
-            if alone():
-                size_bytes = max(grown, FLOOR_BYTES)
-                self._sizing.measured(found.model_id, found.format.name, found.disk_bytes, size_bytes)
-            else:
-                size_bytes = found.predicted_bytes
-        return Loaded(InProcess(model, self._predictors, time.thread_time), size_bytes)
-
-    async def _start_script(self, found: Recognised) -> Loaded:
-        """In a process of its own."""
-        runner = await self._scripts.start(found.directory, found.path)
-        size_bytes = await self._gauge.run(runner.own_bytes)
-        self._sizing.measured(found.model_id, found.format.name, found.disk_bytes, size_bytes)
-        return Loaded(runner, size_bytes)
-
-    # -- measuring -------------------------------------------------------------------------------------------------
-    def _measure(self) -> int:
-        return uss_bytes() + sum(runner.own_bytes() for runner in tuple(self._runners))
-
-    def _measure_after_trim(self) -> int:
-        give_back()
-        return self._measure()
-
-
-def _import_all(modules: Sequence[str]) -> None:
-    for module in modules:
-        import_module(module)
-
-
-def _load(found: Recognised, conventions: Conventions) -> Model:
-    try:
-        return found.format.load(found.path, conventions)
-    except ContainerError:
-        raise
-    except BaseException as error:  # a pickle runs code as it loads: it may even exit, and must not take us along
-        raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
-
-
-def _look(directory: Path, program: str, formats: Sequence[Format]) -> tuple[Format, Path, int]:
-    known, path = detect(directory, program, formats)
-    return known, path, sum(entry.stat().st_size for entry in directory.rglob("*") if entry.is_file())
+        """What the instance really uses, other processes included."""

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from torpor_endpoint.options import OPTIONS, Option, Options
-from torpor_endpoint.up import run
+from torpor_endpoint.up import BadOption, run
 
 
 def main() -> None:
@@ -14,7 +14,10 @@ def main() -> None:
         parser.add_argument(option.flag, dest=option.field, help=option.meaning, **_kind(option))
     options = Options(**vars(parser.parse_args()))
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
-    run(options)
+    try:
+        run(options)
+    except BadOption as error:
+        parser.error(str(error))
 
 
 def _kind(option: Option) -> dict[str, Any]:

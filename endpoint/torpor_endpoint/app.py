@@ -26,6 +26,7 @@ from torpor_endpoint.crew import Yard
 from torpor_endpoint.fleet import Fleet
 from torpor_endpoint.gateway import App, Gateway
 from torpor_endpoint.host.local import LocalHost
+from torpor_endpoint.images import Images
 from torpor_endpoint.launch import Surroundings, launch_spec
 from torpor_endpoint.options import Options
 from torpor_endpoint.own import Own
@@ -66,7 +67,7 @@ class Endpoint:
     def app(self) -> Gateway:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = lock(self._folder)
-        own = Own(self._fleet, self._registry, self._collector.refresh, self._instances)
+        own = Own(self._fleet, self._registry, self._collector.refresh, self._logs)
         account = self._options.account
         self._database = opened(self._folder / "torpor.sqlite")
         self._store = Store(self._database, time.time)
@@ -90,19 +91,26 @@ class Endpoint:
     def _instances(self) -> Path:
         return self._folder / "instances"
 
+    @property
+    def _logs(self) -> Path:
+        return self._folder / "logs" / "endpoints"
+
     def _yard(self) -> Yard:
         embedded = self._options.s3_endpoint is None
+        images = Images.read(self._options.images)
         around = Surroundings(
             endpoint_url=self._options.url,
             region=self._options.region,
             folder=self._instances,
+            logs=self._logs,
+            images=images,
             s3_endpoint=self._options.url if embedded else self._options.s3_endpoint or "",
             s3_folder=self._folder / "s3" if embedded else None,
         )
-        return Yard(self._host, partial(launch_spec, around=around), self._collector.farewell)
+        return Yard(self._host, partial(launch_spec, around=around), self._collector.farewell, images)
 
     async def _gone(self, name: str) -> None:
-        """An endpoint was deleted: its instances' disks and logs go. Its metrics stay to be read, as on AWS."""
+        """An endpoint was deleted: its instances' disks go. Its metrics and logs stay to be read, as on AWS."""
         self._meters.forget(name)
         await asyncio.to_thread(shutil.rmtree, self._instances / name.lower(), ignore_errors=True)
 

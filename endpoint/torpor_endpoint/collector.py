@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from torpor_container import wire
+from torpor_container.upstream import UpstreamError
 from torpor_endpoint.cloudwatch import metrics
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.crew import Member
 from torpor_endpoint.fleet import Fleet
-from torpor_endpoint.upstream import UpstreamError
 
 PERIOD_S = 20.0
 """AWS emits these metrics every 60 s. Asked for through CloudWatch they are read at once."""

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from torpor_container.upstream import Upstream
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
 from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Slot
+from torpor_endpoint.images import Images
 from torpor_endpoint.probe import answers, bound, final_fault, last_line
 from torpor_endpoint.records import Variant
-from torpor_endpoint.upstream import Upstream
 
 PROBE_PAUSES_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
 HEALTH_PERIOD_S = 5.0
@@ -87,6 +88,7 @@ class Yard:
     host: Host
     spec: Callable[[Variant, Slot], LaunchSpec]
     farewell: Callable[[str, str, Member], Awaitable[None]] = unsung
+    images: Images = field(default_factory=Images)
 
 
 class Crew:
@@ -190,8 +192,7 @@ class Crew:
     async def _fill(self, number: int) -> None:
         """One incarnation, from its launch to its end. Raises StartFailed."""
         try:
-            spec = self._yard.spec(self.variant, self._slot(number))
-            launched = await self._host.launch(spec)
+            launched = await self._host.launch(self._yard.spec(self.variant, self._slot(number)))
         except (HostError, OSError, ValueError) as error:
             raise StartFailed(str(error)) from error
         member = Member(launched.slot, launched.incarnation, Upstream(launched.socket))
@@ -199,10 +200,10 @@ class Crew:
         ended = asyncio.ensure_future(self._host.exited(launched.slot))
         self._changed()
         try:
-            await self._until_ready(member, ended, spec.log)
+            await self._until_ready(member, ended, launched.log)
             self.trouble = None
             self._offer(member)
-            await self._watch(member, ended, spec.log)
+            await self._watch(member, ended, launched.log)
         finally:
             ended.cancel()
             self._forget(number, member)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from torpor_endpoint.core.scaling import at_start, may_sleep
 from torpor_endpoint.crew import Crew, Numbers, Yard
 from torpor_endpoint.fleet import LiveEndpoint, same_machine
-from torpor_endpoint.images import container_kind
 from torpor_endpoint.records import Variant
 
 START_ATTEMPTS = 3
@@ -77,10 +76,11 @@ class Deployment:
         present = self.live.crews.get(variant.name)
         if present is not None and same_machine(present.variant, variant):
             return present
-        if container_kind(variant.container.image) is None:
+        if self._yard.images.find(variant.container.image) is None:
             raise DeploymentFailed(
-                f"The image {variant.container.image} of production variant {variant.name} is not one that this "
-                "endpoint can run: use `torpor` or an AWS XGBoost or scikit-learn image."
+                f"The image {variant.container.image} of production variant {variant.name} is not one that this endpoint "
+                "can run: use `torpor` or an AWS XGBoost or scikit-learn image, or say how to start its server in a file "
+                "for --images."
             )
         return Crew(self.live.name, variant, self._yard, self._numbers)
 

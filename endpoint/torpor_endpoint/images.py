@@ -1,30 +1,102 @@
-"""Which program serves a container `Image`: a table of name patterns, and nothing that pulls or runs."""
+"""Which program serves a container `Image`: a table of name patterns, and nothing that pulls or runs.
 
-from collections.abc import Mapping
-from enum import StrEnum
+The built-in container stands in for `torpor` and for AWS's XGBoost and scikit-learn images. Any other image needs a row
+in a TOML file, which says how to start its server as processes of this machine:
+
+    [[image]]
+    match = "*/my-server:*"                         # a shell pattern; the first row that matches wins
+    command = ["my-server", "--port", "{port}"]     # the program and its arguments
+    ready = ["/ping"]                               # must all answer 2xx; unless given, /ping, and /models if it is MultiModel
+    environment = { MY_HOME = "{base_dir}" }        # added to the container's Environment
+    files = { "my.properties" = "port={port}" }     # written to {temp} before the start
+
+`{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for the instance's port, temporary folder, base folder (`/opt/ml`
+in a container) and the folder of a single model.
+"""
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import chain
-from types import MappingProxyType
+from pathlib import Path
+from typing import Any
 
+from torpor_container.wire import ContainerCommand
 
-class ContainerKind(StrEnum):
-    BUILT_IN = "built-in"  # Torpor's own container
-
-
-# Shell patterns, first match wins. AWS names these images
-# <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>; the account differs by region, so it is not looked at.
-IMAGES: Mapping[str, ContainerKind] = MappingProxyType(
-    {
-        "torpor": ContainerKind.BUILT_IN,
-        "torpor[:@]*": ContainerKind.BUILT_IN,
-        "*/xgboost[:@]*": ContainerKind.BUILT_IN,  # the versions up to 0.72
-        "*/sagemaker-xgboost[:@]*": ContainerKind.BUILT_IN,
-        "*/sagemaker-scikit-learn[:@]*": ContainerKind.BUILT_IN,
-    }
+# AWS names these images <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>; the account differs by region, so
+# it is not looked at.
+BUILT_IN = (
+    "torpor",
+    "torpor[:@]*",
+    "*/xgboost[:@]*",  # the versions up to 0.72
+    "*/sagemaker-xgboost[:@]*",
+    "*/sagemaker-scikit-learn[:@]*",
 )
 
+MEMBERS: dict[str, tuple[type, type | None]] = {
+    # member of a row: its type, and the type of what it holds
+    "match": (str, None),
+    "command": (list, str),
+    "ready": (list, str),
+    "environment": (dict, str),
+    "files": (dict, str),
+}
+REQUIRED = ("match", "command")
 
-def container_kind(image: str, more: Mapping[str, ContainerKind] = MappingProxyType({})) -> ContainerKind | None:
-    """The kind of container that serves `image`, or None when nothing here can. The patterns in `more` come first."""
-    rows = chain(more.items(), IMAGES.items())
-    return next((kind for pattern, kind in rows if fnmatchcase(image, pattern)), None)
+
+class BadImages(Exception):
+    """The file of images cannot be used. The message names the row and its member."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """One row. `command` is None for the built-in container."""
+
+    match: str
+    command: ContainerCommand | None = None
+
+
+class Images:
+    """The rows, the user's before the built-in ones."""
+
+    def __init__(self, rows: Iterable[Image] = ()) -> None:
+        self._rows = (*rows, *map(Image, BUILT_IN))
+
+    @classmethod
+    def read(cls, path: Path | None) -> "Images":
+        """From a TOML file; None for the built-in rows alone. Raises BadImages."""
+        if path is None:
+            return cls()
+        try:
+            document = tomllib.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise BadImages(f"{path}: {error}") from error
+        rows = document.get("image")
+        if not isinstance(rows, list) or set(document) != {"image"}:
+            raise BadImages(f"{path}: it must hold [[image]] tables and nothing else")
+        return cls([_row(f"{path}: image {number}", row) for number, row in enumerate(rows, start=1)])
+
+    def find(self, image: str) -> Image | None:
+        """The first row that matches, or None when nothing here can serve it."""
+        return next((row for row in self._rows if fnmatchcase(image, row.match)), None)
+
+
+def _row(where: str, row: Any) -> Image:
+    if not isinstance(row, dict):
+        raise BadImages(f"{where}: it must be a table")
+    for member in (*REQUIRED, *row):
+        _check(where, row, member)
+    command: Any = {member: value for member, value in row.items() if member != "match"}
+    return Image(row["match"], command)
+
+
+def _check(where: str, row: dict[str, Any], member: str) -> None:
+    if member not in MEMBERS:
+        raise BadImages(f"{where}: {member} is not known: choose of {', '.join(MEMBERS)}")
+    if not row.get(member) and member in REQUIRED:
+        raise BadImages(f"{where}: {member} is missing")
+    outer, inner = MEMBERS[member]
+    value = row[member]
+    held = list(value.values() if isinstance(value, dict) else value)
+    if not isinstance(value, outer) or (inner and not all(isinstance(each, inner) for each in held)):
+        raise BadImages(f"{where}: {member} must be a {outer.__name__}" + (" of texts" if inner else ""))

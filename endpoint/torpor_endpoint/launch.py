@@ -1,10 +1,13 @@
 """What an instance of a variant is started with: its size, its environment, its log. Values in, values out."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from torpor_container import wire
 from torpor_endpoint.catalogue import instance_type, serverless_vcpus
 from torpor_endpoint.host import LaunchSpec, Slot
+from torpor_endpoint.images import Images
 from torpor_endpoint.records import Variant
 
 SERVERLESS_DISK_MIB = 5 * 1024
@@ -20,9 +23,11 @@ class Surroundings:
 
     endpoint_url: str
     region: str
-    folder: Path  # the instances' disks and logs
+    folder: Path  # the instances' disks
+    logs: Path  # what they print, `<endpoint>/<variant>/<incarnation>.log`; it stays when they go
     s3_endpoint: str  # where artifacts come from; empty for AWS itself
     s3_folder: Path | None  # the embedded object store, None if another S3 is used
+    images: Images = field(default_factory=Images)
     access_key: str = "torpor"
     secret_key: str = "torpor"
 
@@ -51,7 +56,7 @@ def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpe
     return LaunchSpec(
         slot,
         {**_defaults(variant), **variant.container.environment, **_wiring(variant, around, folder)},
-        folder / "log",
+        around.logs / slot.endpoint / slot.variant,
     )
 
 
@@ -66,6 +71,18 @@ def _defaults(variant: Variant) -> dict[str, str]:
     }
 
 
+def _foreign(variant: Variant, around: Surroundings) -> str:
+    """How to start the image's own server; empty for the built-in container.
+
+    AWS asks a multi-model container for `GET /models` right after each `/ping`.
+    """
+    found = around.images.find(variant.container.image)
+    if found is None or found.command is None:
+        return ""
+    ready = [wire.PING, wire.MODELS] if variant.container.multi_model else [wire.PING]
+    return json.dumps({"ready": ready, **found.command})
+
+
 def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, str]:
     """What connects the container to this endpoint. Script-mode code fetches from S3 by itself, so it needs it too."""
     wiring = {
@@ -73,6 +90,7 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "SAGEMAKER_BASE_DIR": str(folder),
         "SAGEMAKER_REGION": around.region,
         "TORPOR_PATH_PREFIX": "",  # the endpoint asks for the container's own paths
+        "TORPOR_CONTAINER": _foreign(variant, around),
         "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,
         "TORPOR_S3_FOLDER": str(around.s3_folder or ""),

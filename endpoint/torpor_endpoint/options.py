@@ -24,6 +24,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--data-dir", "data_dir", Path, Path(".torpor"), "Endpoints, models, objects and logs: all that survives a restart."),
     Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
     Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 for artifacts, with credentials from the usual chain, instead of the embedded one."),
+    Option("--images", "images", Path, None, "A TOML file that says how to start the servers of other images (adapter mode)."),
     Option("--region", "region", str, "us-east-1", "The region in texts, and for the instances."),
     Option("--account", "account", str, "123456789012", "The account number in ARNs and texts."),
     Option("--log-level", "log_level", str, "warning", "debug, info, warning or error."),
@@ -42,6 +43,7 @@ class Options:
     descriptor: int | None = None
     strict: bool = False
     s3_endpoint: str | None = None
+    images: Path | None = None
     account: str = "123456789012"
     region: str = "us-east-1"
     log_level: str = "warning"

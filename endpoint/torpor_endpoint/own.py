@@ -22,6 +22,7 @@ from torpor_endpoint.crew import Crew, Member
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 
 LOG_MAX_BYTES = 256 * 1024
+LOGS_MAX = 20
 ENDPOINT_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 NO_DECISIONS = sys.maxsize
 """A decision number that none is later than: of an instance's state only the rest is asked for."""
@@ -34,7 +35,7 @@ class Own:
     fleet: Fleet
     registry: MetricRegistry
     refresh: Callable[[], Awaitable[None]]
-    instances_folder: Path
+    logs_folder: Path
 
     def app(self, lifespan: Any) -> Starlette:
         table = {
@@ -67,7 +68,7 @@ class Own:
     async def logs(self, request: Request) -> Response:
         """The end of what each instance of an endpoint printed, also of one that failed."""
         name = request.query_params.get("endpoint", "")
-        folder = self.instances_folder / name.lower()
+        folder = self.logs_folder / name
         if not ENDPOINT_NAME.fullmatch(name) or not await asyncio.to_thread(folder.is_dir):
             raise HTTPException(404, f"no instance of an endpoint {name!r} has printed anything")
         return PlainTextResponse(await asyncio.to_thread(_tails, folder))
@@ -118,10 +119,11 @@ async def _story(member: Member, model: str) -> list[dict[str, Any]]:
 
 
 def _tails(folder: Path) -> str:
-    """The last part of each log below the folder, under its name."""
+    """The last part of each of the newest logs below the folder, under its stream's name."""
     parts = []
-    for path in sorted(folder.glob("*/*/log")):
+    newest_last = sorted(folder.glob("*/*.log"), key=lambda path: path.stat().st_mtime_ns)[-LOGS_MAX:]
+    for path in newest_last:
         with path.open("rb") as log:
             log.seek(max(0, path.stat().st_size - LOG_MAX_BYTES))
-            parts.append(f"==> {path.parent.parent.name}/{path.parent.name} <==\n{log.read().decode(errors='replace')}")
+            parts.append(f"==> {path.parent.name}/{path.stem} <==\n{log.read().decode(errors='replace')}")
     return "\n".join(parts)

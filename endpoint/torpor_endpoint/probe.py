@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from torpor_container import wire
-from torpor_endpoint.upstream import Answer, Upstream, UpstreamError
+from torpor_container.upstream import Answer, Upstream, UpstreamError
 
 PING_TIMEOUT_S = 2.0
 """AWS: "the container must respond to ping requests within 2 seconds"."""

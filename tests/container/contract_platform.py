@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,11 @@ class Answer:
 class Platform:
     """Its event loop has a thread of its own, so a test may make calls that wait for each other. Use it with `with`."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, ended: Callable[[], None] = lambda: None, **settings: str) -> None:
         environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder), **settings}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
-        self._app = Instance(Settings.read(environment)).app()
+        self._app = Instance(Settings.read(environment), ended).app()
         self._stop = asyncio.Event()
         self._started = asyncio.Event()
 

@@ -4,28 +4,31 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Residency
-from torpor_container.errors import LoadFailed, ModelDied
-from torpor_container.formats import available
+from torpor_container.errors import LoadFailed, LoadOutOfMemory, ModelDied
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper, Patience
-from torpor_container.shelf import Placed, Shelf
+from torpor_container.shelf import Shelf
 from torpor_container.timing import Story, Timing
-from torpor_container.workshop import Loaded, Recognised, Workshop
+from torpor_container.workshop import Found, Loaded, Placed, Workshop
 
 SIZE_BYTES = 100
-FORMAT = available()[0]
 
 
 @dataclass
 class Scene:
-    """What happened, in order, and what shall happen: `pause` is awaited at every step, `broken` models do not load."""
+    """What happened, in order, and what shall happen: `pause` is awaited at every step.
+
+    `broken` models do not load, and `greedy` ones find no memory while another is loaded.
+    """
 
     events: list[tuple[str, str]] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
+    greedy: set[str] = field(default_factory=set)
     pause: Callable[[], Awaitable[object]] = lambda: asyncio.sleep(0)
 
     def happened(self, what: str, name: str) -> None:
@@ -43,6 +46,7 @@ class FakeRunner:
     scene: Scene
     alive: bool = True
     format: str = "fake"
+    needs_folder: bool = False
 
     async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
         await self.scene.pause()
@@ -64,7 +68,7 @@ class FakeShelf(Shelf):
     async def take(self, name: str, story: Story) -> Placed:
         self._scene.happened("download", name)
         await self._scene.pause()
-        return Placed(name, Path(name))
+        return Placed(name, name, Path(name))
 
     def give(self, name: str) -> None:
         self._scene.happened("give", name)
@@ -78,16 +82,18 @@ class FakeWorkshop(Workshop):
         self._scene = scene
         self.loaded: list[FakeRunner] = []
 
-    async def recognise(self, model_id: str, directory: Path) -> Recognised:
+    async def recognise(self, placed: Placed) -> Found:
         await self._scene.pause()
-        return Recognised(model_id, FORMAT, directory, directory, SIZE_BYTES, SIZE_BYTES)
+        return Found(SIZE_BYTES, partial(self._load, placed.name))
 
-    async def load(self, found: Recognised) -> Loaded:
-        self._scene.happened("load", found.model_id)
+    async def _load(self, name: str) -> Loaded:
+        self._scene.happened("load", name)
         await self._scene.pause()
-        if found.model_id in self._scene.broken:
-            raise LoadFailed(f"{found.model_id} is broken")
-        runner = FakeRunner(found.model_id, self._scene)
+        if name in self._scene.broken:
+            raise LoadFailed(f"{name} is broken")
+        if name in self._scene.greedy and self.loaded:
+            raise LoadOutOfMemory(f"{name} wants all the memory there is")
+        runner = FakeRunner(name, self._scene)
         self.loaded.append(runner)
         return Loaded(runner, SIZE_BYTES)
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keeper_site import FakeRunner, Scene, Site
 
-from torpor_container.errors import LoadFailed, LoadTimedOut, ModelDied, NotReady
+from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, ModelDied, NotReady
 from torpor_container.keeper import Patience
+from torpor_container.timing import Timing
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -109,6 +110,31 @@ def test_memory_that_leavers_still_hold_is_no_reason_to_refuse_a_newcomer() -> N
         await asyncio.sleep(0.01)
         gate.set()
         assert [await newcomer, await again] == [b"b", b"a"]
+
+    run(story())
+
+
+def test_a_load_that_finds_no_memory_is_tried_again_while_idle_models_can_leave() -> None:
+    async def story() -> None:
+        site = Site(room=3)
+        site.scene.greedy = {"c"}
+        assert [await site.call(name) for name in ("a", "b", "c")] == [b"a", b"b", b"c"]
+        await site.settled()
+        assert site.resident() == {"c"}
+        assert site.scene.counts()["load", "c"] == 3  # once for each that was in its way, and once more
+
+    run(story())
+
+
+def test_a_load_that_finds_no_memory_and_nobody_idle_fails_alone() -> None:
+    async def story() -> None:
+        site = Site(room=3)
+        site.scene.greedy = {"b"}
+        async with site.keeper.lend("a", Timing(site.clock)):
+            with pytest.raises(LoadOutOfMemory):
+                await site.call("b")
+        await site.settled()
+        assert site.resident() == {"a"}
 
     run(story())
 

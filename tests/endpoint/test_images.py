@@ -1,8 +1,10 @@
-"""Which images the built-in container stands in for."""
+"""Which images the built-in container stands in for, and how a file names others."""
+
+from pathlib import Path
 
 import pytest
 
-from torpor_endpoint.images import ContainerKind, container_kind
+from torpor_endpoint.images import BadImages, Image, Images
 
 AWS = "683313688378.dkr.ecr.us-east-1.amazonaws.com"
 
@@ -19,13 +21,55 @@ AWS = "683313688378.dkr.ecr.us-east-1.amazonaws.com"
     ],
 )
 def test_these_images_are_served_by_the_built_in_container(image: str) -> None:
-    assert container_kind(image) is ContainerKind.BUILT_IN
+    found = Images().find(image)
+    assert found is not None
+    assert found.command is None
 
 
 @pytest.mark.parametrize("image", ["torporific", "nginx", f"{AWS}/pytorch-inference:2.2", f"{AWS}/my-xgboost:1"])
 def test_other_images_are_unknown(image: str) -> None:
-    assert container_kind(image) is None
+    assert Images().find(image) is None
 
 
-def test_a_user_may_name_more() -> None:
-    assert container_kind("my/scorer:3", {"my/scorer:*": ContainerKind.BUILT_IN}) is ContainerKind.BUILT_IN
+def test_a_file_names_more_and_comes_first(tmp_path: Path) -> None:
+    file = tmp_path / "images.toml"
+    file.write_text("""
+        [[image]]
+        match = "*/sagemaker-xgboost:*"
+        command = ["my-server", "--port", "{port}"]
+        ready = ["/ping"]
+        environment = { MY_HOME = "{base_dir}" }
+    """)
+    images = Images.read(file)
+    command = {"command": ["my-server", "--port", "{port}"], "ready": ["/ping"]}
+    environment = {"environment": {"MY_HOME": "{base_dir}"}}
+    assert images.find(f"{AWS}/sagemaker-xgboost:1.7-1") == Image("*/sagemaker-xgboost:*", command | environment)  # type: ignore[arg-type]
+    assert images.find("torpor") == Image("torpor")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[[image]]\nmatch = 'a'", "image 1: command is missing"),
+        ("[[image]]\ncommand = ['a']", "image 1: match is missing"),
+        ("[[image]]\nmatch = 'a'\ncommand = 'a b'", "image 1: command must be a list of texts"),
+        ("[[image]]\nmatch = 'a'\ncommand = ['a']\nready = [1]", "image 1: ready must be a list of texts"),
+        (
+            "[[image]]\nmatch = 'a'\ncommand = ['a']\nenvironment = {A = 1}",
+            "image 1: environment must be a dict of texts",
+        ),
+        ("[[image]]\nmatch = 'a'\ncommand = ['a']\ncmd = 'b'", "image 1: cmd is not known: choose of match, command"),
+        ("[image]\nmatch = 'a'", r"must hold \[\[image\]\] tables"),
+        ("[[images]]\nmatch = 'a'", r"must hold \[\[image\]\] tables"),
+        ("no toml", "images.toml"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_row_and_member(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "images.toml").write_text(text)
+    with pytest.raises(BadImages, match=complaint):
+        Images.read(tmp_path / "images.toml")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadImages, match=r"none\.toml"):
+        Images.read(tmp_path / "none.toml")

@@ -188,6 +188,10 @@ class Residency:
         over_bytes = self.planned_bytes + self._unaccounted_bytes - self.budget_bytes
         return self._evict(over_bytes, newcomer, now_s)
 
+    def one_more(self, newcomer: str, now_s: float) -> tuple[str, ...]:
+        """Who must leave because a load found no memory, whatever the books say. Empty if every other model is busy."""
+        return self._evict(1, newcomer, now_s)
+
     def drop(self, name: str, reason: str, now_s: float) -> bool:
         """Make one idle model leave, whatever the policy says. False if it is not here or busy."""
         model = self._models.get(name)

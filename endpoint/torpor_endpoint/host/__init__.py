@@ -26,11 +26,11 @@ class Slot:
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """What to start: the container's whole environment, and where its output goes."""
+    """What to start: the container's whole environment, and the folder for its output."""
 
     slot: Slot
     environment: Mapping[str, str] = field(default_factory=dict)
-    log: Path | None = None
+    logs: Path | None = None
 
 
 class Phase(StrEnum):
@@ -41,13 +41,14 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Launched:
-    """One incarnation of a slot: it changes whenever the process behind the slot is a new one."""
+    """One incarnation of a slot: it changes whenever the process behind the slot is a new one, and has its own log."""
 
     slot: Slot
     incarnation: str
     socket: str
     phase: Phase
     reason: str = ""
+    log: Path | None = None
 
 
 class HostError(Exception):

@@ -79,10 +79,12 @@ class LocalHost:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _start(self, spec: LaunchSpec) -> Launched:
-        launched = Launched(spec.slot, name := f"i-{secrets.token_hex(8)}", str(self._folder / name), Phase.RUNNING)
+        name = f"i-{secrets.token_hex(8)}"
+        log = spec.logs / f"{name}.log" if spec.logs is not None else None
+        launched = Launched(spec.slot, name, str(self._folder / name), Phase.RUNNING, log=log)
         try:
             async with asyncio.timeout(FORK_TIMEOUT_S):
-                child = await self._fork(spec, Path(launched.socket))
+                child = await self._fork(spec, launched)
         except BaseException as error:
             _forget(launched)
             if isinstance(error, (OSError, ValueError)):  # TimeoutError is one of the first
@@ -91,16 +93,16 @@ class LocalHost:
         self._running[spec.slot] = Running(launched, child)
         return launched
 
-    async def _fork(self, spec: LaunchSpec, path: Path) -> Child:
+    async def _fork(self, spec: LaunchSpec, launched: Launched) -> Child:
         parent = await self._living_warm_parent()
         environment = {**spec.environment, "TORPOR_WARM_PARENT": str(parent.path)}
-        if spec.log is not None:
-            spec.log.parent.mkdir(parents=True, exist_ok=True)
+        if launched.log is not None:
+            launched.log.parent.mkdir(parents=True, exist_ok=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-            listener.bind(str(path))
+            listener.bind(launched.socket)
             listener.listen(1024)
             return await parent.fork(
-                Job("torpor_container.instance:start", {}, environment, spec.log), [listener.fileno()]
+                Job("torpor_container.instance:start", {}, environment, launched.log), [listener.fileno()]
             )
 
     async def _living_warm_parent(self) -> OwnedWarmParent:

@@ -11,7 +11,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from torpor_container.wire import Fault
-from torpor_endpoint.upstream import Answer
+from torpor_container.upstream import Answer
 
 MESSAGE_MAX = 2048
 ORIGINAL_MAX = 1024 * 1024

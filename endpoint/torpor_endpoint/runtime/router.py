@@ -13,7 +13,7 @@ from torpor_endpoint.crew import Crew, Member
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, no_response, timed_out
 from torpor_endpoint.runtime.request import INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_MODEL, TARGET_VARIANT, Invoke
-from torpor_endpoint.upstream import Answer, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
+from torpor_container.upstream import Answer, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,14 @@ def up(
     data_dir: Annotated[Path, typer.Option(help=MEANING["data_dir"])] = DEFAULT.data_dir,
     aws_strict: Annotated[bool, typer.Option("--aws-strict", help=MEANING["strict"])] = DEFAULT.strict,
     s3_endpoint: Annotated[str | None, typer.Option(help=MEANING["s3_endpoint"], metavar="URL")] = DEFAULT.s3_endpoint,
+    images: Annotated[Path | None, typer.Option(help=MEANING["images"], metavar="FILE")] = DEFAULT.images,
     region: Annotated[str, typer.Option(help=MEANING["region"])] = DEFAULT.region,
     account: Annotated[str, typer.Option(help=MEANING["account"])] = DEFAULT.account,
     log_level: Annotated[str, typer.Option(help=MEANING["log_level"])] = DEFAULT.log_level,
 ) -> None:
     """Start an endpoint in the foreground; Ctrl-C drains and stops it."""
     require("an endpoint", "endpoint", "container")
-    from torpor_endpoint.up import run
+    from torpor_endpoint.up import BadOption, check, run
 
     ensure_free(data_dir)
     listener = _listen(host, port)
@@ -44,10 +45,15 @@ def up(
         descriptor=listener.fileno(),
         strict=aws_strict,
         s3_endpoint=s3_endpoint,
+        images=images,
         region=region,
         account=account,
         log_level=log_level,
     )
+    try:
+        check(options)
+    except BadOption as error:
+        raise EndpointFailed(str(error)) from error
     _announce(Connection(options.url, region), listener)
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     run(options)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from processes import children, gone, soon
 
+from torpor_container.upstream import Upstream, UpstreamError
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.local import LocalHost
-from torpor_endpoint.upstream import Upstream, UpstreamError
 
 HOSTS: dict[str, Callable[[Path], Host]] = {"local": LocalHost}
 
@@ -41,7 +41,7 @@ class Ground:
 
     def spec(self, number: int = 0) -> LaunchSpec:
         environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(self.folder / str(number))}
-        return LaunchSpec(Slot("shop", "AllTraffic", number), environment, self.folder / str(number) / "log")
+        return LaunchSpec(Slot("shop", "AllTraffic", number), environment, self.folder / str(number))
 
     async def launched(self, number: int = 0) -> Launched:
         """Launch it, and wait until it answers."""
@@ -119,17 +119,17 @@ def test_an_instance_that_can_not_start_says_why_in_its_log(make_host: Callable[
     async def story() -> None:
         async with ground(make_host, tmp_path) as at:
             spec = at.spec()
-            broken = LaunchSpec(spec.slot, {**spec.environment, "TORPOR_VCPU": "many"}, spec.log)
+            broken = LaunchSpec(spec.slot, {**spec.environment, "TORPOR_VCPU": "many"}, spec.logs)
             ended = await at.host.exited((await at.host.launch(broken)).slot)
             assert ended.phase is Phase.EXITED
-            assert "TORPOR_VCPU" in log_of(spec)
+            assert "TORPOR_VCPU" in log_of(ended)
 
     run(story())
 
 
-def log_of(spec: LaunchSpec) -> str:
-    assert spec.log is not None
-    return spec.log.read_text()
+def log_of(launched: Launched) -> str:
+    assert launched.log is not None
+    return launched.log.read_text()
 
 
 def test_terminating_asks_first_and_forces_when_the_grace_is_over(

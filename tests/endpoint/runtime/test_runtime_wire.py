@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from torpor_container.upstream import Answer
 from torpor_container.wire import Fault
 from torpor_endpoint.runtime.errors import (
     FAULTS,
@@ -16,7 +17,6 @@ from torpor_endpoint.runtime.errors import (
     model_error,
     wire_form,
 )
-from torpor_endpoint.upstream import Answer
 
 PLACE = Place("Houses", "123456789012", "us-east-1", "request-1")
 FIELDS: dict[str, Any] = {"detail": "why", "variant": "A", "variants": "A, B", "limit": 1, "held": 2, "status": 500}

@@ -1,4 +1,6 @@
-"""The hop to an instance: a keep-alive pool of asyncio protocols over one Unix socket, with httptools for parsing.
+"""The hop to a server on this machine: a keep-alive pool of asyncio protocols, with httptools for parsing.
+
+The endpoint reaches its instances so, over Unix sockets, and an instance a foreign container, over loopback.
 
 Requests and answers are bytes and stay bytes. A connection that the other side has closed is dropped, and only what
 was never sent is sent again.
@@ -13,12 +15,14 @@ from typing import cast
 import httptools
 
 Headers = Sequence[tuple[bytes, bytes]]
+Address = str | tuple[str, int]
+"""A Unix socket's path, or a host and a port."""
 
 ANSWER_MAX_BYTES = 64 * 1024 * 1024
 
 
 class UpstreamError(Exception):
-    """The instance gave no whole answer."""
+    """The server gave no whole answer."""
 
 
 class UpstreamRefused(UpstreamError):
@@ -26,7 +30,7 @@ class UpstreamRefused(UpstreamError):
 
 
 class UpstreamBroken(UpstreamError):
-    """The connection broke after the request was sent: the instance may or may not have acted on it."""
+    """The connection broke after the request was sent: the server may or may not have acted on it."""
 
 
 class UpstreamTimedOut(UpstreamError):
@@ -35,7 +39,7 @@ class UpstreamTimedOut(UpstreamError):
 
 @dataclass
 class Answer:
-    """An instance's answer. Header names are in lower case."""
+    """A server's answer. Header names are in lower case."""
 
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -116,10 +120,10 @@ class Connection(asyncio.Protocol):
 
 
 class Upstream:
-    """The connections to one instance. Idle ones are reused, newest first; there are as many as requests at once."""
+    """The connections to one server. Idle ones are reused, newest first; there are as many as requests at once."""
 
-    def __init__(self, socket_path: str) -> None:
-        self._path = socket_path
+    def __init__(self, address: Address) -> None:
+        self._address = address
         self._idle: deque[Connection] = deque()
 
     async def send(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float) -> Answer:
@@ -150,14 +154,20 @@ class Upstream:
             if connection.open:
                 return connection
         try:
-            _, made = await asyncio.get_running_loop().create_unix_connection(Connection, self._path)
+            return await _connected(self._address)
         except OSError as error:
-            raise UpstreamRefused(f"the instance does not take connections: {error}") from error
-        return made
+            raise UpstreamRefused(f"it does not take connections: {error}") from error
+
+
+async def _connected(address: Address) -> Connection:
+    loop = asyncio.get_running_loop()
+    if isinstance(address, str):
+        return (await loop.create_unix_connection(Connection, address))[1]
+    return (await loop.create_connection(Connection, *address))[1]
 
 
 def _head(method: str, path: str, headers: Headers, length: int) -> bytes:
-    lines = [f"{method} {path} HTTP/1.1\r\nhost: instance\r\ncontent-length: {length}\r\n".encode("latin-1")]
+    lines = [f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n".encode("latin-1")]
     lines += [b"%b: %b\r\n" % header for header in headers]
     lines.append(b"\r\n")
     return b"".join(lines)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.upstream import Answer, Upstream, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
+from torpor_container.upstream import Answer, Upstream, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 CLOSE = b""

@@ -1,0 +1,68 @@
+"""How a foreign container is started, as a value: read from JSON, with the places of one instance filled in."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torpor_container import wire
+
+
+@dataclass(frozen=True)
+class Command:
+    """`files` are written to the temporary folder before the start. `ready` are the paths that must all answer 2xx.
+
+    In arguments, values and files `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for the instance's own.
+    """
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    ready: tuple[str, ...] = (wire.PING,)
+
+    @classmethod
+    def read(cls, text: str) -> "Command | None":
+        """From `wire.ContainerCommand` as JSON; None for no text. Raises ValueError that names the member."""
+        if not text:
+            return None
+        document = json.loads(text)
+        if not isinstance(document, dict):
+            raise ValueError("must be a JSON object")
+        arguments = _texts(document, "command", [])
+        if not arguments:
+            raise ValueError("command must be a list of texts, the program first")
+        return cls(
+            arguments,
+            _pairs(document, "environment"),
+            _pairs(document, "files"),
+            _texts(document, "ready", [wire.PING]),
+        )
+
+    def filled(self, places: Mapping[str, str]) -> "Command":
+        """With every `{place}` that is known replaced; other braces stay as they are."""
+        return Command(
+            tuple(_fill(argument, places) for argument in self.arguments),
+            {name: _fill(value, places) for name, value in self.environment.items()},
+            {name: _fill(text, places) for name, text in self.files.items()},
+            self.ready,
+        )
+
+
+def _fill(text: str, places: Mapping[str, str]) -> str:
+    for name, place in places.items():
+        text = text.replace(f"{{{name}}}", place)
+    return text
+
+
+def _texts(document: dict[str, Any], member: str, default: list[str]) -> tuple[str, ...]:
+    value = document.get(member, default)
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ValueError(f"{member} must be a list of texts")
+    return tuple(value)
+
+
+def _pairs(document: dict[str, Any], member: str) -> dict[str, str]:
+    value = document.get(member, {})
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise ValueError(f"{member} must be an object whose values are texts")
+    return value

@@ -1,0 +1,126 @@
+"""The platform's side of the MME container contract, as tolerant of containers as SageMaker is."""
+
+import asyncio
+import json
+from urllib.parse import quote
+
+from torpor_container import wire
+from torpor_container.adapter.listing import page_of
+from torpor_container.errors import LoadFailed, LoadOutOfMemory, ModelDied, TimedOut
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.upstream import Answer, Headers, Upstream, UpstreamError, UpstreamTimedOut
+
+LOAD_TIMEOUT_S = 360.0
+UNLOAD_TIMEOUT_S = 360.0
+"""AWS: download and load may take 360 s; Triton's source says the platform waits as long for an unload."""
+LIST_TIMEOUT_S = 10.0
+PAGES_MAX = 1000
+SAID_MAX = 1000
+
+CONFLICT, INSUFFICIENT_STORAGE, NOT_FOUND = 409, 507, 404
+
+
+class Contract:
+    """The models of one container, by the platform's opaque model id."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+
+    async def load(self, model_id: str, url: str, target: str) -> None:
+        """LoadModel. Any 2xx is a success, and 409, for then it is there. Raises LoadFailed, LoadOutOfMemory.
+
+        A load that fails for lack of memory may leave a registration without workers: it is deleted at once, or every
+        later load would be told that the model is there.
+        """
+        body = json.dumps({"model_name": model_id, "url": url}).encode()
+        headers = (*_JSON, (_TARGET, target.encode()))
+        try:
+            answer = await self._upstream.send("POST", wire.MODELS, headers, body, LOAD_TIMEOUT_S)
+        except UpstreamError as error:
+            raise LoadFailed(f"the container did not load the model: {error}") from error
+        except asyncio.CancelledError:
+            await asyncio.shield(asyncio.ensure_future(self.unload(model_id, target)))  # nobody waits for it any more
+            raise
+        if answer.status == INSUFFICIENT_STORAGE:
+            await self.unload(model_id, target)
+            raise LoadOutOfMemory(f"the container has no memory for it: {_said(answer)}")
+        if not (200 <= answer.status < 300 or answer.status == CONFLICT):
+            raise LoadFailed(f"the container answered LoadModel with {answer.status}: {_said(answer)}")
+
+    async def unload(self, model_id: str, target: str) -> None:
+        """UnloadModel. 404 means that it is gone already. Raises UpstreamError, and LoadFailed for any other answer."""
+        headers = (*_JSON, (_TARGET, target.encode()))
+        answer = await self._upstream.send("DELETE", _path(model_id), headers, b"", UNLOAD_TIMEOUT_S)
+        if not (200 <= answer.status < 300 or answer.status == NOT_FOUND):
+            raise LoadFailed(f"the container answered UnloadModel with {answer.status}: {_said(answer)}")
+
+    async def has(self, model_id: str) -> bool:
+        """GetModel. A container that does not answer still may have it."""
+        try:
+            answer = await self._upstream.send("GET", _path(model_id), _JSON, b"", LIST_TIMEOUT_S)
+        except UpstreamError:
+            return True
+        return answer.status != NOT_FOUND
+
+    async def listed(self) -> set[str]:
+        """ListModels, all pages; the last one may be empty. Raises UpstreamError, ValueError."""
+        names: set[str] = set()
+        token: str | None = ""
+        for _ in range(PAGES_MAX):
+            query = f"?next_page_token={quote(token, safe='')}" if token else ""
+            answer = await self._upstream.send("GET", wire.MODELS + query, _JSON, b"", LIST_TIMEOUT_S)
+            page, token = page_of(answer.body)
+            names |= page
+            if token is None:
+                break
+        return names
+
+    async def invoke(self, model_id: str, target: str, invocation: Invocation, timeout_s: float) -> Reply:
+        """InvokeModel. Raises TimedOut, ModelDied."""
+        headers = (*_sent(invocation), (_TARGET, target.encode()))
+        return await invoked(self._upstream, f"{_path(model_id)}/invoke", headers, invocation.body, timeout_s)
+
+
+async def invoked(upstream: Upstream, path: str, headers: Headers, body: bytes, timeout_s: float) -> Reply:
+    """One call to a model, whatever it answers. Raises TimedOut, ModelDied."""
+    try:
+        answer = await upstream.send("POST", path, headers, body, timeout_s)
+    except UpstreamTimedOut:
+        raise TimedOut(timeout_s) from None
+    except UpstreamError as error:
+        raise ModelDied(None, f"the container gave no answer: {error}") from error
+    attributes = answer.header(_ATTRIBUTES)
+    return Reply(
+        answer.body,
+        (answer.header(b"content-type") or b"").decode("latin-1"),
+        answer.status,
+        attributes.decode("latin-1") if attributes is not None else None,
+    )
+
+
+async def invoked_alone(upstream: Upstream, invocation: Invocation, timeout_s: float) -> Reply:
+    """`POST /invocations` of a single-model container. Raises TimedOut, ModelDied."""
+    return await invoked(upstream, wire.INVOCATIONS, _sent(invocation), invocation.body, timeout_s)
+
+
+_JSON = ((b"content-type", b"application/json"), (b"accept", b"application/json"))
+_TARGET = wire.TARGET_MODEL.lower().encode()
+_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
+
+
+def _path(model_id: str) -> str:
+    return f"{wire.MODELS}/{quote(model_id, safe='')}"
+
+
+def _sent(invocation: Invocation) -> Headers:
+    """The client's headers that reach a model; one that the client did not send is not made up."""
+    headers = (
+        (b"content-type", invocation.content_type),
+        (b"accept", invocation.accept),
+        (_ATTRIBUTES, invocation.custom_attributes),
+    )
+    return tuple((name, text.encode("latin-1")) for name, text in headers if text)
+
+
+def _said(answer: Answer) -> str:
+    return answer.body[:SAID_MAX].decode(errors="replace").strip() or "(nothing)"

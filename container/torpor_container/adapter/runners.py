@@ -1,0 +1,62 @@
+"""Models inside a foreign container, as the keeper sees them."""
+
+from collections.abc import Callable
+
+from torpor_container.adapter.contract import NOT_FOUND, Contract, invoked_alone
+from torpor_container.errors import ModelLost
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.timing import Timing
+from torpor_container.upstream import Upstream
+from torpor_container.wire import Step
+from torpor_container.workshop import Placed
+
+
+class ForeignModel:
+    """One of the many models of a container."""
+
+    format = "container"
+    needs_folder = True  # a server may start another worker for it at any time
+
+    def __init__(self, contract: Contract, placed: Placed, closed: Callable[[str, None], object]) -> None:
+        self._contract = contract
+        self._placed = placed
+        self._closed = closed
+        self.alive = True
+
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        """Raises ModelLost where the container says that it has no such model; a handler's own 404 is an answer."""
+        with timing.step(Step.PREDICT):
+            reply = await self._contract.invoke(self._placed.model_id, self._placed.name, invocation, timeout_s)
+            if reply.status == NOT_FOUND and not await self._contract.has(self._placed.model_id):
+                self.alive = False
+                raise ModelLost(self._placed.name)
+        return reply
+
+    async def close(self) -> None:
+        self._closed(self._placed.model_id, None)
+        await self._contract.unload(self._placed.model_id, self._placed.name)
+
+    def own_bytes(self) -> int:
+        """Its share can not be told from the others'."""
+        return 0
+
+
+class ForeignSingle:
+    """The one model of a single-model container. If the container ends, its whole instance does."""
+
+    format = "container"
+    needs_folder = True
+    alive = True
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        with timing.step(Step.PREDICT):
+            return await invoked_alone(self._upstream, invocation, timeout_s)
+
+    async def close(self) -> None:
+        """It goes with the container."""
+
+    def own_bytes(self) -> int:
+        return 0

@@ -1,0 +1,157 @@
+"""The processes of one foreign container: with a port and a temporary folder of their own, stopped as one group."""
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from torpor_container.adapter.command import Command
+from torpor_container.memory import session_uss_bytes
+from torpor_container.parent import Parent
+from torpor_container.upstream import Upstream, UpstreamError
+from torpor_container.warm import Child, Job
+
+PING_TIMEOUT_S = 2.0
+"""AWS: "the container must respond to ping requests within 2 seconds"."""
+PING_PERIOD_S = 5.0
+START_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.25)
+GRACE_S = 20.0
+"""AWS gives a container 30 s between SIGTERM and SIGKILL; the instance around it needs the rest."""
+PORTS = range(20000, 60000, 100)
+
+log = logging.getLogger(__name__)
+
+
+class ForeignServer:
+    """`ended` is called when the container's process ends by itself: SageMaker replaces the instance then."""
+
+    def __init__(self, command: Command, base_dir: Path, parent: Parent, ended: Callable[[], None]) -> None:
+        self._command = command
+        self._base_dir = base_dir
+        self._parent = parent
+        self._ended = ended
+        self._child: Child | None = None
+        self._temp: Path | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._ready = asyncio.Event()
+        self.upstream = Upstream("")
+
+    async def start(self, environment: Mapping[str, str]) -> None:
+        """Start it, and do not wait until it is ready. Raises OSError."""
+        self._temp = Path(tempfile.mkdtemp(prefix="torpor-"))
+        port = _free_port()
+        command = self._command.filled(self._places(port))
+        for name, text in command.files.items():
+            (self._temp / name).write_text(text)
+        arguments = {
+            "command": command.arguments,
+            "folder": str(self._temp),
+            "environment": {**environment, **self._wiring(port), **command.environment},
+        }
+        self._child = await self._parent.fork(Job("torpor_container.adapter.become:start", arguments), [1])
+        self.upstream = Upstream(("127.0.0.1", port))
+        self._watch = asyncio.create_task(self._watched(self._child), name="watch the container")
+
+    async def ready(self) -> None:
+        """Wait until it answers its readiness paths."""
+        await self._ready.wait()
+
+    @property
+    def unready(self) -> str | None:
+        return None if self._ready.is_set() else f"the container does not answer {' and '.join(self._command.ready)}"
+
+    def own_bytes(self) -> int:
+        """Memory of all its processes, in bytes."""
+        return session_uss_bytes(self._child.pid) if self._child is not None else 0
+
+    async def close(self) -> None:
+        """SIGTERM to all its processes, SIGKILL after the grace, and nothing left behind."""
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        if self._child is not None:
+            await _stopped(self._child)
+        self.upstream.close()
+        if self._temp is not None:
+            await asyncio.to_thread(shutil.rmtree, self._temp, ignore_errors=True)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    def _places(self, port: int) -> dict[str, str]:
+        return {
+            "port": str(port),
+            "temp": str(self._temp),
+            "base_dir": str(self._base_dir),
+            "model_dir": str(self._base_dir / "model"),
+        }
+
+    def _wiring(self, port: int) -> dict[str, str]:
+        """Two containers on one machine share nothing: neither a port nor a temporary folder."""
+        safe = PORTS[port % len(PORTS)]
+        return {
+            "SAGEMAKER_BIND_TO_PORT": str(port),
+            "SAGEMAKER_SAFE_PORT_RANGE": f"{safe}-{safe + PORTS.step - 1}",
+            **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self._temp)),
+        }
+
+    async def _watched(self, child: Child) -> None:
+        """Ping it for as long as it lives."""
+        pinging = asyncio.create_task(self._pinged())
+        try:
+            code = await child.wait()
+        finally:
+            pinging.cancel()
+        self._ready.clear()
+        log.error("the container's process ended with exit code %d", code)
+        self._ended()
+
+    async def _pinged(self) -> None:
+        for pause_s in _pauses():
+            if await self._answers():
+                self._ready.set()
+                break
+            await asyncio.sleep(pause_s)
+        while True:
+            await asyncio.sleep(PING_PERIOD_S)
+            if await self._answers():
+                self._ready.set()
+            else:
+                self._ready.clear()
+
+    async def _answers(self) -> bool:
+        for path in self._command.ready:
+            try:
+                answer = await self.upstream.send("GET", path, (), b"", PING_TIMEOUT_S)
+            except UpstreamError:
+                return False
+            if not 200 <= answer.status < 300:
+                return False
+        return True
+
+
+async def _stopped(child: Child) -> None:
+    """The whole group: a server that is asked alone may leave its workers behind."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGTERM)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(child.wait(), GRACE_S)
+    child.kill()
+    await child.wait()
+
+
+def _free_port() -> int:
+    """Free now. If another program takes it first, the container ends, and its instance is started anew."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _pauses() -> Iterator[float]:
+    yield from START_PAUSES_S
+    while True:
+        yield START_PAUSES_S[-1]

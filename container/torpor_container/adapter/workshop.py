@@ -1,0 +1,146 @@
+"""The foreign workshops: a container that holds many models, and one that holds a single one."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from torpor_container.adapter.contract import Contract
+from torpor_container.adapter.runners import ForeignModel, ForeignSingle
+from torpor_container.adapter.server import ForeignServer
+from torpor_container.core.sizing import Sizing
+from torpor_container.errors import LoadFailed
+from torpor_container.memory import uss_bytes
+from torpor_container.meter import Meter
+from torpor_container.runners import Runner
+from torpor_container.upstream import UpstreamError
+from torpor_container.workshop import Found, Loaded, Placed
+
+FORMAT = "container"
+LOOK_PERIOD_S = 5.0
+FLOOR_BYTES = 64 * 1024
+
+
+class ForeignWorkshop:
+    """Many models in one container, driven over the MME contract."""
+
+    def __init__(self, server: ForeignServer, environment: dict[str, str], clock: Callable[[], float]) -> None:
+        self._server = server
+        self._environment = environment
+        self._clock = clock
+        self._sizing = Sizing({})
+        self._meter = Meter()
+        self._models: dict[str, ForeignModel] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        await self._server.start(self._environment)
+        self._looking = asyncio.create_task(self._look(), name="look what the container has")
+
+    async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        await self._server.close()
+
+    def unready(self) -> str | None:
+        return self._server.unready
+
+    async def recognise(self, placed: Placed) -> Found:
+        """Anything is a model here: the container knows better."""
+        disk_bytes = await asyncio.to_thread(_disk_bytes, placed.directory)
+        predicted = self._sizing.predict(placed.model_id, FORMAT, disk_bytes)
+        return Found(predicted, partial(self._load, placed, disk_bytes))
+
+    async def unload(self, runner: Runner) -> None:
+        await runner.close()
+
+    async def settle(self) -> int:
+        """The container gives its memory back by itself, or does not."""
+        return await self.used_bytes()
+
+    async def used_bytes(self) -> int:
+        return await asyncio.to_thread(lambda: uss_bytes() + self._server.own_bytes())
+
+    async def _load(self, placed: Placed, disk_bytes: int) -> Loaded:
+        await self._server.ready()
+        contract, began_s = Contract(self._server.upstream), self._clock()
+        with self._meter.window() as alone:
+            before = await asyncio.to_thread(self._server.own_bytes)
+            await contract.load(placed.model_id, str(placed.directory), placed.name)
+            grown = await asyncio.to_thread(self._server.own_bytes) - before
+            size_bytes = max(grown, FLOOR_BYTES)
+            if alone():
+                self._sizing.measured(placed.model_id, FORMAT, disk_bytes, size_bytes)
+            else:
+                size_bytes = self._sizing.predict(placed.model_id, FORMAT, disk_bytes)
+        model = self._models[placed.model_id] = ForeignModel(contract, placed, self._models.pop)
+        return Loaded(model, size_bytes, self._clock() - began_s)
+
+    async def _look(self) -> None:
+        """The container is the truth about what it has: what it let go of by itself is loaded anew when asked for."""
+        while True:
+            await self._server.ready()
+            await asyncio.sleep(LOOK_PERIOD_S)
+            known = dict(self._models)
+            try:
+                listed = await Contract(self._server.upstream).listed()
+            except (UpstreamError, ValueError):
+                continue
+            for model_id in known.keys() - listed:
+                known[model_id].alive = await Contract(self._server.upstream).has(model_id)
+
+
+class ForeignSingleWorkshop:
+    """One model in a container, which is started once the model's folder is there."""
+
+    def __init__(
+        self, server: ForeignServer, environment: dict[str, str], base_dir: Path, clock: Callable[[], float]
+    ) -> None:
+        self._server = server
+        self._environment = environment
+        self._base_dir = base_dir
+        self._clock = clock
+
+    async def start(self) -> None:
+        """It starts with its model."""
+
+    async def close(self) -> None:
+        await self._server.close()
+
+    def unready(self) -> str | None:
+        return self._server.unready
+
+    async def recognise(self, placed: Placed) -> Found:
+        return Found(0, partial(self._load, placed))
+
+    async def unload(self, runner: Runner) -> None:
+        await runner.close()
+
+    async def settle(self) -> int:
+        return await self.used_bytes()
+
+    async def used_bytes(self) -> int:
+        return await asyncio.to_thread(lambda: uss_bytes() + self._server.own_bytes())
+
+    async def _load(self, placed: Placed) -> Loaded:
+        began_s = self._clock()
+        try:
+            await asyncio.to_thread(_put_in_place, placed.directory, self._base_dir / "model")
+            await self._server.start(self._environment)
+        except OSError as error:
+            raise LoadFailed(f"the container could not be started: {error}") from error
+        await self._server.ready()
+        size_bytes = await asyncio.to_thread(self._server.own_bytes)
+        return Loaded(ForeignSingle(self._server.upstream), size_bytes, self._clock() - began_s)
+
+
+def _put_in_place(directory: Path, place: Path) -> None:
+    """SageMaker unpacks the artifact in `model` below the base folder, and containers look there."""
+    if directory != place:
+        place.unlink(missing_ok=True)
+        place.symlink_to(directory.absolute(), target_is_directory=True)
+
+
+def _disk_bytes(directory: Path) -> int:
+    return sum(entry.stat().st_size for entry in directory.rglob("*") if entry.is_file())

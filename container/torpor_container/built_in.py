@@ -1,0 +1,144 @@
+"""The built-in workshop: loads known formats in this process and user scripts in their own, and measures them."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+from torpor_container.core.sizing import Prior, Sizing
+from torpor_container.errors import ContainerError, LoadFailed
+from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
+from torpor_container.memory import give_back, uss_bytes
+from torpor_container.meter import Meter
+from torpor_container.parent import Parent
+from torpor_container.runners import InProcess, Runner
+from torpor_container.scripts import Scripts
+from torpor_container.settings import Settings
+from torpor_container.threads import Threads
+from torpor_container.workshop import Found, Loaded, Placed
+
+LOST_THREADS_MAX = 16
+FLOOR_BYTES = 64 * 1024
+"""No model takes less: a load can look free when it fills pages that an unloaded one left behind."""
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A model on disk before its load: its format, its file, its bytes on disk and those predicted in memory."""
+
+    placed: Placed
+    format: Format
+    path: Path
+    disk_bytes: int
+    predicted_bytes: int
+
+
+class BuiltInWorkshop:
+    """Recognises, loads and measures models for one instance."""
+
+    def __init__(
+        self, settings: Settings, conventions: Conventions, parent: Parent, clock: Callable[[], float]
+    ) -> None:
+        self._settings = settings
+        self._conventions = conventions
+        self._formats = available()
+        self._clock = clock
+        self._predictors = Threads(settings.vcpu, "predict")
+        self._loaders = Threads(settings.loads_max, "load")
+        self._gauge = Threads(1, "measure")  # never behind a model's own code
+        self._scripts = Scripts(settings, conventions, parent)
+        self._sizing = Sizing(
+            {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in self._formats}
+        )
+        self._meter = Meter()
+        self._runners: set[Runner] = set()
+
+    async def start(self) -> None:
+        """It is always open."""
+
+    async def close(self) -> None:
+        for runner in tuple(self._runners):
+            await self.unload(runner)
+        for threads in (self._predictors, self._loaders, self._gauge):
+            threads.close()
+
+    def unready(self) -> str | None:
+        """An instance with many threads stuck in models' own code is worn out: it asks to be replaced."""
+        lost = self._predictors.lost + self._loaders.lost
+        return f"{lost} threads are stuck in models' own code" if lost > LOST_THREADS_MAX else None
+
+    async def recognise(self, placed: Placed) -> Found:
+        known, path, disk_bytes = await self._loaders.run(
+            _look, placed.directory, self._settings.program, self._formats
+        )
+        predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
+        return Found(predicted, partial(self._load, Recognised(placed, known, path, disk_bytes, predicted)))
+
+    async def unload(self, runner: Runner) -> None:
+        self._runners.discard(runner)
+        await runner.close()
+
+    async def settle(self) -> int:
+        return await self._gauge.run(self._measure_after_trim)
+
+    async def used_bytes(self) -> int:
+        return await self._gauge.run(self._measure)
+
+    # -- the two ways to load --------------------------------------------------------------------------------------
+    async def _load(self, found: Recognised) -> Loaded:
+        """Load it and measure it."""
+        began_s = self._clock()
+        loading = self._start_script if found.format.name == SCRIPT else self._load_here
+        loaded = await loading(found)
+        self._runners.add(loaded.runner)
+        return replace(loaded, took_s=self._clock() - began_s)
+
+    async def _load_here(self, found: Recognised) -> Loaded:
+        """In this process."""
+        await self._loaders.run(_import_all, found.format.frameworks)
+        with self._meter.window() as alone:
+            before = await self._gauge.run(uss_bytes)
+            model = await self._loaders.run(_read, found, self._conventions)
+            grown = await self._gauge.run(uss_bytes) - before
+            if alone():
+                size_bytes = max(grown, FLOOR_BYTES)
+                self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
+            else:
+                size_bytes = found.predicted_bytes
+        return Loaded(InProcess(model, self._predictors, time.thread_time), size_bytes)
+
+    async def _start_script(self, found: Recognised) -> Loaded:
+        """In a process of its own."""
+        runner = await self._scripts.start(found.placed.directory, found.path)
+        size_bytes = await self._gauge.run(runner.own_bytes)
+        self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
+        return Loaded(runner, size_bytes)
+
+    # -- measuring -------------------------------------------------------------------------------------------------
+    def _measure(self) -> int:
+        return uss_bytes() + sum(runner.own_bytes() for runner in tuple(self._runners))
+
+    def _measure_after_trim(self) -> int:
+        give_back()
+        return self._measure()
+
+
+def _import_all(modules: Sequence[str]) -> None:
+    for module in modules:
+        import_module(module)
+
+
+def _read(found: Recognised, conventions: Conventions) -> Model:
+    try:
+        return found.format.load(found.path, conventions)
+    except ContainerError:
+        raise
+    except BaseException as error:  # a pickle runs code as it loads: it may even exit, and must not take us along
+        raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
+
+
+def _look(directory: Path, program: str, formats: Sequence[Format]) -> tuple[Format, Path, int]:
+    known, path = detect(directory, program, formats)
+    return known, path, sum(entry.stat().st_size for entry in directory.rglob("*") if entry.is_file())

@@ -1,0 +1,114 @@
+"""Contract mode: the platform loads and unloads, as SageMaker does, and this instance only obeys."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from torpor_container.core.residency import Admit, Residency
+from torpor_container.errors import AlreadyLoaded, LoadOutOfMemory, ModelNotFound
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.runners import Runner
+from torpor_container.tier import Tier
+from torpor_container.timing import Timing
+from torpor_container.wire import Fault, LoadedModel, Step
+from torpor_container.workshop import Placed, Workshop
+
+
+class Contract:
+    """Many models, loaded and unloaded by the platform. Over budget is 507; nothing is evicted by itself."""
+
+    def __init__(self, workshop: Workshop, books: Residency, clock: Callable[[], float], timeout_s: float) -> None:
+        self._workshop = workshop
+        self._tier = Tier(books, clock, self._unload)
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._loaded: dict[str, tuple[str, Runner]] = {}  # url and runner, by the platform's model_name
+        self._closing: set[str] = set()
+        self._reviving = asyncio.Lock()
+
+    async def start(self) -> None:
+        await self._workshop.start()
+        self._tier.books.measured(await self._workshop.used_bytes())
+
+    async def close(self) -> None:
+        await self._tier.close()
+
+    def unready(self) -> str | None:
+        return self._workshop.unready()
+
+    def fault(self) -> Fault | None:
+        return None
+
+    def models(self) -> list[LoadedModel]:
+        return self._tier.models({name: runner for name, (_, runner) in self._loaded.items()})
+
+    def url_of(self, name: str) -> str:
+        """Raises ModelNotFound."""
+        if name not in self._loaded or name in self._closing:
+            raise ModelNotFound(name)
+        return self._loaded[name][0]
+
+    async def load(self, name: str, url: str) -> None:
+        """LoadModel. Raises AlreadyLoaded, ModelNotFound (no such folder), LoadFailed, LoadOutOfMemory."""
+        books = self._tier.books
+        if books.get(name) is not None:
+            raise AlreadyLoaded(name)
+        books.request(name, self._clock())
+        try:
+            runner, size_bytes, took_s = await self._load(name, Path(url))
+        except BaseException as error:
+            books.failed(name, str(error) or type(error).__name__, self._clock())
+            raise
+        self._loaded[name] = (url, runner)
+        books.loaded(name, size_bytes, took_s, self._clock())
+        books.measured(await self._workshop.used_bytes())
+        self._tier.released(name)
+
+    async def unload(self, name: str) -> None:
+        """UnloadModel: no new calls from now on, those in flight end, and only then is it let go."""
+        self.url_of(name)
+        self._closing.add(name)
+        try:
+            while not self._tier.books.drop(name, "the platform unloads it", self._clock()):
+                await self._tier.change()
+            await self._tier.dismiss((name,))
+        finally:
+            self._closing.discard(name)
+
+    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
+        name = target or ""
+        self.url_of(name)
+        self._tier.books.request(name, self._clock())
+        try:
+            runner = await self._living(name, timing)
+            return await runner.invoke(invocation, self._timeout_s, timing)
+        finally:
+            self._tier.released(name)
+
+    async def _living(self, name: str, timing: Timing) -> Runner:
+        """The model's runner. A script whose process has ended is started again: the platform does not know of it."""
+        if self._loaded[name][1].alive:
+            return self._loaded[name][1]
+        with timing.step(Step.LOAD):
+            async with self._reviving:
+                url, runner = self._loaded[name]
+                if not runner.alive:
+                    await self._workshop.unload(runner)
+                    found = await self._workshop.recognise(Placed(name, name, Path(url)))
+                    self._loaded[name] = (url, (await found.load()).runner)
+        return self._loaded[name][1]
+
+    async def _load(self, name: str, directory: Path) -> tuple[Runner, int, float]:
+        if not await asyncio.to_thread(directory.is_dir):
+            raise ModelNotFound(name, f"there is no folder {directory}")
+        found = await self._workshop.recognise(Placed(name, name, directory))
+        plan = self._tier.books.admit(name, found.predicted_bytes, self._clock())
+        if not isinstance(plan, Admit):
+            raise LoadOutOfMemory(plan.reason)
+        loaded = await found.load()
+        return loaded.runner, loaded.size_bytes, loaded.took_s
+
+    async def _unload(self, name: str) -> None:
+        _, runner = self._loaded.pop(name)
+        await self._workshop.unload(runner)
+        self._tier.books.measured(await self._workshop.settle())

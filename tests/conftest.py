@@ -1,0 +1,1 @@
+"""Here so that every test finds the modules of this folder."""

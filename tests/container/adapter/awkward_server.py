@@ -1,0 +1,147 @@
+"""A foreign MME container with bad manners, run as a program: each argument behind the port is one of them.
+
+It answers an invocation with its model's name, the body, and what it was told in headers, as JSON.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+PAGE = 2
+
+
+@dataclass
+class Container:
+    """`rooms` models fit; one more is 507 and leaves a dead registration behind, as Multi Model Server does."""
+
+    manners: set[str]
+    rooms: int
+    models: dict[str, str] = field(default_factory=dict)  # url by name; empty for a dead registration
+    calls: list[str] = field(default_factory=list)
+
+    def load(self, name: str, url: str) -> tuple[int, Any]:
+        if name in self.models:
+            return 409, {"code": 409, "type": "ConflictStatusException", "message": f"{name} is already registered."}
+        if (Path(url) / "broken").exists():
+            return 500, {"code": 500, "type": "InternalServerException", "message": "Failed to start workers"}
+        if sum(map(bool, self.models.values())) >= self.rooms:
+            self.models[name] = ""
+            return 507, {"code": 507, "type": "InsufficientMemoryException", "message": "no memory"}
+        self.models[name] = url
+        return (
+            (210, {"status": "Partial Success"}) if "partial" in self.manners else (200, {"status": "Workers scaled"})
+        )
+
+    def unload(self, name: str) -> tuple[int, Any]:
+        return (200, {"status": "gone"}) if self.models.pop(name, None) is not None else (404, {"code": 404})
+
+    def listed(self, token: str) -> Any:
+        if "map" in self.manners:
+            return {name: {"state": "AVAILABLE"} for name in self.models}
+        start = int(token or 0)
+        page = [{"modelName": name, "modelUrl": url} for name, url in self.models.items()][start : start + PAGE]
+        more = {"nextPageToken": str(start + PAGE)} if len(page) == PAGE else {}  # even if the next page is empty
+        return {"models": [*page, {}], **more}
+
+    def invoke(self, name: str, told: dict[str, Any]) -> tuple[int, Any]:
+        if name not in self.models:
+            return 404, {"code": 404, "type": "ModelNotFoundException"}
+        if not self.models[name]:
+            return 503, {"code": 503, "type": "ServiceUnavailableException"}
+        if told["body"] == "die":
+            os._exit(3)
+        if told["body"] == "missing":
+            return 404, {"mine": True}
+        url = self.models[name]
+        if told["body"] == "forget":
+            self.models.clear()
+        return 200, {"model": name, "url": url, **told}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    container: Container
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        if parts.path == "/ping":
+            self.answer(200, {"status": "Healthy"})
+        elif parts.path == "/models":
+            self.answer(200, self.container.listed(parse_qs(parts.query).get("next_page_token", [""])[0]))
+        elif parts.path == "/calls":
+            self.answer(200, self.container.calls)
+        else:
+            self.answer(200 if unquote(parts.path.removeprefix("/models/")) in self.container.models else 404, {})
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        if self.path == "/models":
+            request = json.loads(body)
+            self.noted("load", request["model_name"])
+            self.answer(*self.container.load(request["model_name"], request["url"]))
+        elif self.path == "/invocations":
+            self.answer(200, {"model": os.environ["MODEL_DIR"], **self.told(body)})
+        else:
+            name = unquote(self.path.removeprefix("/models/").removesuffix("/invoke"))
+            self.answer(*self.container.invoke(name, self.told(body)))
+
+    def do_DELETE(self) -> None:
+        name = unquote(self.path.removeprefix("/models/"))
+        self.noted("unload", name)
+        self.answer(*self.container.unload(name))
+
+    def told(self, body: bytes) -> dict[str, Any]:
+        """What the caller said, and what the container was started with."""
+        wanted = ("content-type", "accept", "x-amzn-sagemaker-custom-attributes", "x-amzn-sagemaker-target-model")
+        environment = {name: value for name, value in os.environ.items() if name.startswith(("SAGEMAKER", "TORPOR"))}
+        return {
+            "body": body.decode(),
+            "headers": {name: self.headers[name] for name in wanted if self.headers[name] is not None},
+            "environment": environment,
+            "temp": os.environ["TMPDIR"],
+            "file": Path("own.properties").read_text() if Path("own.properties").exists() else None,
+        }
+
+    def noted(self, what: str, name: str) -> None:
+        target = self.headers.get("x-amzn-sagemaker-target-model", "(no target)")
+        self.container.calls.append(f"{what} {target}")
+        print(f"{what} {name}", flush=True)
+
+    def answer(self, status: int, document: Any) -> None:
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        if "untyped" not in self.container.manners:
+            self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: Any) -> None:
+        pass
+
+
+def main() -> None:
+    port, rooms, *manners = sys.argv[1:]
+    if "deaf" in manners:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "worker" in manners:  # a process that nobody would end if only its parent were
+        worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        Path(os.environ["WORKER_PID"]).write_text(str(worker.pid))
+    if "slow" in manners:
+        time.sleep(1.0)
+    if "stillborn" in manners:
+        sys.exit("no licence found")
+    Handler.container = Container(set(manners), int(rooms))
+    ThreadingHTTPServer(("127.0.0.1", int(port)), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()

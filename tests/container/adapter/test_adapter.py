@@ -1,0 +1,241 @@
+"""The keeper in front of a foreign container that has every bad manner known of real ones."""
+
+import json
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from contract_platform import Answer, Platform
+from processes import gone, soon
+
+SERVER = Path(__file__).with_name("awkward_server.py")
+TARGET = "X-Amzn-SageMaker-Target-Model"
+
+
+class Site:
+    """A folder of artifacts, and an instance whose container is the awkward server."""
+
+    def __init__(self, folder: Path, warm_parent: Path) -> None:
+        self.folder = folder
+        self.warm_parent = warm_parent
+        self.models = folder / "artifacts"
+        self.models.mkdir()
+        self.ends = 0
+
+    def put(self, name: str, file: str = "weights") -> None:
+        (self.folder / file).write_text(name)
+        with tarfile.open(self.models / name, "w:gz") as archive:
+            archive.add(self.folder / file, file)
+
+    @contextmanager
+    def instance(self, *manners: str, rooms: int = 10, source: str = "", **settings: str) -> Iterator[Platform]:
+        command = {
+            "command": [sys.executable, str(SERVER), "{port}", str(rooms), *manners],
+            "environment": {"WORKER_PID": str(self.folder / "worker"), "MODEL_DIR": "{model_dir}"},
+            "files": {"own.properties": "port={port}"},
+            "ready": ["/ping", "/models"],
+        }
+        wiring = {"TORPOR_CONTAINER": json.dumps(command), "TORPOR_MODEL_SOURCE": source or f"file://{self.models}"}
+        wiring["TORPOR_WARM_PARENT"] = str(self.warm_parent)
+        with Platform(self.folder / "base", self.ended, **wiring, **settings) as platform:
+            yield platform
+
+    def ended(self) -> None:
+        self.ends += 1
+
+
+@pytest.fixture(scope="module")
+def warm_parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One for all stories: its imports take a while."""
+    path = tmp_path_factory.mktemp("warm") / "socket"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        command = [sys.executable, "-m", "torpor_container.zygote", str(listener.fileno())]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]) as parent:
+            yield path
+            parent.communicate()
+
+
+@pytest.fixture
+def site(tmp_path: Path, warm_parent: Path) -> Site:
+    return Site(tmp_path, warm_parent)
+
+
+def call(platform: Platform, target: str, body: str = "1,2", **headers: str) -> Answer:
+    headers = {TARGET: target, "Content-Type": "text/csv", **headers}
+    return platform.request("POST", "/invocations", body.encode(), headers)
+
+
+def resident(platform: Platform) -> set[str]:
+    return {model["modelName"] for model in platform.get("/models").json()["models"]}
+
+
+def decisions(platform: Platform, *actions: str) -> list[tuple[str, str]]:
+    made = platform.get("/_torpor/state").json()["decisions"]
+    return [(each["action"], each["model"]) for each in made if each["action"] in actions]
+
+
+def until(true: Callable[[], bool], within_s: float = 20.0) -> None:
+    assert soon(true, within_s)
+
+
+def test_a_model_is_pulled_loaded_and_called_as_the_contract_says(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance() as platform:
+        answer = call(
+            platform, "a.tar.gz", Accept="application/json", **{"X-Amzn-SageMaker-Custom-Attributes": "trace"}
+        )
+        told = answer.json()
+        assert (answer.status, answer.headers["x-torpor-model-cache"]) == (200, "miss")
+        assert (Path(told["url"]) / "weights").read_text() == "a.tar.gz"
+        assert told["body"] == "1,2"
+        assert told["headers"] == {
+            "content-type": "text/csv",
+            "accept": "application/json",
+            "x-amzn-sagemaker-custom-attributes": "trace",
+            "x-amzn-sagemaker-target-model": "a.tar.gz",
+        }
+        assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
+
+
+def test_a_container_sees_the_contract_and_nothing_of_torpor(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance() as platform:
+        told = call(platform, "a.tar.gz").json()
+        port = told["environment"]["SAGEMAKER_BIND_TO_PORT"]
+        assert told["file"] == f"port={port}"
+        assert "SAGEMAKER_SAFE_PORT_RANGE" in told["environment"]
+        assert not [name for name in told["environment"] if name.startswith("TORPOR")]
+        assert Path(told["temp"]).is_dir()
+    assert not Path(told["temp"]).exists()
+
+
+@pytest.mark.parametrize("manner", ["partial", "untyped", "map", "slow"])
+def test_what_sagemaker_tolerates_is_tolerated(site: Site, manner: str) -> None:
+    for name in ("a", "b", "c", "d"):
+        site.put(f"{name}.tar.gz")
+    with site.instance(manner) as platform:
+        for name in ("a", "b", "c", "d"):
+            assert call(platform, f"{name}.tar.gz").status == 200
+        assert resident(platform) == {"a.tar.gz", "b.tar.gz", "c.tar.gz", "d.tar.gz"}
+
+
+def test_an_answer_without_a_type_gets_none(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance("untyped") as platform:
+        assert "content-type" not in call(platform, "a.tar.gz").headers
+
+
+def test_on_507_the_dead_registration_is_deleted_an_idle_model_leaves_and_the_load_is_tried_again(site: Site) -> None:
+    for name in ("a", "b", "c"):
+        site.put(f"{name}.tar.gz")
+    with site.instance(rooms=2) as platform:
+        for name in ("a", "b", "c"):
+            assert call(platform, f"{name}.tar.gz").status == 200
+        assert resident(platform) == {"b.tar.gz", "c.tar.gz"}
+        assert ("evict", "a.tar.gz") in decisions(platform, "evict")
+        assert call(platform, "a.tar.gz").status == 200
+
+
+def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_tried_again(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance(rooms=0) as platform:
+        for _ in range(2):
+            answer = call(platform, "a.tar.gz")
+            assert (answer.status, answer.headers["x-torpor-fault"]) == (507, "no-room")
+        assert resident(platform) == set()
+
+
+def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(site: Site) -> None:
+    site.put("bad.tar.gz", file="broken")
+    site.put("good.tar.gz")
+    with site.instance() as platform:
+        answer = call(platform, "bad.tar.gz")
+        assert (answer.status, answer.headers["x-torpor-fault"]) == (500, "load-failed")
+        assert "Failed to start workers" in answer.json()["message"]
+        assert call(platform, "good.tar.gz").status == 200
+
+
+def test_a_model_that_the_container_let_go_of_is_loaded_anew(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance() as platform:
+        assert call(platform, "a.tar.gz", "forget").status == 200
+        assert call(platform, "a.tar.gz").json()["body"] == "1,2"
+        assert [action for action, _ in decisions(platform, "loaded")] == ["loaded", "loaded"]
+
+
+def test_a_handlers_own_404_is_an_answer(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance() as platform:
+        answer = call(platform, "a.tar.gz", "missing")
+        assert (answer.status, answer.json()) == (404, {"mine": True})
+        assert "x-torpor-fault" not in answer.headers
+        assert len(decisions(platform, "loaded")) == 1
+
+
+def test_an_evicted_model_is_deleted_in_the_container_and_its_folder_stays_while_it_is_loaded(site: Site) -> None:
+    site.put("a.tar.gz")
+    site.put("b.tar.gz")
+    with site.instance(rooms=1, TORPOR_MODEL_CACHE="true") as platform:
+        told = call(platform, "a.tar.gz").json()
+        assert Path(told["url"]).is_dir()
+        call(platform, "b.tar.gz")
+        until(lambda: ("unloaded", "a.tar.gz") in decisions(platform, "unloaded"))
+        assert call(platform, "a.tar.gz").status == 200
+
+
+def test_the_ping_is_not_good_before_the_containers_is(site: Site) -> None:
+    with site.instance("slow") as platform:
+        assert platform.get("/ping").status == 503
+        until(lambda: platform.get("/ping").status == 200)
+
+
+def test_when_the_container_ends_its_caller_is_told_and_the_instance_ends(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance() as platform:
+        answer = call(platform, "a.tar.gz", "die")
+        assert (answer.status, answer.headers["x-torpor-fault"]) == (500, "model-died")
+        until(lambda: site.ends == 1)
+        assert platform.get("/ping").status == 503
+
+
+def test_one_that_can_not_start_ends_its_instance(site: Site) -> None:
+    with site.instance("stillborn") as platform:
+        until(lambda: site.ends == 1)
+        assert platform.get("/ping").status == 503
+
+
+def test_its_whole_group_is_stopped(site: Site) -> None:
+    with site.instance("worker") as platform:
+        until(lambda: platform.get("/ping").status == 200)
+        worker = int((site.folder / "worker").read_text())
+    until(lambda: gone(worker))
+
+
+def test_a_single_model_container_is_started_with_its_model_in_place(site: Site) -> None:
+    site.put("model.tar.gz")
+    with site.instance(source=f"file://{site.models}/model.tar.gz", SAGEMAKER_MULTI_MODEL="false") as platform:
+        until(lambda: platform.get("/ping").status == 200)
+        answer = platform.request("POST", "/invocations", b"1,2", {"Content-Type": "text/csv"})
+        told: dict[str, Any] = answer.json()
+        assert answer.status == 200
+        assert told["headers"] == {"content-type": "text/csv"}
+        assert (Path(told["model"]) / "weights").read_text() == "model.tar.gz"
+
+
+def test_a_single_model_container_that_can_not_start_ends_its_instance(site: Site) -> None:
+    site.put("model.tar.gz")
+    source = f"file://{site.models}/model.tar.gz"
+    with site.instance("stillborn", source=source, SAGEMAKER_MULTI_MODEL="false") as platform:
+        until(lambda: site.ends == 1)
+        assert platform.get("/ping").status == 503
+        began_s = time.monotonic()
+    assert time.monotonic() - began_s < 15.0

@@ -1,0 +1,1 @@
+"""Here so that the tests below find the modules of this folder."""
