@@ -12,6 +12,8 @@ from torpor_container.upstream import Answer, Upstream, UpstreamError
 PING_TIMEOUT_S = 2.0
 """AWS: "the container must respond to ping requests within 2 seconds"."""
 TAIL_BYTES = 4096
+LAST_LINES = 2
+"""A foreign container's own last words, and that it ended."""
 LOG_MAX_BYTES = 32 * 1024 * 1024
 """An instance's output file is begun anew beyond this."""
 
@@ -60,7 +62,7 @@ def _last_line(output: Path) -> str:
             lines = log.read().decode(errors="replace").strip().splitlines()
     except FileNotFoundError:
         return ""
-    return f"; it said last: {lines[-1][:300]}" if lines else ""
+    return f"; it said last: {' / '.join(lines[-LAST_LINES:])[:600]}" if lines else ""
 
 
 def _bound(output: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import random
 import shutil
 import signal
 import socket
@@ -23,7 +24,9 @@ PING_PERIOD_S = 5.0
 START_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.25)
 GRACE_S = 20.0
 """AWS gives a container 30 s between SIGTERM and SIGKILL; the instance around it needs the rest."""
-PORTS = range(20000, 60000, 100)
+BLOCKS = range(12000, 32000, 100)
+"""Each container gets a block of ports, the first to serve on, the others as its safe range: below those that the system
+gives out by itself, and below 32,768, the most that Multi Model Server takes."""
 
 log = logging.getLogger(__name__)
 
@@ -92,10 +95,9 @@ class ForeignServer:
 
     def _wiring(self, port: int) -> dict[str, str]:
         """Two containers on one machine share nothing: neither a port nor a temporary folder."""
-        safe = PORTS[port % len(PORTS)]
         return {
             "SAGEMAKER_BIND_TO_PORT": str(port),
-            "SAGEMAKER_SAFE_PORT_RANGE": f"{safe}-{safe + PORTS.step - 1}",
+            "SAGEMAKER_SAFE_PORT_RANGE": f"{port + 1}-{port + BLOCKS.step - 1}",
             **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self._temp)),
         }
 
@@ -145,10 +147,11 @@ async def _stopped(child: Child) -> None:
 
 
 def _free_port() -> int:
-    """Free now. If another program takes it first, the container ends, and its instance is started anew."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """The first of a block, free now. If another program takes it first, the container ends and is started anew."""
+    for port in random.sample(BLOCKS, len(BLOCKS)):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError(f"none of the {len(BLOCKS)} ports for containers is free")
 
 
 def _pauses() -> Iterator[float]:
