@@ -30,7 +30,7 @@ from torpor_container.memory import cpu_s, few_arenas
 from torpor_container.parent import Parent
 from torpor_container.routes import Routes
 from torpor_container.serving import Kept, Serving
-from torpor_container.settings import Settings
+from torpor_container.settings import BadSetting, Settings
 from torpor_container.shelf import Shelf
 from torpor_container.single import Single
 from torpor_container.wire import InstanceState
@@ -115,6 +115,10 @@ class Instance:
             directory = Path(settings.base_dir) / "model"
             return Single(self._workshop, directory, self._shelf, name, clock, patience, settings.invocation_timeout_s)
         if self._shelf is None:
+            if settings.container is not None:
+                raise BadSetting(
+                    "TORPOR_CONTAINER: adapter mode needs TORPOR_MODEL_SOURCE, for its keeper loads the models"
+                )
             books = Residency(settings.memory_bytes, Nobody(), UNLIMITED, self._journal.writer())
             return Contract(self._workshop, books, clock, settings.invocation_timeout_s)
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())

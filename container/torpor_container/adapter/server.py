@@ -25,8 +25,8 @@ START_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.25)
 GRACE_S = 20.0
 """AWS gives a container 30 s between SIGTERM and SIGKILL; the instance around it needs the rest."""
 BLOCKS = range(12000, 32000, 100)
-"""Each container gets a block of ports, the first to serve on, the others as its safe range: below those that the system
-gives out by itself, and below 32,768, the most that Multi Model Server takes."""
+"""Each container gets a block of ports, the first to serve on, the others as its safe range. They are below those that
+the system gives out by itself, and below 32,768, the most that Multi Model Server takes."""
 
 log = logging.getLogger(__name__)
 

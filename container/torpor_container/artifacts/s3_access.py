@@ -30,7 +30,7 @@ class S3Access:
     session_token: str = field(default="", repr=False)
     patience_s: float = 30.0
     connect_timeout_s: float = 5.0
-    retries_max: int = 3
+    retries_max: int = 5
 
     @classmethod
     def read(cls, environment: Mapping[str, str], endpoint_url: str = "") -> "S3Access":
@@ -63,7 +63,7 @@ def connect(bucket: str, access: S3Access) -> S3Store:
         retry_config={
             "max_retries": access.retries_max,
             "retry_timeout": timedelta(seconds=access.patience_s),
-            "backoff": {
+            "backoff": {  # which obstore spreads by chance, so that many who were throttled do not come back as one
                 "init_backoff": timedelta(milliseconds=100),
                 "max_backoff": timedelta(seconds=2),
                 "base": 2,
@@ -108,15 +108,25 @@ def _given(access: S3Access) -> tuple["S3CredentialProvider", str]:
 
 
 def _usual_chain() -> tuple["S3CredentialProvider | None", str]:
-    # boto3 is slow to import, and an instance that was handed its credentials never needs it.
-    import boto3
     from obstore.auth.boto3 import Boto3CredentialProvider
 
-    session: Any = boto3.Session()
+    session = usual_session()
     region: str = session.region_name or ""
     if session.get_credentials() is None:
         return None, region
-    return Boto3CredentialProvider(session), region
+    # boto3 renews what has ten minutes left, so what it hands out is good for at least this long.
+    return Boto3CredentialProvider(session, ttl=timedelta(minutes=5)), region
+
+
+def usual_session() -> Any:
+    """Environment, profile, web identity, container, machine. A role is asked of AWS, never of `AWS_ENDPOINT_URL`."""
+    # boto3 is slow to import, and an instance that was handed its credentials never needs it.
+    import boto3
+    import botocore.session
+
+    core = botocore.session.Session()
+    core.set_config_variable("ignore_configured_endpoint_urls", True)
+    return boto3.Session(botocore_session=core)
 
 
 def _aws_endpoint(region: str) -> str:

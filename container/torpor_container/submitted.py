@@ -1,0 +1,66 @@
+"""User code that lies outside the artifacts: one archive in S3 with the script of every model, fetched once.
+
+The SageMaker SDK's framework models upload `sourcedir.tar.gz`, name it in SAGEMAKER_SUBMIT_DIRECTORY, and leave it to
+the container to fetch it. Its `requirements.txt` is not installed: an instance installs nothing.
+"""
+
+import asyncio
+import logging
+import shutil
+from pathlib import Path
+
+from torpor_container.artifacts.errors import ArtifactError
+from torpor_container.artifacts.store import ArtifactStore
+from torpor_container.artifacts.unpack import UnpackLimits, unpack
+from torpor_container.errors import LoadFailed
+from torpor_container.formats import script
+
+log = logging.getLogger(__name__)
+
+REQUIREMENTS = "requirements.txt"
+
+
+class SubmittedCode:
+    """The archive `key` of one bucket, unpacked into `folder` when the first model asks for its script."""
+
+    def __init__(self, store: ArtifactStore, key: str, folder: Path, program: str, limits: UnpackLimits) -> None:
+        self._store = store
+        self._key = key
+        self._folder = folder
+        self._program = program
+        self._limits = limits
+        self._fetching = asyncio.Lock()
+        self._script: Path | None = None
+
+    async def script(self) -> Path:
+        """The script's path, its own modules beside it. Raises LoadFailed; the next call tries again."""
+        async with self._fetching:
+            if self._script is None:
+                self._script = await self._fetch()
+            return self._script
+
+    async def _fetch(self) -> Path:
+        try:
+            head = await self._store.head(self._key)
+            await asyncio.to_thread(_emptied, self._folder)
+            archive = self._folder / "archive"
+            await self._store.get(self._key, head, archive)
+            return await asyncio.to_thread(self._unpack, archive)
+        except ArtifactError as error:
+            raise LoadFailed(f"the code in SAGEMAKER_SUBMIT_DIRECTORY can not be had: {error}") from error
+
+    def _unpack(self, archive: Path) -> Path:
+        code = self._folder / "code"
+        unpack(archive, code, self._limits, self._key)
+        if (code / REQUIREMENTS).exists():
+            log.warning("%s of %s is not installed: what it names must be there already", REQUIREMENTS, self._key)
+        found = script.find(code, self._program)
+        if found is None:
+            raise LoadFailed(f"there is no {self._program} in {self._key}, which SAGEMAKER_SUBMIT_DIRECTORY names")
+        return found
+
+
+def _emptied(folder: Path) -> None:
+    """Nothing of an earlier process's code is left."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
