@@ -33,6 +33,7 @@ from torpor_container.serving import Kept, Serving
 from torpor_container.settings import BadSetting, Settings
 from torpor_container.shelf import Shelf
 from torpor_container.single import Single
+from torpor_container.submitted import SubmittedCode
 from torpor_container.wire import InstanceState
 from torpor_container.workshop import Workshop
 
@@ -100,7 +101,7 @@ class Instance:
     def _make_workshop(self, conventions: Conventions, ended: Callable[[], None]) -> Workshop:
         settings = self._settings
         if settings.container is None:
-            return BuiltInWorkshop(settings, conventions, self._parent, clock)
+            return BuiltInWorkshop(settings, conventions, self._parent, clock, self._make_submitted())
         base_dir = Path(settings.base_dir)
         server = ForeignServer(settings.container, base_dir, self._parent, ended)
         if settings.multi_model:
@@ -131,8 +132,20 @@ class Instance:
         prefix = Prefix.parse(source)
         disk = DiskTier(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
         books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
-        limits = UnpackLimits(settings.unpack_max_bytes, settings.unpack_max_ratio, settings.unpack_max_entries)
-        return Shelf(prefix, self._make_store(prefix), disk, books, limits, clock, settings.revalidate)
+        return Shelf(prefix, self._make_store(prefix), disk, books, self._limits, clock, settings.revalidate)
+
+    def _make_submitted(self) -> SubmittedCode | None:
+        settings = self._settings
+        if not settings.submit_directory.startswith("s3://"):
+            return None
+        archive = Prefix.parse(settings.submit_directory)
+        folder = Path(settings.base_dir) / "submitted"
+        return SubmittedCode(self._make_store(archive), archive.path, folder, settings.program, self._limits)
+
+    @property
+    def _limits(self) -> UnpackLimits:
+        settings = self._settings
+        return UnpackLimits(settings.unpack_max_bytes, settings.unpack_max_ratio, settings.unpack_max_entries)
 
     def _make_store(self, prefix: Prefix) -> ArtifactStore:
         if prefix.scheme == "file":

@@ -10,12 +10,14 @@ from pathlib import Path
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
+from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.memory import give_back, uss_bytes
 from torpor_container.meter import Meter
 from torpor_container.parent import Parent
 from torpor_container.runners import InProcess, Runner
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
+from torpor_container.submitted import SubmittedCode
 from torpor_container.threads import Threads
 from torpor_container.workshop import Found, Loaded, Placed
 
@@ -39,12 +41,19 @@ class BuiltInWorkshop:
     """Recognises, loads and measures models for one instance."""
 
     def __init__(
-        self, settings: Settings, conventions: Conventions, parent: Parent, clock: Callable[[], float]
+        self,
+        settings: Settings,
+        conventions: Conventions,
+        parent: Parent,
+        clock: Callable[[], float],
+        submitted: SubmittedCode | None = None,
     ) -> None:
+        """`submitted`: where the script of every model comes from, if not from its own artifact."""
         self._settings = settings
         self._conventions = conventions
         self._formats = available()
         self._clock = clock
+        self._submitted = submitted
         self._predictors = Threads(settings.vcpu, "predict")
         self._loaders = Threads(settings.loads_max, "load")
         self._gauge = Threads(1, "measure")  # never behind a model's own code
@@ -70,8 +79,9 @@ class BuiltInWorkshop:
         return f"{lost} threads are stuck in models' own code" if lost > LOST_THREADS_MAX else None
 
     async def recognise(self, placed: Placed) -> Found:
+        script = await self._submitted.script() if self._submitted else None
         known, path, disk_bytes = await self._loaders.run(
-            _look, placed.directory, self._settings.program, self._formats
+            _look, placed.directory, script, self._settings.program, self._formats
         )
         predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
         return Found(predicted, partial(self._load, Recognised(placed, known, path, disk_bytes, predicted)))
@@ -139,6 +149,6 @@ def _read(found: Recognised, conventions: Conventions) -> Model:
         raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
 
 
-def _look(directory: Path, program: str, formats: Sequence[Format]) -> tuple[Format, Path, int]:
-    known, path = detect(directory, program, formats)
+def _look(directory: Path, script: Path | None, program: str, formats: Sequence[Format]) -> tuple[Format, Path, int]:
+    known, path = (SCRIPT_FORMAT, script) if script else detect(directory, program, formats)
     return known, path, sum(entry.stat().st_size for entry in directory.rglob("*") if entry.is_file())

@@ -61,6 +61,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_BIND_TO_PORT", "port", int, "8080", "The port of `torpor-container serve`."),
     Setting("SAGEMAKER_BASE_DIR", "base_dir", str, "/opt/ml", "Where `model/` (one model) and `models/` (the disk tier) are."),
     Setting("SAGEMAKER_PROGRAM", "program", str, "inference.py", "The user script's file name."),
+    Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", str, "", "`s3://bucket/key` of an archive with the script of every model. Anything else: each artifact's own."),
     Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The answer's type where the caller names none."),
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket instead of a port."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
@@ -99,6 +100,7 @@ class Settings:
     port: int
     base_dir: str
     program: str
+    submit_directory: str
     default_accept: str
     socket: str
     path_prefix: str

@@ -1,8 +1,6 @@
 """Composes the endpoint: the real clock, host and stores are made here and handed down; nothing else makes its own."""
 
 import asyncio
-import fcntl
-import hashlib
 import logging
 import os
 import random
@@ -12,10 +10,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TextIO
 
+import boto3
 from starlette.applications import Starlette
 
+from torpor_endpoint.alarm_actions import alarm_actions
+from torpor_endpoint.autoscaling.context import Autoscaling
+from torpor_endpoint.autoscaling.service import autoscaling_service
+from torpor_endpoint.autoscaling.variants import refusal
+from torpor_endpoint.aws.asgi import App
+from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
+from torpor_endpoint.cloudwatch.alarms.watch import Watch
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.cloudwatch.service import CloudWatch, cloudwatch_service
 from torpor_endpoint.collector import Collector
@@ -23,103 +28,138 @@ from torpor_endpoint.control.context import Control
 from torpor_endpoint.control.operations import sagemaker_service
 from torpor_endpoint.controller import Controller
 from torpor_endpoint.crew import Yard
+from torpor_endpoint.data_dir import DataDir
 from torpor_endpoint.fleet import Fleet
-from torpor_endpoint.gateway import App, Gateway
+from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.host.local import LocalHost
+from torpor_endpoint.iam.context import Iam
+from torpor_endpoint.iam.service import iam_service
 from torpor_endpoint.images import Images
 from torpor_endpoint.launch import Surroundings, launch_spec
+from torpor_endpoint.logs.book import Book
+from torpor_endpoint.logs.gauge import Gauge
+from torpor_endpoint.logs.groups import Groups
+from torpor_endpoint.logs.reading import Logs
+from torpor_endpoint.logs.service import logs_service
+from torpor_endpoint.longtail import LongTail
 from torpor_endpoint.options import Options
 from torpor_endpoint.own import Own
 from torpor_endpoint.runtime.app import Account, RuntimeApp
 from torpor_endpoint.runtime.meter import Meters
 from torpor_endpoint.runtime.router import Limits, Router
 from torpor_endpoint.s3.app import S3App
+from torpor_endpoint.s3.elsewhere import S3Elsewhere
 from torpor_endpoint.s3.store import ObjectStore
 from torpor_endpoint.schema import opened
 from torpor_endpoint.sleeper import Sleeper
 from torpor_endpoint.store import Store
 from torpor_endpoint.sts import sts_service
-
-SOCKETS_PATH_MAX = 107 - len("/i-0123456789abcdef")
-"""A Unix socket's path has 107 bytes at most, and an instance's name is the last part of it."""
-
-LOCK_PATIENCE_S = 10.0
-"""How long a new endpoint waits for an old one, which may be stopping, to let go of the data folder."""
+from torpor_endpoint.training.command import wiring
+from torpor_endpoint.training.jobs import Jobs
+from torpor_endpoint.training.operations import Training, bound
+from torpor_endpoint.training.storage import EmbeddedStorage, RemoteStorage, Storage
+from torpor_endpoint.training.trainer import Trainer
+from torpor_endpoint.training.workbench import Ground
 
 log = logging.getLogger(__name__)
 
 
-class DataDirInUse(Exception):
-    """Another endpoint has this data folder."""
-
-
 class Endpoint:
-    """Everything that one endpoint is made of."""
+    """Everything that one endpoint is made of. Raises DataDirInUse, BadImages."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._folder = options.data_dir.resolve()
+        self._dir = DataDir(options.data_dir.resolve())
+        self._lock = self._dir.lock()
+        self._around = surroundings(options, self._dir)
+        self._database = opened(self._dir.database)
+        self._store = Store(self._database, time.time)
+        self._objects = ObjectStore(self._dir.objects, clock=time.time)
+        self._host = LocalHost(self._dir.sockets)
         self._fleet = Fleet()
         self._registry = MetricRegistry(time.time)
         self._meters = Meters(self._registry, time.time)
         self._collector = Collector(self._fleet, self._registry, time.time)
+        self._controller = Controller(self._store, self._fleet, self._yard(), time.time, self._gone)
+        self._jobs = Jobs(self._database, time.time)
+        self._trainer = Trainer(self._jobs, self._ground(), at_once=os.cpu_count() or 1)
+        self._tail = LongTail(options.account)
+        self._alarms = Alarms(self._database, self._store, time.time, alarm_actions(self._tail.answer))
+        refused = refusal(self._store, strict=options.strict)
+        self._autoscaling = Autoscaling(self._database, self._store, time.time, refused)
+        groups = Groups(self._dir.endpoint_logs, self._dir.training_logs)
+        self._logs = Logs(groups, Book(), self._store, time.time, self._writing)
 
     def app(self) -> Gateway:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._lock = lock(self._folder)
-        own = Own(self._fleet, self._registry, self._collector.refresh, self._logs)
-        account = self._options.account
-        self._database = opened(self._folder / "torpor.sqlite")
-        self._store = Store(self._database, time.time)
-        self._objects = ObjectStore(self._folder / "s3", clock=time.time)
-        self._host = LocalHost(sockets_folder(self._folder))
-        self._controller = Controller(self._store, self._fleet, self._yard(), time.time, self._gone)
-        control = Control(self._store, time.time, self._options.strict, self._fleet, self._controller.changed)
-        router = Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
-        services: dict[str, App] = {
-            "s3": S3App(self._objects, account=account, region=self._options.region),
-            "sagemaker": sagemaker_service(control, account=account),
-            "sagemaker-runtime": RuntimeApp(
-                router, self._meters, Account(account, self._options.region), time.perf_counter
-            ),
-            "cloudwatch": cloudwatch_service(CloudWatch(self._registry, self._collector.refresh), account=account),
+        own = Own(self._fleet, self._registry, self._collector.refresh, self._dir.endpoint_logs)
+        return Gateway(self._services(), own.app(self._lifespan), self._options.account, self._tail.answer)
+
+    def _services(self) -> dict[str, App]:
+        """By botocore's names."""
+        account, region, tail = self._options.account, self._options.region, self._tail.answer
+        cloudwatch = CloudWatch(self._registry, self._collector.refresh)
+        training = Training(self._jobs, self._trainer, self._store.put_tags, time.time)
+        return {
+            "s3": self._s3(),
+            "sagemaker": sagemaker_service(self._control(), account=account, more=bound(training)),
+            "sagemaker-runtime": RuntimeApp(self._router(), self._meters, Account(account, region), time.perf_counter),
+            "application-autoscaling": autoscaling_service(self._autoscaling, account=account),
+            "cloudwatch": cloudwatch_service(cloudwatch, self._alarms, account=account, otherwise=tail),
+            "logs": logs_service(self._logs, account=account, otherwise=tail),
+            "iam": iam_service(Iam(self._database, self._store, time.time), account=account, otherwise=tail),
             "sts": sts_service(time.time, account=account),
         }
-        return Gateway(services, own.app(self._lifespan), account)
 
-    @property
-    def _instances(self) -> Path:
-        return self._folder / "instances"
+    # -- the parts -------------------------------------------------------------------------------------------------
+    def _s3(self) -> App:
+        elsewhere = self._options.s3_endpoint
+        if elsewhere is not None:
+            return S3Elsewhere(elsewhere)
+        return S3App(self._objects, account=self._options.account, region=self._options.region)
 
-    @property
-    def _logs(self) -> Path:
-        return self._folder / "logs" / "endpoints"
+    def _control(self) -> Control:
+        changed, strict = self._controller.changed, self._options.strict
+        return Control(self._store, time.time, strict, self._fleet, changed, has_elsewhere=self._jobs.has)
+
+    def _router(self) -> Router:
+        return Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
 
     def _yard(self) -> Yard:
-        embedded = self._options.s3_endpoint is None
-        images = Images.read(self._options.images)
-        around = Surroundings(
-            endpoint_url=self._options.url,
-            region=self._options.region,
-            folder=self._instances,
-            logs=self._logs,
-            images=images,
-            s3_endpoint=self._options.url if embedded else self._options.s3_endpoint or "",
-            s3_folder=self._folder / "s3" if embedded else None,
+        around = self._around
+        return Yard(self._host, partial(launch_spec, around=around), self._collector.farewell, around.images)
+
+    def _ground(self) -> Ground:
+        return Ground(
+            folder=self._dir.training,
+            logs=self._dir.training_logs,
+            storage=self._storage(),
+            warm_parent=self._host.warm_parent,
+            wiring=wiring(self._around),
+            cpus=os.cpu_count() or 1,
+            clock=time.time,
         )
-        return Yard(self._host, partial(launch_spec, around=around), self._collector.farewell, images)
+
+    def _storage(self) -> Storage:
+        if self._options.s3_endpoint is None:
+            return EmbeddedStorage(self._objects)
+        return RemoteStorage(boto3.client("s3", self._options.region, endpoint_url=self._options.s3_endpoint))
+
+    def _writing(self) -> set[Path]:
+        """The logs that grow now."""
+        return {launched.log for launched in self._host.list() if launched.log is not None} | self._trainer.writing
 
     async def _gone(self, name: str) -> None:
         """An endpoint was deleted: its instances' disks go. Its metrics and logs stay to be read, as on AWS."""
         self._meters.forget(name)
-        await asyncio.to_thread(shutil.rmtree, self._instances / name.lower(), ignore_errors=True)
+        await asyncio.to_thread(self._autoscaling.forget, name)
+        await asyncio.to_thread(shutil.rmtree, self._dir.instances / name.lower(), ignore_errors=True)
 
+    # -- its life --------------------------------------------------------------------------------------------------
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         await self._controller.start()
-        sleeper = Sleeper(self._fleet, time.perf_counter)
-        chores = {"collector": self._collector.run, "sleeper": sleeper.run}
-        tasks = [asyncio.create_task(kept_up(name, chore)) for name, chore in chores.items()]
+        await self._trainer.start()
+        tasks = [asyncio.create_task(kept_up(name, chore)) for name, chore in self._chores().items()]
         try:
             yield
         finally:
@@ -127,10 +167,34 @@ class Endpoint:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._controller.close()
+            await self._trainer.close()
             await self._host.close()
+            self._tail.close()
             self._database.close()
             self._objects.close()
             self._lock.close()
+
+    def _chores(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        return {
+            "collector": self._collector.run,
+            "sleeper": Sleeper(self._fleet, time.perf_counter).run,
+            "alarms": Watch(self._alarms, self._registry, self._collector.refresh).run,
+            "logs": Gauge(self._logs).run,
+        }
+
+
+def surroundings(options: Options, folders: DataDir) -> Surroundings:
+    """What every instance is told. Raises BadImages."""
+    embedded = options.s3_endpoint is None
+    return Surroundings(
+        endpoint_url=options.url,
+        region=options.region,
+        folder=folders.instances,
+        logs=folders.endpoint_logs,
+        images=Images.read(options.images),
+        s3_endpoint=options.url if embedded else options.s3_endpoint or "",
+        s3_folder=folders.objects if embedded else None,
+    )
 
 
 async def kept_up(name: str, chore: Callable[[], Awaitable[None]]) -> None:
@@ -141,28 +205,3 @@ async def kept_up(name: str, chore: Callable[[], Awaitable[None]]) -> None:
         except Exception:  # an outer edge: neither sleeping nor metrics may end for one odd answer
             log.exception("the %s failed, and begins again", name)
             await asyncio.sleep(1.0)
-
-
-def sockets_folder(data_dir: Path) -> Path:
-    """Where the instances listen: in the data folder, or elsewhere if its path is too long for a socket."""
-    inside = data_dir / "run"
-    if len(os.fsencode(inside)) <= SOCKETS_PATH_MAX:
-        return inside
-    digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:10]
-    return Path("/tmp") / f"torpor-{os.getuid()}-{digest}"
-
-
-def lock(folder: Path) -> TextIO:
-    """Hold the data folder for this process until the file is closed. Raises DataDirInUse."""
-    held = (folder / "lock").open("w")
-    deadline_s = time.monotonic() + LOCK_PATIENCE_S
-    while True:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline_s:
-                held.close()
-                raise DataDirInUse(f"another endpoint uses {folder}: stop it, or choose another --data-dir") from None
-            time.sleep(0.05)
-        else:
-            return held

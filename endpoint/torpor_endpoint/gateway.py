@@ -1,50 +1,48 @@
 """One port, all services: tells what a request means and hands it on. It reads headers and path, never a body."""
 
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from botocore.loaders import Loader
 
-from torpor_endpoint.aws.asgi import Receive, Response, Scope, Send, body_of, opened, sent
-from torpor_endpoint.aws.scope import service_of
-from torpor_endpoint.aws.service import Service
+from torpor_endpoint.aws.asgi import App, Receive, Scope, Send
+from torpor_endpoint.aws.refusing import Refusing, misdirected, unserved
+from torpor_endpoint.aws.scope import MISDIRECTED, UNSIGNED_FORM, service_of
+from torpor_endpoint.aws.service import Otherwise, Service
+from torpor_endpoint.aws.unsigned_form import UnsignedForm
 
 OWN = "/_torpor/"
 """Torpor's own pages: a name that no bucket can have."""
 
-SCOPE_HEADERS = (b"authorization", b"x-amz-target", b"smithy-protocol")
-
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+SCOPE_HEADERS = ("authorization", "content-type", "smithy-protocol", "x-amz-target")
+"""What tells the service."""
 
 
 class Gateway:
-    """The ASGI application of the one port. `services` are by botocore's names, `own` serves what is Torpor's."""
+    """The ASGI application of the one port. `services` are by botocore's names, `own` serves what is Torpor's.
 
-    def __init__(self, services: Mapping[str, App], own: App, account: str) -> None:
-        self._services = dict(services)
+    Services of AWS that are not among them are left to `otherwise`, whole.
+    """
+
+    def __init__(self, services: Mapping[str, App], own: App, account: str, otherwise: Otherwise | None = None) -> None:
+        none_of_aws: dict[str, App] = {UNSIGNED_FORM: UnsignedForm(services), MISDIRECTED: Refusing(misdirected)}
+        self._services = {**services, **none_of_aws}
         self._own = own
         self._account = account
+        self._otherwise = otherwise
         self._known = frozenset(Loader().list_available_services("service-2"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].startswith(OWN):
             await self._own(scope, receive, send)
             return
-        headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in SCOPE_HEADERS}
+        found = ((name.decode("latin-1"), value) for name, value in scope["headers"])
+        headers = {name: value.decode("latin-1") for name, value in found if name in SCOPE_HEADERS}
         query = scope.get("query_string", b"").decode("latin-1")
         name = service_of(scope["method"], scope["path"], headers, query)
         await self._service(name)(scope, receive, send)
 
     def _service(self, name: str) -> App:
-        """The service, or one that refuses every operation at once and in its own protocol."""
+        """The service, or one of no operations: what nobody else answers it refuses at once, in its own protocol."""
         if name not in self._services and name in self._known:
-            self._services[name] = Service(name, None, {}, account=self._account)
-        return self._services.get(name, _unknown)
-
-
-async def _unknown(scope: Scope, receive: Receive, send: Send) -> None:
-    request = opened(scope)
-    await body_of(request, receive, 0 if request.method == "GET" else 1 << 30)
-    message = "The request was signed for a service that AWS does not have."
-    text = json.dumps({"__type": "UnknownOperationException", "message": message}).encode()
-    await sent(Response(400, text, {"content-type": "application/x-amz-json-1.1"}), send)
+            self._services[name] = Service(name, None, {}, account=self._account, otherwise=self._otherwise)
+        return self._services.get(name, Refusing(unserved))

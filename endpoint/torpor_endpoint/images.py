@@ -6,12 +6,12 @@ in a TOML file, which says how to start its server as processes of this machine:
     [[image]]
     match = "*/my-server:*"                         # a shell pattern; the first row that matches wins
     command = ["my-server", "--port", "{port}"]     # the program and its arguments
-    ready = ["/ping"]                               # must all answer 2xx; unless given, /ping, and /models if it is MultiModel
+    ready = ["/ping"]                               # must all answer 2xx; else /ping, and /models for many models
     environment = { MY_HOME = "{base_dir}" }        # added to the container's Environment
     files = { "my.properties" = "port={port}" }     # written to {temp} before the start
 
-`{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for the instance's port, temporary folder, base folder (`/opt/ml`
-in a container) and the folder of a single model.
+`{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for the instance's port, temporary folder, base folder
+(`/opt/ml` in a container) and the folder of a single model.
 """
 
 import tomllib

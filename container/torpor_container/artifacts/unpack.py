@@ -100,6 +100,8 @@ class _Folder:
         self._entries += 1
         if self._entries > self.limits.entries_max:
             raise Refused(f"it holds more than {self.limits.entries_max} files and folders")
+        if member.is_folder and not member.path.strip("/"):
+            return  # the archive's own root: the SageMaker SDK packs a "/" when it puts code into an artifact
         parts = _parts(member.path, self.limits)
         if member.is_folder:
             self._make("/".join(parts))

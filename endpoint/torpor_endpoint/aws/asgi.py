@@ -5,12 +5,16 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torpor_endpoint.aws.errors import too_large, unreadable
+from torpor_endpoint.aws.errors import too_large, unreadable, unsupported
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+DRAIN_MAX_BYTES = 64 << 20
+"""How much of a body that is refused is read nevertheless, so that its sender comes to read the answer."""
 
 
 class Disconnected(Exception):
@@ -42,10 +46,19 @@ def opened(scope: Scope) -> Request:
 
 
 async def body_of(request: Request, receive: Receive, limit_bytes: int) -> bytes:
-    """The whole body, decompressed. One that is too large is read to its end too: else the connection breaks."""
+    """The whole body, decompressed."""
+    body = await taken(receive, limit_bytes)
+    encoding = request.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip"):
+        raise unsupported(f"The content encoding {encoding} is not supported: send the body plain, or as gzip.")
+    return _gunzipped(body, limit_bytes) if encoding == "gzip" else body  # boto3 compresses PutMetricData above 10 KB
+
+
+async def taken(receive: Receive, limit_bytes: int) -> bytes:
+    """The body as it came. One that is too large is read to its end too, within reason: else the connection breaks."""
     body, more = bytearray(), True
     size_bytes = 0
-    while more:
+    while more and size_bytes <= limit_bytes + DRAIN_MAX_BYTES:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Disconnected
@@ -55,8 +68,6 @@ async def body_of(request: Request, receive: Receive, limit_bytes: int) -> bytes
         more = message.get("more_body", False)
     if size_bytes > limit_bytes:
         raise too_large(limit_bytes)
-    if request.headers.get("content-encoding", "") == "gzip":  # boto3 compresses PutMetricData above 10 KB
-        return _gunzipped(bytes(body), limit_bytes)
     return bytes(body)
 
 

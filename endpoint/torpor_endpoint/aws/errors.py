@@ -32,3 +32,8 @@ def unreadable(why: str) -> AwsError:
 
 def too_large(limit_bytes: int) -> AwsError:
     return AwsError("RequestEntityTooLargeException", 413, f"The request body exceeds {limit_bytes} bytes.")
+
+
+def unsupported(why: str) -> AwsError:
+    """The body is of a type, or packed in a way, that its protocol does not have."""
+    return AwsError("UnsupportedMediaTypeException", 415, why)

@@ -10,13 +10,16 @@ from typing import Any
 from botocore.model import OperationModel, ServiceModel, Shape
 
 from torpor_endpoint.aws.asgi import Request, Response
-from torpor_endpoint.aws.errors import AwsError, unreadable
+from torpor_endpoint.aws.errors import AwsError, unreadable, unsupported
 from torpor_endpoint.aws.reading import read
+
+JSON_1_1 = "application/x-amz-json-1.1"
+CONTENT_TYPES = (JSON_1_1, "application/x-amz-json-1.0", "application/json")
 
 
 @dataclass(frozen=True)
 class JsonRpc:
-    """`content_type` is the caller's, `application/x-amz-json-1.0` or `-1.1`, and ours in return."""
+    """`content_type` is the caller's. It is ours in return, if it is one of CONTENT_TYPES."""
 
     content_type: str
 
@@ -24,6 +27,8 @@ class JsonRpc:
         return request.headers.get("x-amz-target", "").rpartition(".")[2]
 
     def params(self, request: Request, shape: Shape) -> dict[str, Any]:
+        if self.content_type not in CONTENT_TYPES:
+            raise unsupported(f"The content type is {self.content_type}: send one of {', '.join(CONTENT_TYPES)}.")
         try:
             decoded = json.loads(request.body or b"{}", parse_constant=_refused)
         except (ValueError, RecursionError) as error:
@@ -43,7 +48,8 @@ class JsonRpc:
         return AwsError("UnknownOperationException", 400, message)
 
     def _response(self, status: int, body: Any, request_id: str, more: dict[str, str] | None = None) -> Response:
-        headers = {"x-amzn-RequestId": request_id, "content-type": self.content_type, **(more or {})}
+        content_type = self.content_type if self.content_type in CONTENT_TYPES else JSON_1_1
+        headers = {"x-amzn-RequestId": request_id, "content-type": content_type, **(more or {})}
         return Response(status, b"" if body is None else json.dumps(body).encode(), headers)
 
 

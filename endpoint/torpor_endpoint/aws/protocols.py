@@ -7,8 +7,9 @@ from botocore.model import OperationModel, ServiceModel, Shape
 from torpor_endpoint.aws.asgi import Request, Response
 from torpor_endpoint.aws.cbor import Cbor
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.json_rpc import JsonRpc
+from torpor_endpoint.aws.json_rpc import JSON_1_1, JsonRpc
 from torpor_endpoint.aws.query import Query
+from torpor_endpoint.aws.scope import FORM, media_type
 
 
 class WireProtocol(Protocol):
@@ -26,11 +27,11 @@ class WireProtocol(Protocol):
 
 
 def protocol_of(request: Request) -> WireProtocol:
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip()
+    content_type = media_type(request.headers)
     if request.path.startswith("/service/") or "smithy-protocol" in request.headers:
         return Cbor()
     if "x-amz-target" in request.headers:
-        return JsonRpc(content_type or "application/x-amz-json-1.1")
-    if content_type == "application/x-www-form-urlencoded" or "Action=" in request.query:
+        return JsonRpc(content_type or JSON_1_1)
+    if content_type == FORM or "Action=" in request.query:
         return Query()
-    return JsonRpc("application/x-amz-json-1.1")
+    return JsonRpc(JSON_1_1)

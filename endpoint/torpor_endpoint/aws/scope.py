@@ -29,23 +29,32 @@ VERSIONS = {
     "2011-06-15": "sts",
     "2010-05-08": "iam",
     "2010-03-31": "sns",
+    "2012-11-05": "sqs",
 }
+
+FORM = "application/x-www-form-urlencoded"
+
+UNSIGNED_FORM = "unsigned-form"
+"""Stands for a service that only the body names: a form, such as AssumeRoleWithWebIdentity, which nobody signs."""
+
+MISDIRECTED = "misdirected"
+"""Stands for no service: the request was signed for one and calls an operation of another, or of none."""
 
 RUNTIME_PATH = re.compile(r"/endpoints/[^/]+/(invocations|async-invocations|invocations-response-stream)")
 CREDENTIAL = re.compile(r"Credential=([^,\s]+)")
 
 
 def service_of(method: str, path: str, headers: Mapping[str, str], query: str = "") -> str:
-    """botocore's name of the service. `headers` are by lower-case name, `path` is decoded, `query` is not.
+    """botocore's name of the service, or UNSIGNED_FORM or MISDIRECTED. `path` is decoded, `query` is not.
 
-    What nothing else claims is S3's: its requests may be unsigned and may have any path.
+    Of the headers, by lower-case name, it reads authorization, content-type, smithy-protocol and x-amz-target. What
+    nothing else claims is S3's: its requests may be unsigned and may have any path.
     """
-    signed = _signed(headers, query)
-    if signed == "sagemaker" or (signed is None and method == "POST" and _is_runtime(path, query)):
-        return _sagemaker(path)
-    if signed is not None:
-        return SIGNED_AS.get(signed, signed)
-    return _unsigned(path, headers, query)
+    signed = signed_for(headers, query)
+    if signed is None:
+        return _unsigned(method, path, headers, query)
+    service = _sagemaker(path) if signed == "sagemaker" else SIGNED_AS.get(signed, signed)
+    return MISDIRECTED if _elsewhere(service, target_of(path, headers)) else service
 
 
 def region_of(headers: Mapping[str, str], query: str = "") -> str:
@@ -64,7 +73,8 @@ def _credential(headers: Mapping[str, str], query: str) -> list[str]:
     return []
 
 
-def _signed(headers: Mapping[str, str], query: str) -> str | None:
+def signed_for(headers: Mapping[str, str], query: str = "") -> str | None:
+    """The service in the signature, by its signing name; None for a request that nobody signed."""
     parts = _credential(headers, query)
     if len(parts) >= 4:
         return parts[-2]
@@ -72,9 +82,27 @@ def _signed(headers: Mapping[str, str], query: str) -> str | None:
     return "s3" if sigv2 else None
 
 
-def _is_runtime(path: str, query: str) -> bool:
-    # POST to an S3 object is a multipart call and says so in its query.
-    return "upload" not in query and RUNTIME_PATH.fullmatch(path) is not None
+def target_of(path: str, headers: Mapping[str, str]) -> str:
+    """What a JSON or CBOR call names its service by: a key of TARGETS, or what no service of ours has."""
+    if path.startswith("/service/") and "smithy-protocol" in headers:
+        return path.split("/")[2]
+    target = headers.get("x-amz-target", "")
+    return target.rpartition(".")[0] or target
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """The content type without its parameters, in lower case."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def signing_name(service: str) -> str:
+    """What requests to it are signed for."""
+    return next((name for name, signed in SIGNED_AS.items() if signed == service), service)
+
+
+def _elsewhere(service: str, target: str) -> bool:
+    known = service in TARGETS.values() or target in TARGETS
+    return bool(target) and known and TARGETS.get(target) != service
 
 
 def _sagemaker(path: str) -> str:
@@ -84,11 +112,17 @@ def _sagemaker(path: str) -> str:
     return "sagemaker-metrics" if path.startswith("/BatchPutMetrics") else "sagemaker"
 
 
-def _unsigned(path: str, headers: Mapping[str, str], query: str) -> str:
-    target = headers.get("x-amz-target", "").partition(".")[0]
-    if path.startswith("/service/") and "smithy-protocol" in headers:
-        target = path.split("/")[2]
+def _unsigned(method: str, path: str, headers: Mapping[str, str], query: str) -> str:
+    target = target_of(path, headers)
     if target:
-        return TARGETS.get(target, "s3")
-    version = parse_qs(query).get("Version", [""])[0] if "Action=" in query else ""
-    return VERSIONS.get(version, "s3")
+        return TARGETS.get(target, MISDIRECTED)
+    if path == "/" and (_is_form(method, headers) or "Action=" in query):
+        return VERSIONS.get(parse_qs(query).get("Version", [""])[0], UNSIGNED_FORM)
+    # POST to an S3 object is a multipart call and says so in its query.
+    runtime = method == "POST" and "upload" not in query and RUNTIME_PATH.fullmatch(path) is not None
+    return "sagemaker-runtime" if runtime else "s3"
+
+
+def _is_form(method: str, headers: Mapping[str, str]) -> bool:
+    """S3 has forms too, which browsers post: they are `multipart/form-data`, and go to a bucket."""
+    return method == "POST" and media_type(headers) == FORM

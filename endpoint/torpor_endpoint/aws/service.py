@@ -26,6 +26,18 @@ log = logging.getLogger(__name__)
 C = TypeVar("C")
 Answer = Mapping[str, Any]
 
+Otherwise = Callable[[str, str, Request], Awaitable[Response]]
+"""Who answers the operations that a service's own table lacks: service, operation and whole request in, the answer as
+it goes over the wire out. Raises `Unanswered`."""
+
+
+class NotOurs(Exception):
+    """An operation, having seen its parameters, leaves the call to whoever answers what is not in the table."""
+
+
+class Unanswered(Exception):
+    """Nobody answers the operation; the text tells the caller why."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -46,7 +58,8 @@ class Service(Generic[C]):
 
     An `async def` operation is awaited on the event loop; a plain function runs in a worker thread. Nulls and empty
     optional members are left out of every answer, except those in `kept`. An operation's `AwsError` is answered in
-    the caller's protocol; anything else it raises is logged and answered as InternalFailure.
+    the caller's protocol; anything else it raises is logged and answered as InternalFailure. What botocore's model has
+    and `operations` has not, and what raises `NotOurs`, is handed over to `otherwise`.
     """
 
     def __init__(
@@ -57,12 +70,14 @@ class Service(Generic[C]):
         *,
         account: str,
         kept: Collection[str] = (),
+        otherwise: Otherwise | None = None,
     ) -> None:
         self.name = name
         self._context = context
         self._operations = operations
         self._account = account
         self._kept = kept
+        self._otherwise = otherwise
 
     @cached_property
     def model(self) -> ServiceModel:
@@ -89,9 +104,14 @@ class Service(Generic[C]):
 
     async def _answered(self, protocol: WireProtocol, request: Request, request_id: str) -> Response:
         operation = self._operation(protocol, request)
+        if operation.name not in self._operations:
+            return await self._handed_over(protocol, request, operation.name)
         params = self._params(protocol, request, operation)
         call = Call(operation.name, params, region_of(request.headers, request.query), self._account, request_id)
-        answer = await self._carried_out(call)
+        try:
+            answer = await self._carried_out(call)
+        except NotOurs:
+            return await self._handed_over(protocol, request, operation.name)
         shape = operation.output_shape
         return protocol.answer(operation, pruned(answer, shape, self._kept) if shape else {}, request_id)
 
@@ -99,9 +119,15 @@ class Service(Generic[C]):
         name = protocol.operation(request)
         if name not in self.model.operation_names:
             raise protocol.unknown(f"{name or 'The request'} is not an operation of {self.name}.")
-        if name not in self._operations:
-            raise protocol.unknown(f"Torpor does not implement the operation {name} of {self.name}.")
         return self.model.operation_model(name)
+
+    async def _handed_over(self, protocol: WireProtocol, request: Request, operation: str) -> Response:
+        try:
+            if self._otherwise is None:
+                raise unimplemented(self.name, operation)
+            return await self._otherwise(self.name, operation, request)
+        except Unanswered as why:
+            raise protocol.unknown(str(why)) from why
 
     def _params(self, protocol: WireProtocol, request: Request, operation: OperationModel) -> dict[str, Any]:
         shape = operation.input_shape
@@ -120,6 +146,10 @@ class Service(Generic[C]):
             return answer
         done = await asyncio.to_thread(operation, self._context, call)
         return await done if inspect.isawaitable(done) else done
+
+
+def unimplemented(service: str, operation: str) -> Unanswered:
+    return Unanswered(f"Torpor does not implement the operation {operation} of {service}.")
 
 
 def refusal(found: list[Violation], operation: OperationModel) -> AwsError:

@@ -5,6 +5,7 @@
 
 import ast
 import operator
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Union
@@ -37,11 +38,23 @@ class Line:
         return sorted(self.values.items(), reverse=newest_first)
 
 
-def evaluate(formulas: Mapping[str, str], lines: Mapping[str, Line]) -> dict[str, Line]:
+@dataclass(frozen=True)
+class Known:
+    """A line and the times, ascending, at which it has values."""
+
+    times: list[int]
+    line: Line
+
+
+Filler = Callable[[Known, int], float | None]
+"""The value at a time that has none."""
+
+
+def evaluate(formulas: Mapping[str, str], lines: Mapping[str, Line]) -> dict[str, Line | list[Line]]:
     """All lines, those of the formulas included. A formula may name lines and other formulas by their ids."""
     evaluation = _Evaluation(formulas, lines)
     try:
-        return {**lines, **{name: evaluation.line(name) for name in formulas}}
+        return {**lines, **{name: evaluation.series(name) for name in formulas}}
     except (RecursionError, OverflowError) as error:
         raise ExpressionError("it is too deep, or a number in it too large") from error
 
@@ -50,12 +63,12 @@ class _Evaluation:
     def __init__(self, formulas: Mapping[str, str], lines: Mapping[str, Line]) -> None:
         self._formulas = formulas
         self._sampled = lines
-        self._lines = dict(lines)
+        self._known: dict[str, Line | list[Line]] = dict(lines)
         self._open: list[str] = []
 
-    def line(self, name: str) -> Line:
-        if name in self._lines:
-            return self._lines[name]
+    def series(self, name: str) -> Line | list[Line]:
+        if name in self._known:
+            return self._known[name]
         if name not in self._formulas:
             raise ExpressionError(f"there is no metric {name}")
         if name in self._open:
@@ -63,9 +76,9 @@ class _Evaluation:
         self._open.append(name)
         result = self._value(_parsed(self._formulas[name]))
         self._open.pop()
-        if not isinstance(result, Line):
-            raise ExpressionError(f"{self._formulas[name]} is not one time series")
-        self._lines[name] = result
+        if isinstance(result, float):
+            raise ExpressionError(f"{self._formulas[name]} is not a time series")
+        self._known[name] = result
         return result
 
     def _value(self, node: ast.expr) -> Value:
@@ -73,7 +86,7 @@ class _Evaluation:
             case ast.Constant(value=int() | float() as number):
                 return float(number)
             case ast.Name(id=name):
-                return self.line(name)
+                return self.series(name)
             case ast.List(elts=items):
                 return [line for item in items for line in _as_lines(self._value(item))]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -98,13 +111,13 @@ class _Evaluation:
             return [_filled(line, self._filler(by)) for line in value]
         return _filled(value, self._filler(by)) if isinstance(value, Line) else value
 
-    def _filler(self, by: ast.expr) -> float | None:
-        if isinstance(by, ast.Name) and by.id == "REPEAT":
-            return None
+    def _filler(self, by: ast.expr) -> Filler:
+        if isinstance(by, ast.Name) and by.id in FILLERS:
+            return FILLERS[by.id]
         filler = self._value(by)
         if not isinstance(filler, float):
-            raise ExpressionError("FILL takes a number or REPEAT")
-        return filler
+            raise ExpressionError(f"FILL takes a number or one of {', '.join(FILLERS)}")
+        return lambda known, at_s: filler
 
 
 def _parsed(text: str) -> ast.expr:
@@ -153,18 +166,36 @@ def _at(value: float | Line, at_s: int) -> float | None:
     return value if isinstance(value, float) else value.values.get(at_s)
 
 
-def _filled(line: Line, filler: float | None) -> Line:
-    """Every time of the grid has a value then; with no filler the last one is repeated."""
+def _filled(line: Line, filler: Filler) -> Line:
+    """Every time of the grid has a value then, unless the filler knows none."""
     if len(line.grid) > GRID_MAX:
         raise ExpressionError(f"FILL would make {len(line.grid)} datapoints")
+    known = Known(sorted(line.values), line)
     values: dict[int, float] = {}
-    last = filler
     for at_s in line.grid:
-        last = line.values.get(at_s, last if filler is None else filler)
-        if last is not None:
-            values[at_s] = last
+        value = line.values[at_s] if at_s in line.values else filler(known, at_s)
+        if value is not None:
+            values[at_s] = value
     return Line(values, line.grid)
 
+
+def _repeated(known: Known, at_s: int) -> float | None:
+    """The last value before."""
+    before = bisect_left(known.times, at_s)
+    return known.line.values[known.times[before - 1]] if before else None
+
+
+def _interpolated(known: Known, at_s: int) -> float | None:
+    """On the straight line between the values around it."""
+    after = bisect_left(known.times, at_s)
+    if not 0 < after < len(known.times):
+        return None
+    left_s, right_s = known.times[after - 1], known.times[after]
+    left, right = known.line.values[left_s], known.line.values[right_s]
+    return left + (right - left) * (at_s - left_s) / (right_s - left_s)
+
+
+FILLERS: dict[str, Filler] = {"REPEAT": _repeated, "LINEAR": _interpolated}
 
 FUNCTIONS: dict[str, Callable[[list[float]], float]] = {
     "SUM": sum,

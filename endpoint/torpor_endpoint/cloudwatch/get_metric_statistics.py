@@ -3,9 +3,10 @@
 from typing import Any
 
 from torpor_endpoint.cloudwatch import errors
+from torpor_endpoint.cloudwatch.distribution import Statistic
 from torpor_endpoint.cloudwatch.lookup import exact
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
-from torpor_endpoint.cloudwatch.statistics import SIMPLE, Statistic, statistic
+from torpor_endpoint.cloudwatch.statistics import SIMPLE, statistic
 from torpor_endpoint.cloudwatch.tally import Tally
 from torpor_endpoint.cloudwatch.windows import Window, from_start, is_period
 

@@ -5,14 +5,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torpor_endpoint.aws.service import Answer, Call, Operation, Service
+from torpor_endpoint.aws.service import Answer, Call, Operation, Otherwise, Service
+from torpor_endpoint.cloudwatch.alarms import operations as alarm_operations
+from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.cloudwatch.get_metric_data import get_metric_data
 from torpor_endpoint.cloudwatch.get_metric_statistics import get_metric_statistics
 from torpor_endpoint.cloudwatch.list_metrics import list_metrics
 from torpor_endpoint.cloudwatch.put_metric_data import put_metric_data
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 
-KEPT = ("Datapoints", "Metrics", "Dimensions", "MetricDataResults", "Timestamps", "Values")
+KEPT = (
+    *("Datapoints", "Metrics", "Dimensions", "MetricDataResults", "Timestamps", "Values"),
+    *("MetricAlarms", "CompositeAlarms", "AlarmHistoryItems", "Tags"),
+    *("OKActions", "AlarmActions", "InsufficientDataActions"),
+)
 """Lists that callers index without asking whether they are there; CloudWatch sends them even when empty."""
 
 
@@ -54,5 +60,16 @@ OPERATIONS: dict[str, Operation[CloudWatch]] = {
 }
 
 
-def cloudwatch_service(cloudwatch: CloudWatch, *, account: str) -> Service[CloudWatch]:
-    return Service("cloudwatch", cloudwatch, OPERATIONS, account=account, kept=KEPT)
+def cloudwatch_service(
+    cloudwatch: CloudWatch, alarms: Alarms | None = None, *, account: str, otherwise: Otherwise | None = None
+) -> Service[CloudWatch]:
+    """Without `alarms`, their operations are not ours."""
+    operations = dict(OPERATIONS)
+    if alarms is not None:
+        operations |= {name: of(alarms, operation) for name, operation in alarm_operations.OPERATIONS.items()}
+    return Service("cloudwatch", cloudwatch, operations, account=account, kept=KEPT, otherwise=otherwise)
+
+
+def of(alarms: Alarms, operation: Operation[Alarms]) -> Operation[CloudWatch]:
+    """An operation on alarms as one of the service, whose other operations are on metrics."""
+    return lambda _, call: operation(alarms, call)

@@ -21,6 +21,11 @@ class Window:
     def periods(self) -> int:
         return max(int(-(-(self.end_s - self.start_s) // self.period_s)), 0)
 
+    @property
+    def grid(self) -> range:
+        """The seconds at which its periods begin."""
+        return range(self.start_s, self.start_s + self.periods * self.period_s, self.period_s)
+
     def tallies(self, series: Iterable[Series]) -> dict[int, Tally]:
         """By the second at which each period begins, oldest first; periods without samples are absent."""
         grouped: dict[int, list[Tally | PackedTally]] = {}
@@ -39,6 +44,13 @@ def by_clock(start_s: float, end_s: float, period_s: int) -> Window:
     """GetMetricData: periods begin at multiples of the period."""
     period_s = max(period_s, MINUTE_S)
     return Window(int(start_s // period_s) * period_s, end_s, period_s)
+
+
+def looking_back(end_s: float, periods: int, period_s: int) -> Window:
+    """Alarms: "if the Period is 5 minutes [..] at the end of minute 6, the alarm is evaluated based on the data from
+    minutes 2 to 6"; so periods end with the last whole minute, and slide with it."""
+    period_s, end_s = max(period_s, MINUTE_S), end_s // MINUTE_S * MINUTE_S
+    return Window(int(end_s) - periods * period_s, end_s, period_s)
 
 
 def is_period(period_s: int) -> bool:

@@ -15,6 +15,11 @@ class Observed(Protocol):
         ...
 
 
+def nowhere(arn: str) -> bool:
+    """Everything with tags is in the store."""
+    return False
+
+
 @dataclass(frozen=True)
 class Control:
     store: Store
@@ -22,3 +27,4 @@ class Control:
     strict: bool  # refuse what AWS refuses, although Torpor can do it
     observed: Observed
     changed: Callable[[str], None]  # called with an endpoint's name after its record changed, from any thread
+    has_elsewhere: Callable[[str], bool] = nowhere  # whether something not in the store has this ARN, and so takes tags

@@ -1,14 +1,17 @@
 """The control plane's operations by their AWS names. What is not here is answered as unknown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
-from torpor_endpoint.aws.service import Call, Service
+from torpor_endpoint.aws.service import Call, Operation, Service
 from torpor_endpoint.control import endpoint_configs, endpoints, models, tags
 from torpor_endpoint.control.context import Control
 
 KEPT = ("Tags",)
 """Lists that clients index without looking: ListTags answers an empty one, as AWS does."""
+
+NOTHING_MORE: Mapping[str, Operation[Control]] = MappingProxyType({})
 
 OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
     "CreateModel": models.create_model,
@@ -31,5 +34,8 @@ OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
 }
 
 
-def sagemaker_service(control: Control, *, account: str) -> Service[Control]:
-    return Service("sagemaker", control, OPERATIONS, account=account, kept=KEPT)
+def sagemaker_service(
+    control: Control, *, account: str, more: Mapping[str, Operation[Control]] = NOTHING_MORE
+) -> Service[Control]:
+    """`more` are operations that bring their own context."""
+    return Service("sagemaker", control, {**OPERATIONS, **more}, account=account, kept=KEPT)

@@ -39,7 +39,7 @@ def first_tags(call: Call) -> dict[str, str]:
 
 def _tagged(control: Control, call: Call) -> str:
     arn: str = call.params["ResourceArn"]
-    if not control.store.has(arn):
+    if not (control.store.has(arn) or control.has_elsewhere(arn)):
         raise error(Trouble.NOT_FOUND, noun="resource", arn=arn)
     return arn
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torpor_container.warm import Child, Job, OwnedWarmParent
+from torpor_container.warm import Child, Job, OwnedWarmParent, WarmParent
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 
 FORK_TIMEOUT_S = 60.0
@@ -71,6 +71,11 @@ class LocalHost:
     def health(self, slot: Slot) -> Launched | None:
         running = self._running.get(slot)
         return _present(running) if running is not None else None
+
+    async def warm_parent(self) -> WarmParent:
+        """For other work that forks processes which must end with the endpoint."""
+        async with self._starting:
+            return await self._living_warm_parent()
 
     async def close(self) -> None:
         await asyncio.gather(*(self.terminate(slot, 5.0) for slot in tuple(self._running)))

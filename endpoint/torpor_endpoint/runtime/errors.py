@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
-from torpor_container.wire import Fault
 from torpor_container.upstream import Answer
+from torpor_container.wire import Fault
 
 MESSAGE_MAX = 2048
 ORIGINAL_MAX = 1024 * 1024

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torpor_container import wire
+from torpor_container.upstream import Answer, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
 from torpor_endpoint.core.placement import least_busy, pick, weighted
 from torpor_endpoint.crew import Crew, Member
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, no_response, timed_out
 from torpor_endpoint.runtime.request import INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_MODEL, TARGET_VARIANT, Invoke
-from torpor_container.upstream import Answer, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from torpor_endpoint.s3.documents import document, node, text
 from torpor_endpoint.s3.entries import ObjectName
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, document_of
+from torpor_endpoint.s3.names import only_version
 from torpor_endpoint.s3.parsing import Element, parsed, required
 
 _US_EAST_1: Final = "us-east-1"
@@ -22,7 +23,14 @@ async def list_buckets(call: Call) -> Answer:
     prefix, after = call.query.get("prefix", ""), call.query.get("continuation-token", "")
     limit = call.count("max-buckets", _BUCKETS_MAX, _BUCKETS_MAX)
     found = await asyncio.to_thread(call.store.buckets.all)
-    wanted = [bucket for bucket in found if bucket.name.startswith(prefix) and bucket.name > after]
+    region = call.query.get("bucket-region")
+    wanted = [
+        bucket
+        for bucket in found
+        if bucket.name.startswith(prefix)
+        and bucket.name > after
+        and region in (None, bucket.region or call.site.region)
+    ]
     page = wanted[:limit]
     return xml(
         document(
@@ -36,10 +44,20 @@ async def list_buckets(call: Call) -> Answer:
 
 
 async def create_bucket(call: Call) -> Answer:
+    if call.headers.get("x-amz-bucket-object-lock-enabled", "").lower() == "true":
+        raise S3Error(Refusal.NotImplemented, "This object store has no Object Lock.")
     body = await document_of(call.request)
-    region = parsed(body, "CreateBucketConfiguration").findtext("LocationConstraint") if body.strip() else None
+    wish = parsed(body, "CreateBucketConfiguration") if body.strip() else Element("CreateBucketConfiguration")
+    region = wish.findtext("LocationConstraint")
+
+    def created() -> None:
+        call.store.buckets.create(call.bucket, region or None)
+        tags = [_tag(tag) for tag in wish.iterfind("Tags/Tag")]
+        if tags:
+            call.store.buckets.configure(call.bucket, "tagging", document("Tagging", node("TagSet", *tags)))
+
     try:
-        await asyncio.to_thread(call.store.buckets.create, call.bucket, region or None)
+        await asyncio.to_thread(created)
     except S3Error as error:
         # AWS: "returns this error in all AWS Regions except in the North Virginia Region", which answers 200.
         if error.refusal is not Refusal.BucketAlreadyOwnedByYou or (region or call.site.region) != _US_EAST_1:
@@ -81,12 +99,18 @@ async def delete_objects(call: Call) -> Answer:
 
 def _deleted(call: Call, item: Element, quiet: bool) -> str:
     """What became of one key. One that cannot be deleted does not keep the others."""
-    key = required(item, "Key")
+    key, version = required(item, "Key"), item.findtext("VersionId")
     try:
+        only_version(version)
         call.store.objects.delete(ObjectName(call.bucket, key), Conditions(if_match=item.findtext("ETag")))
     except S3Error as error:
-        return node("Error", text("Key", key), text("Code", error.refusal.name), text("Message", error))
-    return "" if quiet else node("Deleted", text("Key", key))
+        what = text("Code", error.refusal.name) + text("Message", error)
+        return node("Error", text("Key", key), text("VersionId", version), what)
+    return "" if quiet else node("Deleted", text("Key", key), text("VersionId", version))
+
+
+def _tag(tag: Element) -> str:
+    return node("Tag", text("Key", required(tag, "Key")), text("Value", required(tag, "Value")))
 
 
 def _bucket(bucket: Bucket, call: Call) -> str:

@@ -15,6 +15,8 @@ from torpor_endpoint.s3.errors import Refusal, S3Error
 HEADER: Final = "x-amz-checksum-"
 FULL_OBJECT: Final = "FULL_OBJECT"
 COMPOSITE: Final = "COMPOSITE"
+DEFAULT: Final = "CRC64NVME"
+"""AWS: an object "uploaded without a checksum" has this one, "and Amazon S3 added the default checksum"."""
 
 
 class Digest(Protocol):
@@ -82,6 +84,7 @@ class Wanted:
 
     algorithm: str
     value: str | None = None
+    trailing: bool = False
 
 
 def known(name: str) -> str:
@@ -103,7 +106,7 @@ def wanted(headers: Mapping[str, str]) -> Wanted | None:
         return Wanted(given[0], valid(given[0], headers[HEADER + given[0].lower()]))
     announced = headers.get("x-amz-trailer", "").strip().lower()
     if announced.startswith(HEADER):
-        return Wanted(known(announced.removeprefix(HEADER)))
+        return Wanted(known(announced.removeprefix(HEADER)), trailing=True)
     named = headers.get("x-amz-sdk-checksum-algorithm") or headers.get("x-amz-checksum-algorithm")
     return Wanted(known(named)) if named else None
 

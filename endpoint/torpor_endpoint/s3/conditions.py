@@ -8,7 +8,7 @@ from typing import Final
 
 from torpor_endpoint.s3.errors import Refusal, S3Error
 
-_RANGE: Final = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
+_RANGE: Final = re.compile(r"bytes=(\d{0,19})-(\d{0,19})", re.ASCII)
 
 
 @dataclass(frozen=True)

@@ -15,32 +15,69 @@ from torpor_endpoint.s3.parsing import parsed
 
 @dataclass(frozen=True)
 class Configuration:
-    """One sub-resource: the document's root (none: JSON), and what is said while nothing is configured."""
+    """One sub-resource: its name in S3's operations, its document's root (none: JSON), and what is said while unset."""
 
+    named: str
     root: str | None
     unset: Refusal | str = ""
+    deletion: str = ""  # the operation, where S3 has one
     put_status: int = 200
 
 
 # An `unset` that is text is the inside of the document AWS then answers.
 CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
-    "accelerate": Configuration("AccelerateConfiguration"),
-    "cors": Configuration("CORSConfiguration", Refusal.NoSuchCORSConfiguration),
-    "encryption": Configuration(
-        "ServerSideEncryptionConfiguration", Refusal.ServerSideEncryptionConfigurationNotFoundError
+    "accelerate": Configuration("BucketAccelerateConfiguration", "AccelerateConfiguration"),
+    "cors": Configuration(
+        "BucketCors", "CORSConfiguration", Refusal.NoSuchCORSConfiguration, deletion="DeleteBucketCors"
     ),
-    "lifecycle": Configuration("LifecycleConfiguration", Refusal.NoSuchLifecycleConfiguration),
-    "logging": Configuration("BucketLoggingStatus"),
-    "notification": Configuration("NotificationConfiguration"),
-    "object-lock": Configuration("ObjectLockConfiguration", Refusal.ObjectLockConfigurationNotFoundError),
-    "ownershipControls": Configuration("OwnershipControls", Refusal.OwnershipControlsNotFoundError),
-    "policy": Configuration(None, Refusal.NoSuchBucketPolicy, put_status=204),
-    "publicAccessBlock": Configuration("PublicAccessBlockConfiguration", Refusal.NoSuchPublicAccessBlockConfiguration),
-    "replication": Configuration("ReplicationConfiguration", Refusal.ReplicationConfigurationNotFoundError),
-    "requestPayment": Configuration("RequestPaymentConfiguration", text("Payer", "BucketOwner")),
-    "tagging": Configuration("Tagging", Refusal.NoSuchTagSet, put_status=204),
-    "versioning": Configuration("VersioningConfiguration"),
-    "website": Configuration("WebsiteConfiguration", Refusal.NoSuchWebsiteConfiguration),
+    "encryption": Configuration(
+        "BucketEncryption",
+        "ServerSideEncryptionConfiguration",
+        Refusal.ServerSideEncryptionConfigurationNotFoundError,
+        deletion="DeleteBucketEncryption",
+    ),
+    "lifecycle": Configuration(
+        "BucketLifecycleConfiguration",
+        "LifecycleConfiguration",
+        Refusal.NoSuchLifecycleConfiguration,
+        deletion="DeleteBucketLifecycle",
+    ),
+    "logging": Configuration("BucketLogging", "BucketLoggingStatus"),
+    "notification": Configuration("BucketNotificationConfiguration", "NotificationConfiguration"),
+    "object-lock": Configuration(
+        "ObjectLockConfiguration", "ObjectLockConfiguration", Refusal.ObjectLockConfigurationNotFoundError
+    ),
+    "ownershipControls": Configuration(
+        "BucketOwnershipControls",
+        "OwnershipControls",
+        Refusal.OwnershipControlsNotFoundError,
+        deletion="DeleteBucketOwnershipControls",
+    ),
+    "policy": Configuration(
+        "BucketPolicy", None, Refusal.NoSuchBucketPolicy, deletion="DeleteBucketPolicy", put_status=204
+    ),
+    "publicAccessBlock": Configuration(
+        "PublicAccessBlock",
+        "PublicAccessBlockConfiguration",
+        Refusal.NoSuchPublicAccessBlockConfiguration,
+        deletion="DeletePublicAccessBlock",
+    ),
+    "replication": Configuration(
+        "BucketReplication",
+        "ReplicationConfiguration",
+        Refusal.ReplicationConfigurationNotFoundError,
+        deletion="DeleteBucketReplication",
+    ),
+    "requestPayment": Configuration(
+        "BucketRequestPayment", "RequestPaymentConfiguration", text("Payer", "BucketOwner")
+    ),
+    "tagging": Configuration(
+        "BucketTagging", "Tagging", Refusal.NoSuchTagSet, deletion="DeleteBucketTagging", put_status=204
+    ),
+    "versioning": Configuration("BucketVersioning", "VersioningConfiguration"),
+    "website": Configuration(
+        "BucketWebsite", "WebsiteConfiguration", Refusal.NoSuchWebsiteConfiguration, deletion="DeleteBucketWebsite"
+    ),
 }
 
 

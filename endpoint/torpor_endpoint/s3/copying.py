@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from torpor_endpoint.s3.call import Call
-from torpor_endpoint.s3.checksums import Wanted
+from torpor_endpoint.s3.checksums import DEFAULT, Wanted
 from torpor_endpoint.s3.conditions import Span, check_copy, conditions, span
 from torpor_endpoint.s3.entries import Entry, ObjectName
 from torpor_endpoint.s3.errors import Refusal, S3Error
@@ -30,7 +30,7 @@ def source_name(call: Call) -> ObjectName:
 def copied(call: Call, staged: Staged, algorithm: str | None = None) -> Copy:
     """Copy the source that the headers name, with its preconditions and its range, into a staged file.
 
-    The copy has a checksum by `algorithm`, or else by its source's.
+    The copy has a checksum by `algorithm`, or else by its source's, or else by the default one.
     """
     name = source_name(call)
     call.store.buckets.get(name.bucket)
@@ -38,8 +38,8 @@ def copied(call: Call, staged: Staged, algorithm: str | None = None) -> Copy:
     with opened.file:
         entry = opened.entry
         check_copy(conditions(call.headers, "x-amz-copy-source-"), entry.etag or "", entry.modified_s)
-        wanted = algorithm or (entry.traits.checksum.algorithm if entry.traits.checksum else None)
-        intake = Intake(Promise(checksum=Wanted(wanted) if wanted else None), staged)
+        wanted = algorithm or (entry.traits.checksum.algorithm if entry.traits.checksum else DEFAULT)
+        intake = Intake(Promise(checksum=Wanted(wanted)), staged)
         _fed(intake, opened, _span(call, entry))
     return Copy(entry, intake.finish())
 

@@ -5,6 +5,8 @@ from typing import Final
 
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 
+PROLOG: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n'
+
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 _SPECIAL: Final = re.compile(r'[&<>"\x00-\x08\x0b-\x1f\x7f]')
 
@@ -25,7 +27,7 @@ def node(name: str, *children: str) -> str:
 def document(name: str, *children: str, namespace: str | None = NAMESPACE) -> bytes:
     """A whole document. S3's errors are the only ones without a namespace."""
     opening = name if namespace is None else f'{name} xmlns="{namespace}"'
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{opening}>{"".join(children)}</{name}>'.encode()
+    return PROLOG + f"<{opening}>{''.join(children)}</{name}>".encode()
 
 
 def _escaped(match: re.Match[str]) -> str:

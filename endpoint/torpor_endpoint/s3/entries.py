@@ -10,6 +10,9 @@ from torpor_endpoint.s3.folders import Fingerprint
 
 COLUMNS: Final = "bucket, key, folder, size, mtime_ns, inode, etag, modified_s, traits"
 
+STORAGE_CLASS: Final = "x-amz-storage-class"
+STANDARD: Final = "STANDARD"
+
 _NOTHING: Final = "{}"
 
 
@@ -26,6 +29,10 @@ class Traits:
     tags: dict[str, str] = field(default_factory=dict)
     checksum: Checksum | None = None
     part_sizes: tuple[int, ...] = ()
+
+    @property
+    def storage_class(self) -> str:
+        return self.headers.get(STORAGE_CLASS, STANDARD)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ class Refusal(Enum):
     """S3's error codes: a member's name is the code on the wire, its value the status and the text."""
 
     AccessDenied = (403, "Access Denied")
+    AuthorizationQueryParametersError = (400, "Query-string authentication parameters are not valid.")
     BadDigest = (400, "The Content-MD5 or checksum value that you specified did not match what the server received.")
     BucketAlreadyExists = (409, "The requested bucket name is not available.")
     BucketAlreadyOwnedByYou = (
@@ -26,6 +27,7 @@ class Refusal(Enum):
     InvalidArgument = (400, "Invalid Argument")
     InvalidBucketName = (400, "The specified bucket is not valid.")
     InvalidDigest = (400, "The Content-MD5 you specified was invalid.")
+    InvalidEncryptionAlgorithmError = (400, "The encryption request that you specified is not valid.")
     InvalidPart = (
         400,
         "One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified "
@@ -35,10 +37,15 @@ class Refusal(Enum):
     InvalidPartOrder = (400, "The list of parts was not in ascending order. Parts must be ordered by part number.")
     InvalidRange = (416, "The requested range is not satisfiable")
     InvalidRequest = (400, "The request is not valid.")
+    InvalidStorageClass = (400, "The storage class that you specified is not valid.")
     InvalidTag = (400, "The tag provided was not a valid tag.")
     InvalidURI = (400, "Couldn't parse the specified URI.")
     KeyTooLongError = (400, "Your key is too long")
     MalformedPolicy = (400, "Policies must be valid JSON and the first byte must be '{'")
+    MalformedTrailerError = (
+        400,
+        "The request contained trailing data that was not well-formed or did not conform to our published schema.",
+    )
     MalformedXML = (
         400,
         "The XML you provided was not well-formed or did not validate against our published schema",
@@ -59,8 +66,8 @@ class Refusal(Enum):
     )
     NoSuchVersion = (404, "The specified version does not exist.")
     NoSuchWebsiteConfiguration = (404, "The specified bucket does not have a website configuration")
-    # botocore does not retry a 501.
-    NotImplemented = (501, "A header or query you provided implies functionality that is not implemented")
+    # S3 says 501. A 4xx, as for every operation that Torpor has not: there are clients that retry any 5xx.
+    NotImplemented = (400, "A header or query you provided implies functionality that is not implemented")
     ObjectLockConfigurationNotFoundError = (404, "Object Lock configuration does not exist for this bucket")
     OwnershipControlsNotFoundError = (404, "The bucket ownership controls were not found")
     PreconditionFailed = (412, "At least one of the pre-conditions you specified did not hold")
@@ -89,7 +96,7 @@ class S3Error(Exception):
     def status(self) -> int:
         return self.refusal.status
 
-    def body(self, request_id: str) -> bytes:
+    def body(self, request_id: str | None = None) -> bytes:
         elements = [text(name, value) for name, value in self.elements.items()]
         heading = (text("Code", self.refusal.name), text("Message", str(self)))
         return document("Error", *heading, *elements, text("RequestId", request_id), namespace=None)

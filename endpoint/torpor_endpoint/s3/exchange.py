@@ -52,20 +52,21 @@ class Body:
                 held, size_bytes = [], 0
         yield b"".join(held)
 
-    async def drain(self) -> None:
-        """Read what the caller still sends, or it would meet a broken connection and no answer.
+    async def drain(self) -> bool:
+        """Read what the caller still sends, or it would meet a broken connection and no answer; whether all was read.
 
         Not when it has very much to send: it usually waits for a 100 (Continue), which it then never gets.
         """
         if self._declared.isdigit() and int(self._declared) > _DRAIN_MAX_BYTES:
-            return
+            return self._ended
         left_bytes = _DRAIN_MAX_BYTES
         with suppress(TimeoutError, ClientGone):
             async with asyncio.timeout(_DRAIN_MAX_S):
                 async for piece in self.pieces():
                     left_bytes -= len(piece)
                     if left_bytes < 0:
-                        return
+                        break
+        return self._ended
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from torpor_endpoint.s3.conditions import http_date
-from torpor_endpoint.s3.entries import Entry, Traits
+from torpor_endpoint.s3.entries import STANDARD, STORAGE_CLASS, Entry, Traits
 from torpor_endpoint.s3.errors import Refusal, S3Error
 
 META: Final = "x-amz-meta-"
@@ -17,8 +17,23 @@ KEPT: Final = (
     "content-language",
     "content-type",
     "expires",
+)
+# Of how an object is kept: shown to its readers as it was asked for, without effect, and never copied along with it.
+ENCRYPTION: Final = "x-amz-server-side-encryption"
+PLACED: Final = (
+    ENCRYPTION,
+    f"{ENCRYPTION}-aws-kms-key-id",
+    f"{ENCRYPTION}-bucket-key-enabled",
+    STORAGE_CLASS,
     "x-amz-website-redirect-location",
 )
+STORAGE_CLASSES: Final = frozenset(
+    (
+        *(STANDARD, "REDUCED_REDUNDANCY", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING"),
+        *("GLACIER", "GLACIER_IR", "DEEP_ARCHIVE"),
+    )
+)
+ENCRYPTIONS: Final = frozenset(("AES256", "aws:kms", "aws:kms:dsse"))
 DEFAULT_TYPE: Final = "binary/octet-stream"  # AWS: "The default value for Content-Type is binary/octet-stream"
 
 META_MAX_BYTES: Final = 2048  # AWS: "the user-defined metadata is limited to 2 KB in size"
@@ -31,7 +46,41 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 def traits(headers: Mapping[str, str]) -> Traits:
     """What a writing request says about its object."""
-    return Traits(headers=_kept(headers), tags=header_tags(headers))
+    return Traits(headers=_kept(headers) | placed(headers), tags=header_tags(headers))
+
+
+def copied_headers(own: Mapping[str, str], source: Entry) -> dict[str, str]:
+    """AWS: metadata is copied by default, storage class, encryption and redirect location are the request's own."""
+    kept = {name: value for name, value in source.traits.headers.items() if name not in PLACED}
+    return kept | placed(own)
+
+
+def placed(headers: Mapping[str, str]) -> dict[str, str]:
+    """How the object is to be kept. Raises InvalidStorageClass, InvalidEncryptionAlgorithmError, NotImplemented."""
+    given = {name: headers[name] for name in PLACED if name in headers}
+    if given.get(STORAGE_CLASS, STANDARD) not in STORAGE_CLASSES:
+        raise S3Error(Refusal.InvalidStorageClass, StorageClassRequested=given[STORAGE_CLASS])
+    if given.get(ENCRYPTION, "AES256") not in ENCRYPTIONS:
+        raise S3Error(Refusal.InvalidEncryptionAlgorithmError)
+    if f"{ENCRYPTION}-customer-algorithm" in headers:
+        raise S3Error(Refusal.NotImplemented, "This object store encrypts nothing, and takes no keys from its callers.")
+    if "x-amz-object-lock-mode" in headers or "x-amz-object-lock-legal-hold" in headers:
+        raise S3Error(Refusal.InvalidRequest, "Bucket is missing Object Lock Configuration")
+    # AWS: the header is returned "for all objects except for S3 Standard storage class objects".
+    return {name: value for name, value in given.items() if value != STANDARD}
+
+
+def encryption_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Those that a writer is told again."""
+    return {name: value for name, value in headers.items() if name.startswith(ENCRYPTION)}
+
+
+def replaces(headers: Mapping[str, str], directive: str) -> bool:
+    """Whether a copy is to have its own metadata, or tags, and not its source's."""
+    wish = headers.get(f"x-amz-{directive}-directive", "COPY").upper()
+    if wish not in ("COPY", "REPLACE"):
+        raise S3Error(Refusal.InvalidArgument, f"Unknown {directive} directive.", ArgumentValue=wish)
+    return wish == "REPLACE"
 
 
 def header_tags(headers: Mapping[str, str]) -> dict[str, str]:

@@ -7,10 +7,10 @@ import hashlib
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from torpor_endpoint.s3.checksums import ALGORITHMS, HEADER, Checksum, Wanted, encoded, valid, wanted
+from torpor_endpoint.s3.checksums import ALGORITHMS, DEFAULT, HEADER, Checksum, Wanted, encoded, valid, wanted
 from torpor_endpoint.s3.chunked import ChunkedDecoder
 from torpor_endpoint.s3.errors import Refusal, S3Error
 
@@ -59,6 +59,12 @@ def promised(headers: Mapping[str, str]) -> Promise:
     )
 
 
+def promised_object(headers: Mapping[str, str]) -> Promise:
+    """As `promised`, for bytes to be kept: they get a checksum even if the caller names none."""
+    promise = promised(headers)
+    return promise if promise.checksum else replace(promise, checksum=Wanted(DEFAULT))
+
+
 class Intake:
     """One body. `feed` it to the end, then `finish`, which raises when a promise was not kept."""
 
@@ -100,6 +106,8 @@ class Intake:
         algorithm = self._promise.checksum.algorithm
         computed = encoded(self._checksum.digest())
         trailer = trailers.get(HEADER + algorithm.lower())
+        if trailer is None and self._promise.checksum.trailing:
+            raise S3Error(Refusal.MalformedTrailerError)
         said = self._promise.checksum.value or (valid(algorithm, trailer) if trailer else None)
         if said not in (None, computed):
             raise S3Error(Refusal.BadDigest, f"The {algorithm} you specified did not match the calculated checksum.")
@@ -107,7 +115,7 @@ class Intake:
 
 
 def _size(declared: str) -> int:
-    if not declared.isdecimal() or not declared.isascii():
+    if not declared.isdecimal() or not declared.isascii() or len(declared) > 19:
         raise S3Error(Refusal.InvalidArgument, "The content length is not a number.")
     return int(declared)
 

@@ -89,23 +89,29 @@ async def list_object_versions(call: Call) -> Answer:
 
 
 async def list_multipart_uploads(call: Call) -> Answer:
-    asked = _asked(call, call.query.get("key-marker", ""), "max-uploads")
+    """AWS: "If key-marker is not specified, the upload-id-marker parameter is ignored"."""
+    after = call.query.get("key-marker", "")
+    after_id = call.query.get("upload-id-marker", "") if after else ""
+    asked = _asked(call, after, "max-uploads")
 
     def page_of_uploads() -> Page[Upload]:
         call.store.buckets.get(call.bucket)
-        return call.store.uploads.page(call.bucket, asked.query)
+        return call.store.uploads.page(call.bucket, asked.query, after_id)
 
     page = await asyncio.to_thread(page_of_uploads)
+    last = page.items[-1].id if page.items and page.items[-1].key == page.last else None
     return xml(
         document(
             "ListMultipartUploadsResult",
             text("Bucket", call.bucket),
-            text("KeyMarker", asked.written(call.query.get("key-marker", ""))),
-            text("UploadIdMarker", ""),
+            text("KeyMarker", asked.written(after)),
+            text("UploadIdMarker", after_id),
             text("NextKeyMarker", asked.written(page.last) if page.truncated else None),
+            text("NextUploadIdMarker", last if page.truncated else None),
             text("Prefix", asked.written(asked.query.prefix)),
             *asked.echo(call, "Delimiter"),
             text("MaxUploads", asked.query.limit),
+            text("EncodingType", call.query.get("encoding-type") or None),
             flag("IsTruncated", page.truncated),
             *(_upload(upload, asked, call) for upload in page.items),
             *asked.prefixes(page),
@@ -147,8 +153,15 @@ def _contents(entry: Entry, asked: _Asked, more: str, element: str = "Contents")
     return (
         f"<{element}>{text('Key', asked.written(entry.key))}<LastModified>{moment(entry.modified_s)}</LastModified>"
         f"<ETag>&quot;{entry.etag}&quot;</ETag><Size>{entry.size_bytes}</Size>"
-        f"<StorageClass>STANDARD</StorageClass>{more}</{element}>"
+        f"<StorageClass>{entry.traits.storage_class}</StorageClass>{_checksum(entry)}{more}</{element}>"
     )
+
+
+def _checksum(entry: Entry) -> str:
+    checksum = entry.traits.checksum
+    if checksum is None:
+        return ""
+    return f"<ChecksumAlgorithm>{checksum.algorithm}</ChecksumAlgorithm><ChecksumType>{checksum.kind}</ChecksumType>"
 
 
 def _upload(upload: Upload, asked: _Asked, call: Call) -> str:
@@ -158,7 +171,7 @@ def _upload(upload: Upload, asked: _Asked, call: Call) -> str:
         text("UploadId", upload.id),
         call.site.owner("Initiator"),
         call.site.owner(),
-        text("StorageClass", "STANDARD"),
+        text("StorageClass", upload.traits.storage_class),
         text("Initiated", moment(upload.started_s)),
         text("ChecksumAlgorithm", upload.algorithm),
         text("ChecksumType", upload.kind),

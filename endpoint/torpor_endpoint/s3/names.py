@@ -16,7 +16,13 @@ _LEGAL: Final = re.compile(r"(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][a-z0-9.-]
 _RESERVED_STARTS: Final = ("xn--", "sthree-")
 _RESERVED_ENDS: Final = ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
 
-_VIRTUAL_HOSTS: Final = (re.compile(r"(.+)\.s3[.-][a-z0-9.-]+"), re.compile(r"(?!s3\.)(.+)\.localhost"))
+# The first that fits decides. A bucket may be called `s3.models`, but not `s3` or `s3.us-west-2`.
+_REGION: Final = r"(?:dualstack\.)?[a-z]{2}(?:-[a-z]+)+-\d"
+_VIRTUAL_HOSTS: Final = (
+    re.compile(rf"(?:(.+)\.)?s3(?:[.-]{_REGION})?\.localhost"),
+    re.compile(r"(.+)\.localhost"),
+    re.compile(r"(.+)\.s3[.-][a-z0-9.-]+"),
+)
 
 
 @dataclass(frozen=True)

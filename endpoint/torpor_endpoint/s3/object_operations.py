@@ -12,10 +12,20 @@ from torpor_endpoint.s3.documents import document, node, text
 from torpor_endpoint.s3.entries import Entry, Traits
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, document_of, taken_in
-from torpor_endpoint.s3.headers import checked_tags, checksum_headers, header_tags, traits
-from torpor_endpoint.s3.intake import Intake, promised
+from torpor_endpoint.s3.headers import (
+    checked_tags,
+    checksum_headers,
+    copied_headers,
+    encryption_headers,
+    header_tags,
+    placed,
+    replaces,
+    traits,
+)
+from torpor_endpoint.s3.intake import Intake, promised_object
 from torpor_endpoint.s3.objects import Draft
 from torpor_endpoint.s3.parsing import parsed, required
+from torpor_endpoint.s3.patience import soon_or_aloud
 
 _TO_ITSELF: Final = (
     "This copy request is illegal because it is trying to copy an object to itself without changing the object's "
@@ -27,7 +37,7 @@ async def put_object(call: Call) -> Answer:
     said, wish = traits(call.headers), conditions(call.headers)
     await asyncio.to_thread(call.store.buckets.get, call.bucket)
     staged = call.store.staging.new()
-    intake = Intake(promised(call.headers), staged)
+    intake = Intake(promised_object(call.headers), staged)
 
     def stored() -> Entry:
         receipt = intake.finish()
@@ -39,11 +49,11 @@ async def put_object(call: Call) -> Answer:
     except BaseException:  # also when the caller hangs up
         await asyncio.to_thread(staged.discard)
         raise
-    return Answer(headers={"etag": f'"{entry.etag}"', **checksum_headers(entry)})
+    return Answer(headers={"etag": f'"{entry.etag}"', **checksum_headers(entry), **encryption_headers(said.headers)})
 
 
 async def copy_object(call: Call) -> Answer:
-    return await asyncio.to_thread(_copy_object, call)
+    return await soon_or_aloud(asyncio.to_thread(_copy_object, call))
 
 
 async def delete_object(call: Call) -> Answer:
@@ -80,7 +90,7 @@ async def get_object_attributes(call: Call) -> Answer:
     parts = len(entry.traits.part_sizes)
     values = {
         "ETag": text("ETag", entry.etag),
-        "StorageClass": text("StorageClass", "STANDARD"),
+        "StorageClass": text("StorageClass", entry.traits.storage_class),
         "ObjectSize": text("ObjectSize", entry.size_bytes),
     }
     if checksum:
@@ -96,8 +106,8 @@ async def get_object_attributes(call: Call) -> Answer:
 def _copy_object(call: Call) -> Answer:
     wish = conditions(call.headers)
     call.store.buckets.get(call.bucket)
-    replaced = call.headers.get("x-amz-metadata-directive", "COPY").upper() == "REPLACE"
-    if source_name(call) == call.name and not replaced:
+    changed = replaces(call.headers, "metadata") or placed(call.headers)
+    if source_name(call) == call.name and not changed:
         raise S3Error(Refusal.InvalidRequest, _TO_ITSELF)
     algorithm = call.headers.get("x-amz-checksum-algorithm")
     staged = call.store.staging.new()
@@ -110,17 +120,16 @@ def _copy_object(call: Call) -> Answer:
     result = [text("ETag", f'"{entry.etag}"'), text("LastModified", moment(entry.modified_s))]
     if checksum:
         result += [text(checksum.element, checksum.value), text("ChecksumType", checksum.kind)]
-    return xml(document("CopyObjectResult", *result))
+    answer = xml(document("CopyObjectResult", *result))
+    return replace(answer, headers={**answer.headers, **encryption_headers(entry.traits.headers)})
 
 
 def _copied_traits(call: Call, copy: Copy) -> Traits:
     """AWS: by default the metadata and the tags of the source are copied; each may be replaced."""
-    own = call.headers.get("x-amz-metadata-directive", "COPY").upper() == "REPLACE"
-    own_tags = call.headers.get("x-amz-tagging-directive", "COPY").upper() == "REPLACE"
-    source = copy.source.traits
+    own, own_tags = replaces(call.headers, "metadata"), replaces(call.headers, "tagging")
     return Traits(
-        headers=traits(call.headers).headers if own else source.headers,
-        tags=header_tags(call.headers) if own_tags else source.tags,
+        headers=traits(call.headers).headers if own else copied_headers(call.headers, copy.source),
+        tags=header_tags(call.headers) if own_tags else copy.source.traits.tags,
         checksum=copy.receipt.checksum,
     )
 

@@ -26,7 +26,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Asked:
-    """A part as CompleteMultipartUpload names it."""
+    """A part as CompleteMultipartUpload names it; the ETag without its quotes."""
 
     number: int
     etag: str
@@ -46,16 +46,16 @@ def chosen(asked: Sequence[Asked], received: Mapping[int, Part]) -> list[Part]:
     return parts
 
 
-def whole_etag(parts: Sequence[Part]) -> str:
-    """The MD5 of the parts' MD5s, and how many they are."""
-    digest = hashlib.md5(b"".join(bytes.fromhex(part.etag) for part in parts), usedforsecurity=False)
-    return f"{digest.hexdigest()}-{len(parts)}"
+def whole_etag(etags: Sequence[str]) -> str:
+    """The MD5 of the parts' MD5s, and how many they are. Raises ValueError if one is no MD5."""
+    digest = hashlib.md5(b"".join(map(bytes.fromhex, etags)), usedforsecurity=False)
+    return f"{digest.hexdigest()}-{len(etags)}"
 
 
-def whole_checksum(algorithm: str | None, kind: str | None, parts: Sequence[Part]) -> Checksum | None:
-    """The object's checksum from its parts', where the upload named an algorithm."""
+def whole_checksum(algorithm: str, kind: str, parts: Sequence[Part]) -> Checksum | None:
+    """The object's checksum from its parts', if they all have one."""
     values = [part.checksum for part in parts if part.checksum is not None]
-    if algorithm is None or len(values) < len(parts):
+    if len(values) < len(parts):
         return None
     if kind == COMPOSITE:
         return composite(algorithm, values)
@@ -76,7 +76,7 @@ def checksum_kind(algorithm: str | None, asked: str | None) -> str | None:
 
 
 def part_number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= NUMBER_MAX):
+    if not (text.isascii() and text.isdecimal() and len(text) <= 9 and 1 <= int(text) <= NUMBER_MAX):
         message = f"Part number must be an integer between 1 and {NUMBER_MAX}, inclusive"
         raise S3Error(Refusal.InvalidArgument, message, ArgumentName="partNumber", ArgumentValue=text)
     return int(text)
@@ -84,6 +84,6 @@ def part_number(text: str) -> int:
 
 def _received(asked: Asked, received: Mapping[int, Part]) -> Part:
     part = received.get(asked.number)
-    if part is None or part.etag != asked.etag.strip('"') or asked.checksum not in (None, part.checksum):
+    if part is None or part.etag != asked.etag or asked.checksum not in (None, part.checksum):
         raise S3Error(Refusal.InvalidPart, PartNumber=str(asked.number), ETag=asked.etag)
     return part

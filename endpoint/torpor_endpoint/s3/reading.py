@@ -13,7 +13,6 @@ from torpor_endpoint.s3.entries import Entry
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import BATCH_BYTES, Answer
 from torpor_endpoint.s3.headers import checksum_headers, object_headers, overrides
-from torpor_endpoint.s3.names import only_version
 from torpor_endpoint.s3.parts import part_number
 
 _UNCHANGED: Final = ("etag", "last-modified", "cache-control", "expires")  # RFC 9110: what a 304 repeats
@@ -29,7 +28,6 @@ async def head_object(call: Call) -> Answer:
 
 def _answered(call: Call, with_bytes: bool) -> Answer:
     """The answer with its first piece read already, so that a small object costs one hop to a thread."""
-    only_version(call.query.get("versionId"))
     call.store.buckets.get(call.bucket)
     with ExitStack() as held:
         opened = call.store.objects.open(call.name)

@@ -4,11 +4,12 @@ A part stays the staged file it was written to; only its row makes it a part. So
 """
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from torpor_endpoint.s3.checksums import DEFAULT, FULL_OBJECT, Checksum
 from torpor_endpoint.s3.conditions import Conditions
 from torpor_endpoint.s3.entries import Entry, ObjectName, Traits, dumped, loaded
 from torpor_endpoint.s3.errors import Refusal, S3Error
@@ -24,7 +25,10 @@ _PART_COLUMNS: Final = "number, file, size, etag, checksum, modified_s"
 
 @dataclass(frozen=True)
 class Upload:
-    """One upload; `algorithm` and `kind` are those of the checksum its parts are to have."""
+    """One upload; `algorithm` and `kind` are those of the checksum that its writer asked for.
+
+    AWS lists the uploads of one key in the order in which they were begun, and so do their ids sort.
+    """
 
     id: str
     name: ObjectName
@@ -37,6 +41,14 @@ class Upload:
     def key(self) -> str:
         return self.name.key
 
+    @property
+    def part_algorithm(self) -> str:
+        return self.algorithm or DEFAULT
+
+    def checksum(self, parts: Sequence[Part]) -> Checksum | None:
+        """The whole object's, if every part has one of the right kind."""
+        return whole_checksum(self.part_algorithm, self.kind or FULL_OBJECT, parts)
+
 
 class Uploads:
     def __init__(self, index: Index, staging: Staging, objects: Objects, clock: Callable[[], float]) -> None:
@@ -46,7 +58,9 @@ class Uploads:
         self._clock = clock
 
     def begin(self, name: ObjectName, traits: Traits, algorithm: str | None, kind: str | None) -> Upload:
-        upload = Upload(secrets.token_urlsafe(32), name, self._clock(), traits, algorithm, kind)
+        now_s = self._clock()
+        upload_id = f"{round(now_s * 1e6):014x}{secrets.token_urlsafe(24)}"
+        upload = Upload(upload_id, name, now_s, traits, algorithm, kind)
         row = (upload.id, *name, upload.started_s, dumped(traits), algorithm, kind)
         with self._index.writing() as rows:
             rows.execute(f"INSERT INTO uploads ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -77,13 +91,15 @@ class Uploads:
         with self._index.reading() as rows:
             return [Part(*row) for row in rows.execute(query, (upload.id, after, limit))]
 
-    def page(self, bucket: str, query: Query) -> Page[Upload]:
-        """The uploads in progress, by key."""
+    def page(self, bucket: str, query: Query, after_id: str = "") -> Page[Upload]:
+        """The uploads in progress, by key and beginning; with `after_id`, first those that `query.after` still has."""
+        more = "bucket = ? AND (key >= ? OR (key = ? AND id > ?)) ORDER BY key, id"
         with self._index.reading() as rows:
-            statement = f"SELECT {_COLUMNS} FROM uploads WHERE bucket = ? AND key >= ? ORDER BY key, id"
 
             def read(start: str) -> Iterator[Upload]:
-                with closing(rows.execute(statement, (bucket, start))) as cursor:
+                resumed = query.after if after_id and start == query.after + "\0" else start
+                values = (bucket, start, resumed, after_id)
+                with closing(rows.execute(f"SELECT {_COLUMNS} FROM uploads WHERE {more}", values)) as cursor:
                     yield from map(_upload, cursor)
 
             return page(query, read)
@@ -94,10 +110,10 @@ class Uploads:
         try:
             for part in parts:
                 staged.append(self._staging.path(part.file))
-            checksum = whole_checksum(upload.algorithm, upload.kind, parts)
             sizes = tuple(part.size_bytes for part in parts)
-            traits = replace(upload.traits, checksum=checksum, part_sizes=sizes)
-            entry = self._objects.put(upload.name, Draft(staged, whole_etag(parts), traits), wish)
+            traits = replace(upload.traits, checksum=upload.checksum(parts), part_sizes=sizes)
+            etag = whole_etag([part.etag for part in parts])
+            entry = self._objects.put(upload.name, Draft(staged, etag, traits), wish)
         except FileNotFoundError as gone:  # another call has completed or aborted it meanwhile
             raise S3Error(Refusal.NoSuchUpload, UploadId=upload.id) from gone
         finally:

@@ -2,8 +2,12 @@
 
 import asyncio
 import hashlib
+import socket
+import struct
 from contextlib import suppress
 from dataclasses import dataclass, field
+
+SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 
 
 @dataclass
@@ -13,6 +17,10 @@ class FakeObject:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     cuts: int = 0  # so many answers break off half way
+    resets: bool = False  # and do so rudely
+    successor: "FakeObject | None" = None  # what is there after a cut
+    busy: int = 0  # so many requests are to come again later
+    pause_s: float = 0.0  # before each tenth of the body
     silent: bool = False
 
     def __post_init__(self) -> None:
@@ -58,6 +66,9 @@ class FakeS3:
         if found.silent:
             return
         status, body = found.status, found.body if found.status == 200 else b""
+        if found.busy:
+            found.busy -= 1
+            status, body = 503, b"" if method == "HEAD" else SLOW_DOWN
         more = {"Content-Length": str(len(body)), **found.headers}
         if status == 200 and headers.get("if-match", f'"{found.etag}"') != f'"{found.etag}"':
             status, body, more = 412, b"", {"Content-Length": "0"}
@@ -70,10 +81,23 @@ class FakeS3:
         lines = [f"HTTP/1.1 {status} .", *(f"{name}: {value}" for name, value in more.items()), "", ""]
         writer.write("\r\n".join(lines).encode())
         if method == "GET" and found.cuts and body:
-            found.cuts -= 1
-            writer.write(body[: len(body) // 2])
-            await writer.drain()
-            writer.close()
+            await self._cut(path, found, body, writer)
         elif method == "GET":
-            writer.write(body)
+            await _drip(body, found.pause_s, writer)
         await writer.drain()
+
+    async def _cut(self, path: str, found: FakeObject, body: bytes, writer: asyncio.StreamWriter) -> None:
+        found.cuts -= 1
+        self.objects[path] = found.successor or found
+        writer.write(body[: len(body) // 2])
+        await writer.drain()
+        if found.resets:  # lingering for no time at all is how a socket is told to
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.close()
+
+
+async def _drip(body: bytes, pause_s: float, writer: asyncio.StreamWriter) -> None:
+    step = len(body) // 10 + 1 if pause_s else len(body) + 1
+    for at in range(0, len(body), step):
+        await asyncio.sleep(pause_s)
+        writer.write(body[at : at + step])

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from torpor_container.artifacts.errors import (
     StoreUnreachable,
 )
 from torpor_container.artifacts.s3 import S3ArtifactStore
-from torpor_container.artifacts.s3_access import S3Access, connect
+from torpor_container.artifacts.s3_access import S3Access, connect, usual_session
 from torpor_container.artifacts.store import ArtifactHead
 from torpor_container.wire import Fault
 
@@ -103,6 +104,67 @@ def test_a_download_that_breaks_off_is_resumed_where_it_was(tmp_path: Path) -> N
         assert "range" in s3.requests[-1][2]
 
     play(story)
+
+
+def test_a_connection_reset_in_the_midst_is_resumed_too(tmp_path: Path) -> None:
+    async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
+        s3.objects["/bucket/k"] = FakeObject(BODY, cuts=1, resets=True)
+        await store.get("k", await store.head("k"), tmp_path / "archive")
+        assert (tmp_path / "archive").read_bytes() == BODY
+
+    play(story)
+
+
+def test_a_store_that_is_busy_is_asked_again(tmp_path: Path) -> None:
+    async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
+        s3.objects["/bucket/k"] = FakeObject(BODY, busy=2)
+        head = await store.head("k")
+        s3.objects["/bucket/k"].busy = 2
+        await store.get("k", head, tmp_path / "archive")
+        assert (tmp_path / "archive").read_bytes() == BODY
+        assert [method for method, *_ in s3.requests] == ["HEAD"] * 3 + ["GET"] * 3
+
+    play(story, retries_max=3)
+
+
+def test_a_store_that_stays_busy_is_a_fault_that_says_so() -> None:
+    async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
+        s3.objects["/bucket/k"] = FakeObject(busy=99)
+        with pytest.raises(StoreUnreachable, match="503"):
+            await store.head("k")
+        assert len(s3.requests) == 3
+
+    play(story, retries_max=2)
+
+
+def test_a_slow_body_is_waited_for_as_long_as_it_comes(tmp_path: Path) -> None:
+    async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
+        s3.objects["/bucket/k"] = FakeObject(BODY, pause_s=0.05)
+        await store.get("k", await store.head("k"), tmp_path / "archive")
+        assert (tmp_path / "archive").read_bytes() == BODY
+
+    play(story, patience_s=0.3, retries_max=0)
+
+
+def test_a_body_shorter_than_it_says_never_counts_as_complete(tmp_path: Path) -> None:
+    async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
+        s3.objects["/bucket/k"] = FakeObject(b"bytes", headers={"Content-Length": "9"})
+        async with asyncio.timeout(5):
+            with pytest.raises(StoreUnreachable):
+                await store.get("k", await store.head("k"), tmp_path / "archive")
+
+    play(story, patience_s=0.2, retries_max=0)
+    assert not any(tmp_path.iterdir())
+
+
+def test_what_is_resumed_is_still_the_object_that_was_begun(tmp_path: Path) -> None:
+    async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
+        s3.objects["/bucket/k"] = FakeObject(BODY, cuts=1, successor=FakeObject(BODY[::-1]))
+        with pytest.raises(StoreUnreachable):
+            await store.get("k", await store.head("k"), tmp_path / "archive")
+
+    play(story)
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_download_that_keeps_breaking_off_never_counts_as_complete(tmp_path: Path) -> None:
@@ -209,6 +271,30 @@ def test_credentials_may_come_from_the_usual_chain(monkeypatch: pytest.MonkeyPat
             return s3.requests[-1][2]["authorization"]
 
     assert "Credential=from-a-file/" in asyncio.run(story())
+
+
+def test_credentials_may_come_from_a_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    given = {"AccessKeyId": "from-a-container", "SecretAccessKey": "b", "Token": "c"}
+
+    async def story() -> str:
+        async with FakeS3() as s3:
+            s3.objects["/keys"] = FakeObject(json.dumps(given | {"Expiration": "2099-01-01T00:00:00Z"}).encode())
+            s3.objects["/bucket/k"] = FakeObject(b"x")
+            monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{s3.url}/keys")
+            store = await asyncio.to_thread(S3ArtifactStore, "bucket", S3Access(s3.url))
+            await store.head("k")
+            return s3.requests[-1][2]["authorization"]
+
+    assert "Credential=from-a-container/" in asyncio.run(story())
+
+
+def test_whoever_gives_credentials_is_aws_and_never_ourselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-3")
+    assert usual_session().client("sts").meta.endpoint_url == "https://sts.eu-west-3.amazonaws.com"
 
 
 def test_secrets_do_not_show() -> None:

@@ -45,6 +45,16 @@ def test_a_tar_from_before_the_magic_number_is_known_by_its_checksum(tmp_path: P
     assert files_in(tmp_path / "model") == {"m": b"x"}
 
 
+def test_an_archive_may_name_its_own_root(tmp_path: Path) -> None:
+    """As the SageMaker SDK does when it puts code into an artifact: `tar.add(folder, arcname="/")`."""
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "model.json").write_bytes(b"{}")
+    with tarfile.open(tmp_path / "made", "w:gz") as tar:
+        tar.add(tmp_path / "source", arcname=os.path.sep)
+    unpack_bytes((tmp_path / "made").read_bytes(), tmp_path / "here")
+    assert files_in(tmp_path / "here" / "model") == {"model.json": b"{}"}
+
+
 def test_a_bare_model_file_keeps_its_objects_name(tmp_path: Path) -> None:
     assert unpack_bytes(b"\x08\x07onnx", tmp_path, name="a/b/house.onnx") == Unpacked(1, 6)
     assert files_in(tmp_path / "model") == {"house.onnx": b"\x08\x07onnx"}

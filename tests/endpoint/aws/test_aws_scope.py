@@ -2,7 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.aws.scope import region_of, service_of
+from torpor_endpoint.aws.scope import MISDIRECTED, TARGETS, UNSIGNED_FORM, region_of, service_of, signing_name
+
+FORM = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
 
 
 def signed(name: str) -> dict[str, str]:
@@ -58,6 +60,12 @@ def test_a_signature_names_the_service_and_the_region(name: str, path: str, serv
         ),
         ("GET", "/", {}, "Action=GetCallerIdentity&Version=2011-06-15", "sts"),
         ("GET", "/", {}, "Action=ListMetrics&Version=2010-08-01", "cloudwatch"),
+        ("POST", "/", {"x-amz-target": "CoffeeMaker.Brew"}, "", MISDIRECTED),
+        ("GET", "/", {}, "Action=Odd&Version=1999-01-01", UNSIGNED_FORM),
+        ("POST", "/", FORM, "", UNSIGNED_FORM),
+        ("POST", "/bucket", FORM, "", "s3"),
+        ("POST", "/", {"content-type": "multipart/form-data; boundary=b"}, "", "s3"),
+        ("GET", "/bucket/key", {}, "Action=a&Version=2011-06-15", "s3"),
         ("GET", "/service/key", {}, "", "s3"),
         ("POST", "/endpoints/e/invocations", {}, "", "sagemaker-runtime"),
         ("POST", "/endpoints/e/invocations", {}, "uploads", "s3"),
@@ -68,6 +76,19 @@ def test_an_unsigned_request_is_told_by_target_path_and_version(
     method: str, path: str, headers: dict[str, str], query: str, service: str
 ) -> None:
     assert service_of(method, path, headers, query) == service
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ["s3", "sagemaker", "monitoring", "logs", "sns"])
+def test_a_target_of_another_service_than_the_signature_s_is_nobody_s(name: str, target: str) -> None:
+    service = service_of("POST", "/", {**signed(name), "x-amz-target": f"{target}.TagResource"})
+    assert service == (TARGETS[target] if name == signing_name(TARGETS[target]) else MISDIRECTED)
+
+
+@pytest.mark.parametrize("target", ["Foo.ListModels", "ListModels", "SageMakerX.ListModels", "a.SageMaker.ListModels"])
+def test_a_target_that_its_service_does_not_have_is_nobody_s(target: str) -> None:
+    assert service_of("POST", "/", {**signed("sagemaker"), "x-amz-target": target}) == MISDIRECTED
+    assert service_of("POST", "/", {**signed("secretsmanager"), "x-amz-target": target}) == "secretsmanager"
 
 
 def test_without_a_region_it_is_the_default_one() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import botocore.exceptions
 import pytest
 
-from torpor_endpoint.aws.asgi import Message
+from torpor_endpoint.aws.asgi import DRAIN_MAX_BYTES, Message, taken
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, Call, Operation, Service
@@ -153,6 +153,34 @@ def test_a_gzip_body_is_read_but_a_bomb_is_not() -> None:
     assert post("DescribeModel", gzip.compress(b" " * 50_000_000), zipped)[0] == 413
     assert post("DescribeModel", b"no gzip at all", zipped)[0] == 400
     assert post("DescribeModel", gzip.compress(b'{"ModelName": "a"}')[:-9], zipped)[0] == 400
+
+
+@pytest.mark.parametrize(
+    "headers", [{"content-type": "text/plain"}, {"content-type": "text/xml; a=b"}, {"content-encoding": "br"}]
+)
+def test_a_body_of_another_type_is_refused_with_the_types_that_are_taken(headers: dict[str, str]) -> None:
+    status, answered, body = post("DescribeModel", b'{"ModelName": "a"}', headers)
+    assert (status, answered["x-amzn-errortype"]) == (415, "UnsupportedMediaTypeException")
+    assert b"application/x-amz-json-1.0" in body or b"gzip" in body
+    assert answered["content-type"] == "application/x-amz-json-1.1"
+
+
+@pytest.mark.parametrize("content_type", ["application/x-amz-json-1.0", "application/json; charset=UTF-8"])
+def test_json_is_taken_under_each_of_its_names(content_type: str) -> None:
+    status, answered, _ = post("DescribeModel", b'{"ModelName": "a"}', {"content-type": content_type})
+    assert (status, answered["content-type"]) == (200, content_type.partition(";")[0])
+
+
+def test_a_body_without_end_is_not_read_for_ever() -> None:
+    received: list[int] = []
+
+    async def receive() -> Message:
+        received.append(1 << 20)
+        return {"type": "http.request", "body": bytes(1 << 20), "more_body": True}
+
+    with pytest.raises(AwsError, match="RequestEntityTooLarge"):
+        asyncio.run(taken(receive, 1000))
+    assert sum(received) <= DRAIN_MAX_BYTES + (2 << 20)
 
 
 def test_a_caller_that_leaves_before_its_request_is_whole_gets_no_answer() -> None:

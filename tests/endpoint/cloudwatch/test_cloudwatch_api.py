@@ -169,6 +169,49 @@ def test_metric_math(boto: Any, registry: MetricRegistry) -> None:
     assert (result["Id"], result["Label"], result["Values"]) == ("ratio", "Hit ratio", [0, 75])
 
 
+def test_an_expression_of_several_series_is_several_results(boto: Any, registry: MetricRegistry) -> None:
+    latencies(registry)
+    queries = [
+        {"Id": stat.lower(), "MetricStat": {"Metric": LATENCY, "Period": 240, "Stat": stat}, "ReturnData": False}
+        for stat in ("Minimum", "Maximum")
+    ]
+    both = {"Id": "ms", "Expression": "METRICS() / 1000", "Label": "ms"}
+    results = boto.get_metric_data(MetricDataQueries=[*queries, both], **span())["MetricDataResults"]
+    assert [(one["Id"], one["Label"], one["Values"]) for one in results] == [("ms", "ms 1", [1]), ("ms", "ms 2", [12])]
+
+
+def test_samples_of_high_resolution_are_accepted_and_kept_by_the_minute(boto: Any, registry: MetricRegistry) -> None:
+    datum = {"MetricName": "Orders", "Value": 1, "StorageResolution": 1}
+    times = [NOON + timedelta(seconds=second) for second in (1, 2, 61)]
+    boto.put_metric_data(Namespace="shop", MetricData=[{**datum, "Timestamp": moment} for moment in times])
+    ask = {"Namespace": "shop", "MetricName": "Orders", **span(), "Statistics": ["Sum"]}
+    points = boto.get_metric_statistics(**ask, Period=1)["Datapoints"]
+    assert [(point["Timestamp"], point["Sum"]) for point in points] == [(NOON, 2), (NOON + timedelta(minutes=1), 1)]
+
+
+def test_the_same_calls_have_the_same_answers_in_all_protocols(registry: MetricRegistry) -> None:
+    latencies(registry)
+    every = ["SampleCount", "Average", "Sum", "Minimum", "Maximum"]
+    queries = [
+        {"Id": "p", "MetricStat": {"Metric": LATENCY, "Period": 60, "Stat": "p90"}, "Label": "p90"},
+        {"Id": "e", "Expression": "FILL(p, 0) / 1000"},
+    ]
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("get_metric_statistics", {**LATENCY, **span(), "Period": 60, "Statistics": every}),
+        ("get_metric_statistics", {**LATENCY, **span(), "Period": 120, "ExtendedStatistics": ["p50", "PR(:2000)"]}),
+        ("get_metric_data", {"MetricDataQueries": queries, **span(), "LabelOptions": {"Timezone": "+0100"}}),
+        ("get_metric_data", {"MetricDataQueries": queries, **span(), "ScanBy": "TimestampAscending"}),
+        ("list_metrics", {"Namespace": "AWS/SageMaker"}),
+    ]
+    service = cloudwatch_service(CloudWatch(registry), account="123456789012")
+    clients = [client(service, protocol=protocol) for protocol in PROTOCOLS]
+    for operation, params in calls:
+        json, query, cbor = [getattr(one, operation)(**params) for one in clients]
+        for answer in (json, query, cbor):
+            del answer["ResponseMetadata"]
+        assert json == query == cbor
+
+
 def test_pages_of_metric_data_hold_every_point_once(registry: MetricRegistry) -> None:
     latencies(registry)
     stats = ["Minimum", "Maximum", "Sum"]

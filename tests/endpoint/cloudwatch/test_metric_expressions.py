@@ -17,6 +17,8 @@ B = Line({0: 10.0, 60: 0.0, 120: 30.0}, GRID)
         ("a / b", {0: 0.1}),
         ("FILL(a, 0)", {0: 1, 60: 2, 120: 0, 180: 4}),
         ("FILL(a, REPEAT)", {0: 1, 60: 2, 120: 2, 180: 4}),
+        ("FILL(a, LINEAR)", {0: 1, 60: 2, 120: 3, 180: 4}),
+        ("SUM(FILL([a, b], 0))", {0: 11, 60: 2, 120: 30, 180: 4}),
         ("SUM([a, b])", {0: 11, 60: 2, 120: 30, 180: 4}),
         ("AVG(METRICS())", {0: 5.5, 60: 1, 120: 30, 180: 4}),
         ("MAX(METRICS('b'))", {0: 10, 60: 0, 120: 30}),
@@ -25,11 +27,25 @@ B = Line({0: 10.0, 60: 0.0, 120: 30.0}, GRID)
     ],
 )
 def test_arithmetic_and_functions(text: str, expected: dict[int, float]) -> None:
-    assert evaluate({"e": text}, {"a": A, "b": B})["e"].values == pytest.approx(expected)
+    line = evaluate({"e": text}, {"a": A, "b": B})["e"]
+    assert isinstance(line, Line)
+    assert line.values == pytest.approx(expected)
 
 
 def test_a_formula_may_use_another() -> None:
-    assert evaluate({"e": "f + 1", "f": "a * 2"}, {"a": A})["e"].values == {0: 3, 60: 5, 180: 9}
+    assert evaluate({"e": "f + 1", "f": "a * 2"}, {"a": A})["e"] == Line({0: 3, 60: 5, 180: 9}, GRID)
+
+
+def test_a_formula_may_be_several_lines_and_another_may_use_them() -> None:
+    found = evaluate({"all": "METRICS() * 2", "sum": "SUM(all)"}, {"a": A, "b": B})
+    assert found["all"] == [Line({0: 2, 60: 4, 180: 8}, GRID), Line({0: 20, 60: 0, 120: 60}, GRID)]
+    assert found["sum"] == Line({0: 22, 60: 4, 120: 60, 180: 8}, GRID)
+
+
+def test_what_lies_outside_all_values_is_not_filled_by_them() -> None:
+    middle = {"m": Line({60: 1.0}, GRID)}
+    assert evaluate({"e": "FILL(m, LINEAR)"}, middle)["e"] == Line({60: 1}, GRID)
+    assert evaluate({"e": "FILL(m, REPEAT)"}, middle)["e"] == Line({60: 1, 120: 1, 180: 1}, GRID)
 
 
 @pytest.mark.parametrize(

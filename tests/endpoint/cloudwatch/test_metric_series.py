@@ -98,13 +98,37 @@ def test_ready_made_sums_have_no_percentile() -> None:
         ("TM(10%:90%)", 50.5),
         ("TC(90%:)", 10),
         ("IQM", 50.5),
+        ("wm90", 50.05),
+        ("WM(10%:90%)", 50.5),
+        ("TM(10.5:30.5)", 20.5),
+        ("TC(:20.5)", 20),
+        ("TS(:10.5)", 55),
+        ("PR(:20.5)", 20),
+        ("PR(10.5:30.5)", 20),
     ],
 )
 def test_statistics_of_one_to_a_hundred(name: str, expected: float) -> None:
     assert statistic(name)(Tally.of(range(1, 101))) == pytest.approx(expected, rel=0.012)
 
 
-@pytest.mark.parametrize("name", ["p", "p101", "p-1", "median", "tm", "TM(10:90)", "p50%", ""])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "p",
+        "p101",
+        "p-1",
+        "median",
+        "tm",
+        "p50%",
+        "",
+        "TM(10%:90)",
+        "TM(90%:10%)",
+        "TM(:)",
+        "PR(1%:2%)",
+        "wm",
+        "PR(9:1)",
+    ],
+)
 def test_what_is_no_statistic_says_so(name: str) -> None:
     with pytest.raises(ValueError):
         statistic(name)

@@ -1,6 +1,8 @@
 """Listing: pages that lose and repeat nothing, filters and orders."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import pytest
@@ -26,6 +28,7 @@ rows = st.lists(
         Row,
         st.text("abAB-0", min_size=1),
         st.integers(0, 3).map(float),
+        st.integers(0, 3).map(float),
         status=st.sampled_from(["Failed", "InService"]),
     ),
     unique_by=lambda row: row.name,
@@ -37,6 +40,31 @@ orders = st.fixed_dictionaries(
         "SortOrder": st.sampled_from(["Ascending", "Descending"]),
     },
 )
+filters = st.fixed_dictionaries(
+    {},
+    optional={
+        "NameContains": st.text("aA0", min_size=1, max_size=2),
+        "CreationTimeBefore": st.integers(0, 4),
+        "CreationTimeAfter": st.integers(0, 4),
+        "LastModifiedTimeBefore": st.integers(0, 4),
+        "LastModifiedTimeAfter": st.integers(0, 4),
+        "StatusEquals": st.sampled_from(["Failed", "InService"]),
+    },
+)
+KEYS: dict[str, Callable[[Row], Any]] = {
+    "Name": lambda row: row.name.lower(),
+    "CreationTime": lambda row: row.created_s,
+    "Status": lambda row: row.status,
+}
+
+
+def fits(row: Row, wanted: dict[str, Any]) -> bool:
+    return (
+        wanted.get("NameContains", "") in row.name
+        and wanted.get("CreationTimeAfter", -inf) <= row.created_s < wanted.get("CreationTimeBefore", inf)
+        and wanted.get("LastModifiedTimeAfter", -inf) < row.modified_s < wanted.get("LastModifiedTimeBefore", inf)
+        and wanted.get("StatusEquals", row.status) == row.status
+    )
 
 
 def pages(records: list[Row], params: dict[str, Any]) -> list[Row]:
@@ -55,6 +83,16 @@ def test_all_pages_together_are_all_in_order(records: list[Row], params: dict[st
     assert token is None
     assert sorted(r.name for r in whole) == sorted(r.name for r in records)
     assert pages(records, params) == whole
+
+
+@given(rows, filters, orders)
+def test_a_listing_is_all_that_fits_in_the_order_asked_for(
+    records: list[Row], wanted: dict[str, Any], params: dict[str, Any]
+) -> None:
+    found = pages(records, {**params, **wanted})
+    assert set(found) == {row for row in records if fits(row, wanted)}
+    keys = list(map(KEYS[params.get("SortBy", "CreationTime")], found))
+    assert keys == sorted(keys, reverse=params.get("SortOrder", "Descending") == "Descending")
 
 
 @given(rows.filter(lambda records: len(records) > 2), orders, st.data())

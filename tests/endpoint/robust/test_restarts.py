@@ -16,7 +16,7 @@ from constants import Traffic, constant, number_of, sleeper, traffic
 from live import LiveEndpoint, Variant, many, one
 from processes import children, gone, marked, soon
 
-from torpor_endpoint.app import sockets_folder
+from torpor_endpoint.data_dir import DataDir
 
 MODELS = {"a.tar": 1.0, "b.tar": 2.0}
 
@@ -37,7 +37,7 @@ def shop(tmp_path: Path, mark: str) -> Iterator[LiveEndpoint]:
         live.deploy("shop", Variant(many("shop/models")))
         yield live
     assert soon(lambda: marked(mark) == []), "processes were left behind"
-    assert not sockets_folder(tmp_path).exists()
+    assert not DataDir(tmp_path).sockets.exists()
 
 
 def answers(live: LiveEndpoint, within_s: float = 20.0) -> list[float]:
@@ -137,4 +137,4 @@ def test_a_stop_lets_requests_in_flight_end_and_then_leaves_nothing(tmp_path: Pa
     caller.join(10.0)
     assert seen == [1.5]
     assert soon(lambda: marked(mark) == [])
-    assert not sockets_folder(tmp_path).exists()
+    assert not DataDir(tmp_path).sockets.exists()

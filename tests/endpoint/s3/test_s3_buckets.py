@@ -68,6 +68,26 @@ def test_a_bucket_of_another_region_keeps_it(server: Server) -> None:
     assert code(refused) == "BucketAlreadyOwnedByYou"
 
 
+def test_buckets_are_listed_by_region(server: Server) -> None:
+    s3 = client(server.url)
+    s3.create_bucket(Bucket="by-region-1", CreateBucketConfiguration={"LocationConstraint": "eu-west-3"})
+    s3.create_bucket(Bucket="by-region-2")
+    found = s3.list_buckets(Prefix="by-region-", BucketRegion="eu-west-3")["Buckets"]
+    assert [one["Name"] for one in found] == ["by-region-1"]
+
+
+def test_a_bucket_is_made_with_its_tags(s3: Any) -> None:
+    tags = [{"Key": "a", "Value": "1"}]
+    s3.create_bucket(Bucket="made-with-tags", CreateBucketConfiguration={"Tags": tags})
+    assert s3.get_bucket_tagging(Bucket="made-with-tags")["TagSet"] == tags
+
+
+def test_a_bucket_that_was_to_lock_its_objects_is_not_made(s3: Any) -> None:
+    with pytest.raises(ClientError) as refused:
+        s3.create_bucket(Bucket="locked", ObjectLockEnabledForBucket=True)
+    assert code(refused) == "NotImplemented"
+
+
 def test_a_bucket_made_twice_in_us_east_1_is_the_same_bucket(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     s3.create_bucket(Bucket=bucket)

@@ -80,6 +80,15 @@ def test_a_checksum_is_kept_and_given_back(s3: Any, bucket: str, algorithm: str)
     assert got[f"Checksum{algorithm}"] == put[f"Checksum{algorithm}"]
 
 
+def test_an_object_put_without_a_checksum_has_the_default_one(server: Any, bucket: str) -> None:
+    plain = client(server.url, request_checksum_calculation="when_required")
+    put = plain.put_object(Bucket=bucket, Key="k", Body=b"123456789")
+    head = plain.head_object(Bucket=bucket, Key="k", ChecksumMode="ENABLED")
+    for told in (put, head):
+        assert (told["ChecksumCRC64NVME"], told["ChecksumType"]) == ("rosUhgp5mIg=", "FULL_OBJECT")
+    assert "ChecksumCRC64NVME" not in plain.head_object(Bucket=bucket, Key="k")
+
+
 def test_a_part_of_an_object_comes_without_the_checksum_of_the_whole(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"hello", ChecksumAlgorithm="SHA256")
     part = s3.get_object(Bucket=bucket, Key="k", Range="bytes=1-2", ChecksumMode="ENABLED")
@@ -173,6 +182,73 @@ def test_a_copy_has_its_sources_checksum_or_the_one_asked_for(s3: Any, bucket: s
     assert "ChecksumCRC64NVME" in other["CopyObjectResult"]
 
 
+KMS = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": "alias/k", "StorageClass": "STANDARD_IA"}
+
+
+def test_how_an_object_is_kept_is_shown_and_never_copied_along(s3: Any, bucket: str) -> None:
+    put = s3.put_object(Bucket=bucket, Key="k", Body=b"x", Metadata={"a": "1"}, WebsiteRedirectLocation="/z", **KMS)
+    assert (put["ServerSideEncryption"], put["SSEKMSKeyId"]) == ("aws:kms", "alias/k")
+    assert KMS.items() <= s3.head_object(Bucket=bucket, Key="k").items()
+    assert s3.list_objects_v2(Bucket=bucket)["Contents"][0]["StorageClass"] == "STANDARD_IA"
+    source = {"Bucket": bucket, "Key": "k"}
+    copied = s3.copy_object(Bucket=bucket, Key="copy", CopySource=source, ServerSideEncryption="AES256")
+    head = s3.head_object(Bucket=bucket, Key="copy")
+    assert copied["ServerSideEncryption"] == head["ServerSideEncryption"] == "AES256"
+    assert head["Metadata"] == {"a": "1"}
+    assert not {"SSEKMSKeyId", "StorageClass", "WebsiteRedirectLocation"} & set(head)
+
+
+def test_a_copy_to_itself_must_change_something(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"x")
+    source = {"Bucket": bucket, "Key": "k"}
+    with pytest.raises(ClientError, match="illegal"):
+        s3.copy_object(Bucket=bucket, Key="k", CopySource=source)
+    for directive in ("MetadataDirective", "TaggingDirective"):
+        with pytest.raises(ClientError, match=r"Unknown (metadata|tagging) directive"):
+            s3.copy_object(Bucket=bucket, Key="l", CopySource=source, **{directive: "KEEP"})
+    s3.copy_object(Bucket=bucket, Key="k", CopySource=source, StorageClass="GLACIER")
+    assert s3.head_object(Bucket=bucket, Key="k")["StorageClass"] == "GLACIER"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"StorageClass": "COLDER"}, "InvalidStorageClass"),
+        ({"ServerSideEncryption": "rot13"}, "InvalidEncryptionAlgorithmError"),
+        ({"ObjectLockLegalHoldStatus": "ON"}, "InvalidRequest"),
+    ],
+)
+def test_how_an_object_cannot_be_kept_is_refused(s3: Any, bucket: str, wrong: dict[str, str], expected: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        s3.put_object(Bucket=bucket, Key="k", Body=b"", **wrong)
+    assert code(refused) == (expected, 400)
+
+
+def test_a_thousand_objects_are_deleted_by_one_call(s3: Any, bucket: str, server: Any) -> None:
+    names = [f"models/{number}" for number in range(1000)]
+    (server.root / bucket / "models").mkdir()
+    for name in names:
+        (server.root / bucket / name).touch()
+    told = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": name} for name in names], "Quiet": True})
+    assert not {"Deleted", "Errors"} & set(told)
+    assert keys(s3, bucket) == []
+    with pytest.raises(ClientError) as refused:
+        s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": name} for name in [*names, "more"]]})
+    assert code(refused) == ("MalformedXML", 400)
+
+
+def test_another_version_than_the_only_one_is_not_deleted(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    with pytest.raises(ClientError) as refused:
+        s3.delete_object(Bucket=bucket, Key="k", VersionId="other")
+    assert code(refused) == ("NoSuchVersion", 404)
+    told = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "k", "VersionId": "other"}]})
+    assert told["Errors"][0]["Code"] == "NoSuchVersion"
+    assert keys(s3, bucket) == ["k"]
+    told = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "k", "VersionId": "null"}]})
+    assert told["Deleted"] == [{"Key": "k", "VersionId": "null"}]
+
+
 def test_metadata_beyond_two_kilobytes_is_refused(s3: Any, bucket: str) -> None:
     with pytest.raises(ClientError) as refused:
         s3.put_object(Bucket=bucket, Key="k", Body=b"", Metadata={"a": "x" * 2048})
@@ -221,7 +297,7 @@ def test_upload_and_download_of_a_large_file_agree(s3: Any, bucket: str) -> None
     ("operation", "parameters"),
     [
         ("restore_object", {"Key": "k", "RestoreRequest": {"Days": 1}}),
-        ("get_object_retention", {"Key": "k"}),
+        ("put_object", {"Key": "k", "SSECustomerAlgorithm": "AES256", "SSECustomerKey": "k" * 32}),
         ("list_bucket_analytics_configurations", {}),
         ("delete_bucket_metrics_configuration", {"Id": "x"}),
     ],
@@ -230,6 +306,6 @@ def test_what_is_not_there_says_so_at_once(s3: Any, bucket: str, operation: str,
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     with pytest.raises(ClientError) as refused:
         getattr(s3, operation)(Bucket=bucket, **parameters)
-    assert code(refused) == ("NotImplemented", 501)
+    assert code(refused) == ("NotImplemented", 400)
     assert refused.value.response["ResponseMetadata"]["RetryAttempts"] == 0
     assert keys(s3, bucket) == ["k"]

@@ -16,7 +16,15 @@ Call = tuple[str, dict[str, Any]]
 UNSEEN = {"ResponseMetadata", "LastModified", "Owner", "Location", "ServerSideEncryption", "CreationDate", "Date"}
 UNSEEN |= {"ChecksumType", "ChecksumAlgorithm", "ChecksumCRC32", "VersionId", "BucketRegion", "NextContinuationToken"}
 UNSEEN |= {"ContinuationToken", "RestoreStatus", "Initiated", "Initiator", "UploadId", "AbortDate", "ExpiresString"}
-UNSEEN |= {"LocationConstraint", "RequestCharged", "TagCount", "Expiration", "UploadIdMarker", "NextUploadIdMarker"}
+UNSEEN |= {
+    "LocationConstraint",
+    "RequestCharged",
+    "EncodingType",
+    "TagCount",
+    "Expiration",
+    "UploadIdMarker",
+    "NextUploadIdMarker",
+}
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +124,30 @@ STORIES: dict[str, list[Call]] = {
         ("get_object_tagging", {"Key": "k"}),
         ("delete_object_tagging", {"Key": "k"}),
         ("get_object_tagging", {"Key": "k"}),
+    ],
+    "how an object is kept": [
+        put("k", StorageClass="STANDARD_IA", ServerSideEncryption="aws:kms", SSEKMSKeyId="key"),
+        put("l"),
+        ("head_object", {"Key": "k"}),
+        ("copy_object", {"Key": "l", "CopySource": "how-kept/none"}),
+        ("list_objects_v2", {"FetchOwner": True}),
+        ("list_objects_v2", {"EncodingType": "url", "StartAfter": "k"}),
+        put("m", StorageClass="COLDER"),
+    ],
+    "deletions": [
+        *SEVEN,
+        ("delete_object", {"Key": "a", "VersionId": "null"}),
+        ("delete_objects", {"Delete": {"Objects": [{"Key": "z"}, {"Key": "none"}]}}),
+        ("delete_objects", {"Delete": {"Objects": [{"Key": "é", "VersionId": "null"}]}}),
+        ("list_object_versions", {}),
+        ("list_object_versions", {"Prefix": "a", "Delimiter": "/"}),
+        ("list_object_versions", {"MaxKeys": 2}),
+    ],
+    "attributes": [
+        put("k", ChecksumAlgorithm="SHA256"),
+        ("get_object_attributes", {"Key": "k", "ObjectAttributes": ["ETag", "ObjectSize", "StorageClass", "Checksum"]}),
+        ("get_object_attributes", {"Key": "k", "ObjectAttributes": ["ObjectSize"]}),
+        ("get_object_attributes", {"Key": "none", "ObjectAttributes": ["ETag"]}),
     ],
     "a bucket that nobody configured": [
         ("get_bucket_policy", {}),

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from s3_server import client
 
 MIB = 2**20
 FIRST, SECOND = b"1" * (5 * MIB), b"22"
@@ -141,6 +142,48 @@ def test_an_aborted_upload_leaves_nothing(s3: Any, server: Any, bucket: str) -> 
         assert code(refused) == "NoSuchUpload"
     assert set((server.root / ".torpor" / "tmp").iterdir()) <= before
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
+def test_uploads_of_one_key_are_listed_in_the_order_of_their_beginning(s3: Any, bucket: str) -> None:
+    begun(s3, bucket, "a")
+    ids = [begun(s3, bucket)["UploadId"] for _ in range(5)]
+    begun(s3, bucket, "z")
+    pages = list(s3.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, PaginationConfig={"PageSize": 2}))
+    found = [(upload["Key"], upload["UploadId"]) for page in pages for upload in page["Uploads"]]
+    assert len(pages) == 4
+    assert found[1:-1] == [("k", upload_id) for upload_id in ids]
+
+
+def test_a_completion_asked_for_again_is_told_of_the_same_object(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket)
+    parts = parts_of(s3, upload, FIRST, SECOND)
+    first = completed(s3, upload, parts)
+    assert completed(s3, upload, parts)["ETag"] == first["ETag"]
+    s3.put_object(Bucket=bucket, Key="k", Body=b"later")
+    with pytest.raises(ClientError) as gone:
+        completed(s3, upload, parts)
+    assert code(gone) == "NoSuchUpload"
+
+
+def test_without_any_checksum_the_whole_has_the_default_one(server: Any, bucket: str) -> None:
+    plain = client(server.url, request_checksum_calculation="when_required")
+    upload = begun(plain, bucket)
+    parts = parts_of(plain, upload, FIRST, SECOND)
+    assert set(parts[0]) == {"PartNumber", "ETag"}
+    done = completed(plain, upload, parts)
+    whole = plain.put_object(Bucket=bucket, Key="l", Body=FIRST + SECOND)
+    assert (done["ChecksumCRC64NVME"], done["ChecksumType"]) == (whole["ChecksumCRC64NVME"], "FULL_OBJECT")
+    head = plain.head_object(Bucket=bucket, Key="k", ChecksumMode="ENABLED")
+    assert head["ChecksumCRC64NVME"] == whole["ChecksumCRC64NVME"]
+
+
+def test_a_copied_part_has_the_checksum_of_its_upload(s3: Any, bucket: str) -> None:
+    put = s3.put_object(Bucket=bucket, Key="source", Body=b"hello", ChecksumAlgorithm="SHA256")
+    upload = begun(s3, bucket, ChecksumAlgorithm="SHA256")
+    copy = s3.upload_part_copy(**upload, PartNumber=1, CopySource={"Bucket": bucket, "Key": "source"})
+    assert copy["CopyPartResult"]["ChecksumSHA256"] == put["ChecksumSHA256"]
+    part = s3.list_parts(**upload)["Parts"][0]
+    assert part["ChecksumSHA256"] == put["ChecksumSHA256"]
 
 
 @pytest.mark.parametrize("number", [0, 10_001])

@@ -5,10 +5,12 @@ import socket
 import zlib
 from base64 import b64encode
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from s3_server import Server
+
+from torpor_endpoint.s3.checksums import ALGORITHMS, encoded
 
 BODY = b"hello world" * 1000
 CRC = b64encode(zlib.crc32(BODY).to_bytes(4, "big")).decode()
@@ -60,11 +62,27 @@ def test_an_aws_chunked_body_is_decoded_in_all_six_forms(
     got = s3.get_object(Bucket=bucket, Key="k", ChecksumMode="ENABLED")
     assert (status, got["Body"].read(), got["ContentEncoding"]) == (200, BODY, "gzip")
     assert got.get("ChecksumCRC32") == (CRC if trailer else None)
+    assert ("ChecksumCRC64NVME" in got) is not bool(trailer)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("right", [True, False])
+def test_a_trailer_is_held_against_the_body(server: Server, bucket: str, algorithm: str, right: bool) -> None:
+    digest = ALGORITHMS[algorithm].start()
+    digest.update(BODY if right else BODY[:-1])
+    name, value = f"x-amz-checksum-{algorithm.lower()}", encoded(digest.digest())
+    headers = {"x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "x-amz-trailer": name}
+    headers["x-amz-decoded-content-length"] = str(len(BODY))
+    status, told, answer = asked(server, "PUT", f"/{bucket}/k", framed(False, f"{name}:{value}\r\n"), headers)
+    assert (status, told.get(name)) == ((200, value) if right else (400, None))
+    assert right or b"BadDigest" in answer
 
 
 @pytest.mark.parametrize(
     ("body", "length", "code"),
     [
+        (framed(False), len(BODY), b"MalformedTrailerError"),
+        (framed(False, f"x-amz-checksum-crc32c:{CRC}\r\n"), len(BODY), b"MalformedTrailerError"),
         (framed(False, "x-amz-checksum-crc32:AAAAAA==\r\n"), len(BODY), b"BadDigest"),
         (framed(False, "x-amz-checksum-crc32:AAA\r\n"), len(BODY), b"InvalidRequest"),
         (framed(False, f"x-amz-checksum-crc32:{CRC}\r\n"), len(BODY) + 1, b"IncompleteBody"),
@@ -90,7 +108,14 @@ def test_a_body_with_another_hash_than_was_signed_is_refused(server: Server, buc
 
 
 @pytest.mark.parametrize(
-    "host", ["{}.localhost:4700", "{}.s3.localhost", "{}.s3.us-west-2.amazonaws.com", "{}.s3.amazonaws.com"]
+    "host",
+    [
+        "{}.localhost:4700",
+        "{}.s3.localhost:4700",
+        "{}.s3.us-west-2.localhost",
+        "{}.s3.us-west-2.amazonaws.com",
+        "{}.s3.amazonaws.com",
+    ],
 )
 def test_a_bucket_can_be_named_by_the_host(server: Server, s3: Any, bucket: str, host: str) -> None:
     named = {"host": host.format(bucket)}
@@ -99,9 +124,21 @@ def test_a_bucket_can_be_named_by_the_host(server: Server, s3: Any, bucket: str,
     assert b"<Key>/odd key</Key>" in asked(server, "GET", "/?list-type=2", headers=named)[2]
 
 
-@pytest.mark.parametrize("host", ["localhost", "s3.localhost:4700", "s3.us-east-1.amazonaws.com", "127.0.0.1"])
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "s3.localhost:4700", "s3.us-east-1.localhost", "s3.us-east-1.amazonaws.com", "127.0.0.1", "[::1]:80"],
+)
 def test_a_host_that_names_no_bucket_leaves_it_to_the_path(server: Server, bucket: str, host: str) -> None:
     assert asked(server, "HEAD", f"/{bucket}", headers={"host": host})[0] == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["s3.models", "my.s3.models", "localhost", "endpoints", "service", "sagemaker", "s3-eu"]
+)
+def test_a_bucket_that_is_called_like_a_host_or_a_service_is_a_bucket(server: Server, name: str) -> None:
+    assert asked(server, "PUT", "/", b"", {"host": f"{name}.localhost:4700"})[0] == 200
+    assert asked(server, "PUT", "/key", b"hello", {"host": f"{name}.s3.localhost:4700"})[0] == 200
+    assert asked(server, "GET", f"/{name}/key")[2] == b"hello"
 
 
 def test_every_answer_has_a_request_id_and_an_error_says_it_too(server: Server, bucket: str) -> None:
@@ -127,6 +164,67 @@ def test_a_refused_upload_is_read_to_its_end_and_the_connection_goes_on(server: 
         answer = connection.getresponse()
         assert (answer.status, b"NoSuchBucket" in answer.read()) == (404, True)
     connection.close()
+
+
+def test_a_client_that_waits_for_a_continue_hears_the_refusal_and_goes_on(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=10) as raw:
+        answers = raw.makefile("rb")
+        for _ in range(2):  # on the same connection
+            raw.sendall(
+                b"PUT /no-such-bucket/k HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\nexpect: 100-continue\r\n\r\n"
+            )
+            assert answers.readline() == b"HTTP/1.1 100 Continue\r\n"
+            assert answers.readline() == b"\r\n"
+            raw.sendall(b"hello")
+            assert answers.readline() == b"HTTP/1.1 404 Not Found\r\n"
+            headers = http.client.parse_headers(answers)
+            assert b"NoSuchBucket" in answers.read(int(headers["content-length"]))
+
+
+def test_a_refused_upload_too_long_to_be_read_closes_its_connection(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=10) as raw:
+        raw.sendall(b"PUT /no-such-bucket/k HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n")
+        answer = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 404 Not Found\r\n")
+    assert b"connection: close" in answer.lower()
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n5\r\nwo", "content-length: 9\r\n\r\nhello"],
+)
+def test_a_truncated_body_stores_nothing(server: Server, s3: Any, bucket: str, rest: str) -> None:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=10) as raw:
+        raw.sendall(f"PUT /{bucket}/k HTTP/1.1\r\nhost: x\r\n{rest}".encode())
+        raw.shutdown(socket.SHUT_WR)
+        assert b" 200 " not in raw.recv(65536)
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
+HOSTILE_BUCKETS = [
+    "..",
+    "%2e%2e",
+    "a%2f..%2fb",
+    ".torpor",
+    "..%5c",
+    "bu%00cket",
+    "a\u0301bc",
+    "x" * 300,
+    "%20%20%20",
+    "-",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE_BUCKETS)
+@pytest.mark.parametrize("method", ["PUT", "GET", "DELETE", "HEAD"])
+def test_a_hostile_bucket_name_leads_nowhere(server: Server, method: str, name: str) -> None:
+    before = {path.name for path in server.root.parent.iterdir()}, {path.name for path in server.root.iterdir()}
+    for path in (f"/{quote(name, safe='%')}", f"/{quote(name, safe='%')}/k"):
+        assert asked(server, method, path, b"" if method == "PUT" else None)[0] in (400, 404)
+    assert (
+        {path.name for path in server.root.parent.iterdir()},
+        {path.name for path in server.root.iterdir()},
+    ) == before
 
 
 def test_an_upload_that_is_cut_off_leaves_nothing(server: Server, s3: Any, bucket: str) -> None:
@@ -161,6 +259,26 @@ def test_a_header_override_cannot_split_the_answer(server: Server, s3: Any, buck
 def test_a_document_that_is_no_such_document_is_refused(server: Server, bucket: str, xml: bytes) -> None:
     status, _, body = asked(server, "POST", f"/{bucket}?delete", xml)
     assert (status, b"MalformedXML" in body) == (400, True)
+
+
+MANY_DIGITS = "9" * 5000  # more than Python reads as one number
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "headers", "status"),
+    [
+        ("GET", "", {"range": f"bytes=0-{MANY_DIGITS}"}, 200),
+        ("GET", f"?partNumber={MANY_DIGITS}", {}, 400),
+        ("PUT", "", {"x-amz-decoded-content-length": MANY_DIGITS, "content-encoding": "aws-chunked"}, 400),
+        ("PUT", f"?partNumber={MANY_DIGITS}&uploadId=x", {}, 400),
+        ("GET", f"?uploadId=x&max-parts={MANY_DIGITS}", {}, 400),
+    ],
+)
+def test_a_number_without_end_is_no_number(
+    server: Server, s3: Any, bucket: str, method: str, query: str, headers: dict[str, str], status: int
+) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"hello")
+    assert asked(server, method, f"/{bucket}/k{query}", headers=headers)[0] == status
 
 
 @pytest.mark.parametrize("method", ["PATCH", "OPTIONS", "POST"])

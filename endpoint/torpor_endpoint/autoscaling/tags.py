@@ -1,0 +1,37 @@
+"""ListTagsForResource, TagResource, UntagResource: scalable targets are what has tags here."""
+
+from typing import Any
+
+from torpor_endpoint.autoscaling.context import Autoscaling
+from torpor_endpoint.autoscaling.errors import Trouble, error
+from torpor_endpoint.aws.service import Call
+
+TAGS_MAX = 50
+
+
+def list_tags_for_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
+    return {"Tags": autoscaling.tags.tags(_taggable(autoscaling, call))}
+
+
+def tag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
+    arn, tags = _taggable(autoscaling, call), call.params["Tags"]
+    check_count({**autoscaling.tags.tags(arn), **tags}, arn)
+    autoscaling.tags.put_tags(arn, tags)
+    return {}
+
+
+def untag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
+    autoscaling.tags.remove_tags(_taggable(autoscaling, call), call.params["TagKeys"])
+    return {}
+
+
+def check_count(tags: dict[str, str], arn: str) -> None:
+    if len(tags) > TAGS_MAX:
+        raise error(Trouble.TAGS, arn=arn)
+
+
+def _taggable(autoscaling: Autoscaling, call: Call) -> str:
+    arn: str = call.params["ResourceARN"]
+    if all(target.arn != arn for target in autoscaling.targets.all()):
+        raise error(Trouble.NOT_TAGGABLE, arn=arn)
+    return arn

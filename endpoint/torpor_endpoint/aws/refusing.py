@@ -1,0 +1,49 @@
+"""Answers requests that are no service's: each with its error, in the caller's own protocol, once its body is read."""
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from botocore.model import ServiceModel
+
+from torpor_endpoint.aws.asgi import Disconnected, Receive, Request, Scope, Send, opened, sent, taken
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.protocols import protocol_of
+from torpor_endpoint.aws.scope import TARGETS, signed_for, signing_name, target_of
+
+NOBODY = ServiceModel({"metadata": {}, "operations": {}, "shapes": {}}, "nobody")
+
+
+@dataclass(frozen=True)
+class Refusing:
+    """An ASGI app that has an error for every request."""
+
+    error_of: Callable[[Request], AwsError]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = opened(scope)
+        try:
+            with suppress(AwsError):  # it is too large, but that is not what was wrong with it first
+                await taken(receive, 0)
+        except Disconnected:
+            return
+        await refused(request, self.error_of(request), send)
+
+
+async def refused(request: Request, error: AwsError, send: Send) -> None:
+    await sent(protocol_of(request).error(error, NOBODY, str(uuid.uuid4())), send)
+
+
+def unserved(request: Request) -> AwsError:
+    name = signed_for(request.headers, request.query)
+    return protocol_of(request).unknown(f"Torpor serves nothing that is signed for as {name}.")
+
+
+def misdirected(request: Request) -> AwsError:
+    """AWS, where the service that was called reads the signature: "Credential should be scoped to correct service"."""
+    target = target_of(request.path, request.headers)
+    if target in TARGETS:
+        name = signing_name(TARGETS[target])
+        return AwsError("InvalidSignatureException", 400, f"Credential should be scoped to correct service: '{name}'.")
+    return AwsError("UnknownOperationException", 400, f"No service that this is signed for has the target {target}.")

@@ -1,0 +1,1 @@
+"""CloudWatch's metric alarms: kept, judged at their own pace, and acted upon through a seam."""

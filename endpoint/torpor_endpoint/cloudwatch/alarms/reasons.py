@@ -1,0 +1,93 @@
+"""Why an alarm is in its state, in the words and the JSON that CloudWatch uses."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from torpor_endpoint.core.alarms import Missing, Rule, State, taken
+
+SHOWN = 5
+"""How many datapoints a reason spells out."""
+
+COMPARED = {
+    "GreaterThanThreshold": "greater than",
+    "GreaterThanOrEqualToThreshold": "greater than or equal to",
+    "LessThanThreshold": "less than",
+    "LessThanOrEqualToThreshold": "less than or equal to",
+}
+TREATED = {
+    Missing.BREACHING: "Breaching",
+    Missing.NOT_BREACHING: "NonBreaching",
+    Missing.IGNORE: "Ignored",
+    Missing.MISSING: "Missing",
+}
+
+Points = Sequence[tuple[int, float | None]]
+"""When each period began, in epoch seconds, and its datapoint; oldest first."""
+
+
+def reason(rule: Rule, points: Points, state: State) -> str:
+    """ "Threshold Crossed: 2 out of the last 3 datapoints [...] were greater than the threshold (1.0) (...)." """
+    counted = _counted(rule, points)
+    alarming = state is State.ALARM
+    telling = [(at_s, value) for at_s, value in counted if rule.breached_by(value) == alarming]
+    if state is State.INSUFFICIENT_DATA:
+        return f"Insufficient Data: {_many(rule.periods, 'datapoint')} {_was(rule.periods)} unknown."
+    if not telling:
+        return _by_what_is_missing(rule, len(counted))
+    listed = ", ".join(f"{value} ({_moment(at_s)})" for at_s, value in reversed(telling[-SHOWN:]))
+    compared = f"{_was(len(telling))} {'' if alarming else 'not '}{COMPARED[rule.comparison]} the threshold"
+    return (
+        f"Threshold Crossed: {len(telling)} out of the last {len(counted)} datapoints [{listed}] "
+        f"{compared} ({rule.threshold}) ({_minimum(rule, alarming)})."
+    )
+
+
+def _minimum(rule: Rule, alarming: bool) -> str:
+    if alarming:
+        return f"minimum {_many(rule.to_alarm, 'datapoint')} for OK -> ALARM transition"
+    return f"minimum {_many(rule.periods - rule.to_alarm + 1, 'datapoint')} for ALARM -> OK transition"
+
+
+def _by_what_is_missing(rule: Rule, counted: int) -> str:
+    missing = rule.periods - counted
+    none = "" if counted else f"no datapoints were received for {_many(rule.periods, 'period')} and "
+    filled = f"{_many(missing, 'missing datapoint')} {_was(missing)} treated as [{TREATED[rule.missing]}]"
+    return f"Threshold Crossed: {none}{filled}."
+
+
+def reason_data(rule: Rule, points: Points, statistic: str | None, period_s: int, now_s: float) -> str:
+    """What action handlers, such as scaling policies, read: JSON, `version` 1.0."""
+    counted = _counted(rule, points)[-SHOWN * 10 :]
+    said: dict[str, Any] = {
+        "version": "1.0",
+        "queryDate": _iso(now_s),
+        **({"startDate": _iso(counted[0][0])} if counted else {}),
+        **({"statistic": statistic} if statistic else {}),
+        "period": period_s,
+        "recentDatapoints": [value for _, value in counted],
+        "threshold": rule.threshold,
+    }
+    return json.dumps(said)
+
+
+def _counted(rule: Rule, points: Points) -> list[tuple[int, float]]:
+    at = taken(rule, [value for _, value in points])
+    return [(points[one][0], value) for one in at if (value := points[one][1]) is not None]
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
+
+
+def _moment(at_s: float) -> str:
+    return f"{datetime.fromtimestamp(at_s, UTC):%d/%m/%y %H:%M:%S}"
+
+
+def _iso(at_s: float) -> str:
+    return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%dT%H:%M:%S.000+0000}"

@@ -1,0 +1,73 @@
+"""What an alarm is, as frozen values: how it was asked for, how it stands and what happened to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from torpor_endpoint.core.alarms import State
+
+HISTORY_MAX = 100
+"""Entries kept for each alarm; AWS keeps thirty days."""
+
+
+class Kind(StrEnum):
+    """HistoryItemType."""
+
+    CONFIGURATION = "ConfigurationUpdate"
+    STATE = "StateUpdate"
+    ACTION = "Action"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of an alarm's history."""
+
+    at_s: float
+    kind: Kind
+    summary: str
+    data: str  # JSON
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The state, since when, and why. `reason_data` is JSON."""
+
+    state: State
+    since_s: float
+    reason: str
+    reason_data: str | None = None
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """What an action is told: from which standing to which, and for which of the alarm's action ARNs."""
+
+    before: Standing
+    after: Standing
+    action: str
+
+
+@dataclass(frozen=True)
+class Alarm:
+    name: str
+    arn: str
+    configured_s: float
+    request: dict[str, Any]  # PutMetricAlarm's members as sent, for DescribeAlarms; `shapes` reads them
+    actions_enabled: bool
+    standing: Standing
+    history: tuple[Entry, ...] = ()  # oldest first
+
+    def noting(self, *entries: Entry) -> "Alarm":
+        return replace(self, history=(self.history + entries)[-HISTORY_MAX:])
+
+
+def decoded(record: Mapping[str, Any]) -> Alarm:
+    standing = record["standing"]
+    return Alarm(
+        **{
+            **record,
+            "standing": Standing(**{**standing, "state": State(standing["state"])}),
+            "history": tuple(Entry(**{**entry, "kind": Kind(entry["kind"])}) for entry in record["history"]),
+        }
+    )

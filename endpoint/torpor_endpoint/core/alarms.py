@@ -1,0 +1,118 @@
+"""In which state an alarm is: a row of datapoints against its threshold, where some may be missing. Pure; no clock.
+
+The rules are those of "Configuring how CloudWatch alarms treat missing data" in the CloudWatch user guide.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+EXTRA_PERIODS = 2
+"""AWS looks further back than EvaluationPeriods, and does not say how far; its examples look two periods further."""
+
+
+class State(StrEnum):
+    OK = "OK"
+    ALARM = "ALARM"
+    INSUFFICIENT_DATA = "INSUFFICIENT_DATA"
+
+
+class Missing(StrEnum):
+    """How a period without a datapoint counts."""
+
+    MISSING = "missing"
+    IGNORE = "ignore"
+    BREACHING = "breaching"
+    NOT_BREACHING = "notBreaching"
+
+
+Datapoints = Sequence[float | None]
+"""One for each period, oldest first; None where there is none."""
+
+COMPARISONS: dict[str, Callable[[float, float], bool]] = {
+    "GreaterThanThreshold": operator.gt,
+    "GreaterThanOrEqualToThreshold": operator.ge,
+    "LessThanThreshold": operator.lt,
+    "LessThanOrEqualToThreshold": operator.le,
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """ALARM when `to_alarm` of `periods` datapoints breach: the M and the N of "M out of N"."""
+
+    comparison: str
+    threshold: float
+    periods: int
+    to_alarm: int
+    missing: Missing = Missing.MISSING
+
+    @property
+    def looks_back(self) -> int:
+        """How many periods are looked at: the evaluation range."""
+        return self.periods + EXTRA_PERIODS
+
+    def breached_by(self, value: float) -> bool:
+        return COMPARISONS[self.comparison](value, self.threshold)
+
+
+def taken(rule: Rule, datapoints: Datapoints) -> list[int]:
+    """Where the datapoints stand that count, oldest first: the newest real ones, `periods` of them at most."""
+    real = [at for at, value in enumerate(datapoints) if value is not None]
+    return real[-rule.periods :]
+
+
+def judged(rule: Rule, datapoints: Datapoints, state: State) -> State:
+    """The next state of an alarm that is in `state`. `datapoints` reach as far as `rule.looks_back`."""
+    counted = [(len(datapoints) - at, value) for at in taken(rule, datapoints) if (value := datapoints[at]) is not None]
+    breaching = [age for age, value in counted if rule.breached_by(value)]
+    if len(breaching) >= rule.to_alarm:
+        return State.ALARM
+    if len(counted) == rule.periods:
+        return State.OK
+    return ABSENT[rule.missing](_Thin(rule, len(counted), breaching, state))
+
+
+@dataclass(frozen=True)
+class _Thin:
+    """Fewer datapoints than periods. `breaching` has the ages, in periods, of those that breach, oldest first."""
+
+    rule: Rule
+    counted: int
+    breaching: list[int]
+    state: State
+
+    @property
+    def none_is_good(self) -> bool:
+        return len(self.breaching) == self.counted
+
+
+def _missing(thin: _Thin) -> State:
+    """ "Alarms are designed to always go into ALARM state when the oldest available breaching datapoint [..] is at
+    least as old as the value of Datapoints to Alarm, and all other more recent data points are breaching or
+    missing." """
+    if thin.counted == 0:
+        return State.INSUFFICIENT_DATA
+    return State.ALARM if thin.none_is_good and thin.breaching[0] >= thin.rule.to_alarm else State.OK
+
+
+def _ignored(thin: _Thin) -> State:
+    return thin.state if thin.none_is_good else State.OK
+
+
+def _bad(thin: _Thin) -> State:
+    filled = thin.rule.periods - thin.counted
+    return State.ALARM if len(thin.breaching) + filled >= thin.rule.to_alarm else State.OK
+
+
+def _good(thin: _Thin) -> State:
+    return State.OK
+
+
+ABSENT: dict[Missing, Callable[[_Thin], State]] = {
+    Missing.MISSING: _missing,
+    Missing.IGNORE: _ignored,
+    Missing.BREACHING: _bad,
+    Missing.NOT_BREACHING: _good,
+}

@@ -1,0 +1,55 @@
+"""AttachRolePolicy, DetachRolePolicy, ListAttachedRolePolicies: managed policies, known here by their ARNs alone."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from torpor_endpoint.aws.service import Call
+from torpor_endpoint.iam import shapes
+from torpor_endpoint.iam.context import Iam
+from torpor_endpoint.iam.errors import Trouble, error
+from torpor_endpoint.iam.paging import page
+from torpor_endpoint.iam.records import Role
+
+POLICY_ARN = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy(?P<path>/(?:[!-~]+/)?)[\w+=,.@-]+", re.ASCII)
+
+ATTACHED_MAX = 10
+
+
+def attach_role_policy(iam: Iam, call: Call) -> dict[str, Any]:
+    """Attaching what is attached already changes nothing. Whether the policy exists is not looked up."""
+    arn = call.params["PolicyArn"]
+    if not POLICY_ARN.fullmatch(arn):
+        raise error(Trouble.BAD_ARN, arn=arn)
+    iam.change(call.params["RoleName"], lambda role: _with_policy(role, arn))
+    return {}
+
+
+def detach_role_policy(iam: Iam, call: Call) -> dict[str, Any]:
+    iam.change(call.params["RoleName"], lambda role: _without_policy(role, call.params["PolicyArn"]))
+    return {}
+
+
+def list_attached_role_policies(iam: Iam, call: Call) -> dict[str, Any]:
+    prefix = call.params.get("PathPrefix", "/")
+    attached = (arn for arn in iam.role(call.params["RoleName"]).attached if _path(arn).startswith(prefix))
+    arns, more = page(attached, str, call.params)
+    return {"AttachedPolicies": list(map(shapes.attached_policy, arns)), **more}
+
+
+def _with_policy(role: Role, arn: str) -> Role:
+    attached = (*(other for other in role.attached if other != arn), arn)
+    if len(attached) > ATTACHED_MAX:
+        raise error(Trouble.QUOTA, what="PoliciesPerRole", limit=ATTACHED_MAX)
+    return replace(role, attached=attached)
+
+
+def _without_policy(role: Role, arn: str) -> Role:
+    if arn not in role.attached:
+        raise error(Trouble.NOT_ATTACHED, arn=arn)
+    return replace(role, attached=tuple(other for other in role.attached if other != arn))
+
+
+def _path(arn: str) -> str:
+    found = POLICY_ARN.fullmatch(arn)
+    return found["path"] if found else "/"

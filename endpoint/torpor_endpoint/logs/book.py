@@ -1,0 +1,73 @@
+"""The marks of log files, kept beside them so that they survive a restart. Any thread may call."""
+
+import os
+from collections import OrderedDict
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from threading import Lock
+
+from torpor_endpoint.core.marks import Marks
+
+CACHED = 1000
+"""Files whose marks are held in memory too."""
+
+
+class Book:
+    """The marks of `<name>.log` stand in `<name>.marks`: its generation, then an offset and a time in each line."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[Path, Marks] = OrderedDict()
+
+    def noted(self, log: Path) -> Marks:
+        """Its marks, with one for what has been written since the last. Raises FileNotFoundError."""
+        with self._lock:
+            seen = log.stat()
+            known = self._known.pop(log, None) or _read(log)
+            marks = known.noted(seen.st_size, seen.st_mtime_ns // 1_000_000)
+            if marks is not known:
+                _write(log, known, marks)
+            self._known[log] = marks
+            if len(self._known) > CACHED:
+                self._known.popitem(last=False)
+            return marks
+
+    def forget(self, log: Path) -> None:
+        """The file goes."""
+        with self._lock:
+            self._known.pop(log, None)
+            _beside(log).unlink(missing_ok=True)
+
+
+def _beside(log: Path) -> Path:
+    return log.with_suffix(".marks")
+
+
+def _read(log: Path) -> Marks:
+    """Nothing, for a file that cannot be read: all there is then counts as written when the log last was."""
+    with suppress(FileNotFoundError, ValueError):
+        text = _beside(log).read_text()
+        complete = text[: text.rfind("\n") + 1]
+        if complete != text:  # the machine stopped while it was written
+            os.truncate(_beside(log), len(complete))
+        generation, *marks = complete.splitlines()
+        pairs = [(int(offset), int(at_ms)) for offset, at_ms in map(str.split, marks)]
+        if all(one[0] < other[0] and one[1] < other[1] for one, other in pairwise(pairs)):
+            return Marks(int(generation), tuple(offset for offset, _ in pairs), tuple(at_ms for _, at_ms in pairs))
+    return Marks()
+
+
+def _write(log: Path, known: Marks, marks: Marks) -> None:
+    added = list(zip(marks.offsets, marks.times_ms, strict=True))
+    if known.offsets and marks.offsets[:-1] == known.offsets:  # one more, as nearly always
+        with _beside(log).open("a") as file:
+            file.write(_lines(added[-1:]))
+        return
+    fresh = log.with_suffix(".marks-new")
+    fresh.write_text(f"{marks.generation}\n{_lines(added)}")
+    os.replace(fresh, _beside(log))
+
+
+def _lines(pairs: list[tuple[int, int]]) -> str:
+    return "".join(f"{offset} {at_ms}\n" for offset, at_ms in pairs)

@@ -1,0 +1,58 @@
+"""The outer edge of the S3 face: every request is answered, every failure in S3's form; no operation is known here."""
+
+import errno
+import logging
+import secrets
+import sqlite3
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+
+from torpor_endpoint.s3.errors import ClientGone, Refusal, S3Error
+from torpor_endpoint.s3.exchange import Answer, Body, sent
+
+_LOG: Final = logging.getLogger(__name__)
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+Answering = Callable[[Scope, Body], Awaitable[Answer]]
+
+
+async def served(scope: Scope, receive: Receive, send: Send, answering: Answering) -> None:
+    """Answer one request. A refusal is told only after the body has been read, or its sender would never hear it."""
+    if scope["type"] != "http":
+        raise ValueError(f"S3 speaks http, not {scope['type']}")
+    body = Body(receive, scope)
+    request_id = secrets.token_hex(8).upper()
+    try:
+        answer = await answering(scope, body)
+    except ClientGone:
+        return
+    except Exception as error:  # noqa: BLE001 - the outer edge: whatever it is, it is answered in S3's form
+        answer = await _refused(refusal(error), body, request_id)
+    headers = {**answer.headers, "x-amz-request-id": request_id, "x-amz-id-2": request_id}
+    await sent(send, Answer(answer.status, headers, answer.body), headless=scope["method"] == "HEAD")
+
+
+async def _refused(error: S3Error, body: Body, request_id: str) -> Answer:
+    """The connection can go on only if nothing of the request is left on it."""
+    read = await body.drain()
+    headers = {"content-type": "application/xml"} | ({} if read else {"connection": "close"})
+    return Answer(error.status, headers, error.body(request_id))
+
+
+def refusal(error: BaseException) -> S3Error:
+    """The error as S3 would tell it."""
+    if isinstance(error, S3Error):
+        return error
+    if _disk_full(error):
+        _LOG.error("the disk is full: %s", error)
+        return S3Error(Refusal.InsufficientStorage)
+    _LOG.error("an S3 request failed", exc_info=error)
+    return S3Error(Refusal.InternalError)
+
+
+def _disk_full(error: BaseException) -> bool:
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return isinstance(error, OSError) and error.errno in _FULL

@@ -1,0 +1,106 @@
+"""The objects that a job reads and writes: one seam, over the embedded object store or any other S3.
+
+Every method blocks, so it is for worker threads.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from boto3.exceptions import Boto3Error
+from botocore.exceptions import BotoCoreError, ClientError
+
+from torpor_endpoint.s3.entries import ObjectName, Traits
+from torpor_endpoint.s3.errors import S3Error
+from torpor_endpoint.s3.objects import Draft
+from torpor_endpoint.s3.paging import Query
+from torpor_endpoint.s3.store import ObjectStore
+
+PIECE_BYTES = 1 << 20
+
+
+class StorageError(Exception):
+    """An object that cannot be read or written. The text says why, ready for a person."""
+
+
+class Storage(Protocol):
+    """Every method raises `StorageError` only."""
+
+    def keys(self, bucket: str, prefix: str) -> list[str]:
+        """All keys that begin with the prefix, in order."""
+
+    def fetch(self, bucket: str, key: str, into: Path) -> None: ...
+
+    def put(self, file: Path, bucket: str, key: str) -> None: ...
+
+
+class EmbeddedStorage:
+    """The endpoint's own object store, without a request to itself."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    def keys(self, bucket: str, prefix: str) -> list[str]:
+        with _told(f"s3://{bucket}/{prefix}"):
+            self._store.buckets.get(bucket)
+            return list(self._keys(bucket, prefix))
+
+    def fetch(self, bucket: str, key: str, into: Path) -> None:
+        with _told(f"s3://{bucket}/{key}"):
+            self._store.buckets.get(bucket)
+            opened = self._store.objects.open(ObjectName(bucket, key))
+            with opened.file, into.open("wb") as copy:
+                shutil.copyfileobj(opened.file, copy, PIECE_BYTES)
+
+    def put(self, file: Path, bucket: str, key: str) -> None:
+        with _told(f"s3://{bucket}/{key}"):
+            self._store.buckets.get(bucket)
+            staged = self._store.staging.new()
+            md5 = hashlib.md5(usedforsecurity=False)
+            try:
+                with file.open("rb") as source:
+                    while piece := source.read(PIECE_BYTES):
+                        staged.write(piece)
+                        md5.update(piece)
+                self._store.objects.put(ObjectName(bucket, key), Draft(staged, md5.hexdigest(), Traits()))
+            finally:
+                staged.discard()
+
+    def _keys(self, bucket: str, prefix: str) -> Iterator[str]:
+        page = self._store.listing.page(bucket, Query(prefix=prefix))
+        yield from (entry.key for entry in page.items)
+        while page.truncated:
+            page = self._store.listing.page(bucket, Query(prefix=prefix, after=page.last))
+            yield from (entry.key for entry in page.items)
+
+
+class RemoteStorage:
+    """Any S3, through a boto3 client of it."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def keys(self, bucket: str, prefix: str) -> list[str]:
+        with _told(f"s3://{bucket}/{prefix}"):
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+            return [found["Key"] for page in pages for found in page.get("Contents", ())]
+
+    def fetch(self, bucket: str, key: str, into: Path) -> None:
+        with _told(f"s3://{bucket}/{key}"):
+            self._client.download_file(bucket, key, str(into))
+
+    def put(self, file: Path, bucket: str, key: str) -> None:
+        with _told(f"s3://{bucket}/{key}"):
+            self._client.upload_file(str(file), bucket, key)
+
+
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    """What goes wrong inside, told with the address it went wrong with."""
+    try:
+        yield
+    except (S3Error, ClientError, BotoCoreError, Boto3Error, OSError) as error:
+        raise StorageError(f"{url}: {error}") from error

@@ -1,0 +1,123 @@
+"""Brings a job's code and data to its folder, and its results to S3; it runs nothing, and decides only where files go.
+
+Whatever is under way when a job is told to stop is finished first: nothing writes into a folder that is being removed.
+"""
+
+import asyncio
+import json
+import tarfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from torpor_endpoint.training.lifecycle import TrainingJob
+from torpor_endpoint.training.storage import Storage, StorageError
+from torpor_endpoint.training.toolkit import PROGRAM, SUBMIT_DIRECTORY, Layout, configuration, decoded
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class InputMissing(Exception):
+    """What the job needs is not there, or is not what it should be. The text is ready for a person."""
+
+
+async def finished(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The function in a worker thread. Cancelled, this still waits for it to end."""
+    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait({work})
+        raise
+
+
+class Transport:
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    async def bring(self, job: TrainingJob, layout: Layout) -> None:
+        """Make the job's folder: configuration, code and channels. Raises InputMissing."""
+        await finished(_begin, job, layout)
+        hyperparameters = decoded(job.request.get("HyperParameters", {}))
+        try:
+            if hyperparameters.get(PROGRAM):
+                await self._bring_code(hyperparameters[SUBMIT_DIRECTORY], layout)
+            for channel in job.request.get("InputDataConfig", ()):
+                await self._bring_channel(channel, layout.channel(channel["ChannelName"]))
+        except (StorageError, OSError) as error:
+            raise InputMissing(f"Data download failed: {error}") from error
+
+    async def deliver(self, folder: Path, url: str) -> None:
+        """Pack what is in a folder, if anything, and put it there. Raises StorageError, OSError."""
+        packed = folder.with_name(f"{folder.name}.tar.gz")
+        if await finished(_pack, folder, packed):
+            await finished(self._storage.put, packed, *_split(url))
+
+    async def _bring_code(self, url: str, layout: Layout) -> None:
+        archive = layout.root / "sourcedir.tar.gz"
+        await finished(self._storage.fetch, *_split(url), archive)
+        try:
+            await finished(_unpack, archive, layout.code)
+        except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+            raise InputMissing(f"{url} cannot be unpacked: {error}") from error
+
+    async def _bring_channel(self, channel: Mapping[str, Any], folder: Path) -> None:
+        url = channel["DataSource"]["S3DataSource"]["S3Uri"]
+        bucket, prefix = _split(url)
+        keys = await finished(self._storage.keys, bucket, prefix)
+        files = {key: place(key, prefix) for key in keys if not key.endswith("/")}
+        if not files:
+            raise InputMissing(f'No S3 objects found under S3 URL "{url}" given in input data source.')
+        for key, path in files.items():
+            await finished(self._fetch, bucket, key, folder / path)
+
+    def _fetch(self, bucket: str, key: str, into: Path) -> None:
+        into.parent.mkdir(parents=True, exist_ok=True)
+        self._storage.fetch(bucket, key, into)
+
+
+def place(key: str, prefix: str) -> str:
+    """Where in its channel's folder an object lies: as it does below the prefix, or below the folder that holds it.
+
+    Raises InputMissing for a key that leads out of the folder.
+    """
+    above = prefix.removesuffix("/") + "/"
+    if not key.startswith(above):
+        above = prefix[: prefix.rfind("/") + 1]
+    path = key.removeprefix(above).lstrip("/")
+    if ".." in path.split("/") or "\0" in path:
+        raise InputMissing(f"The key {key!r} is no path within a channel's folder.")
+    return path
+
+
+def results(job: TrainingJob) -> str:
+    """The address below which the job's results are put."""
+    return f"{job.request['OutputDataConfig']['S3OutputPath'].rstrip('/')}/{job.name}/output"
+
+
+def _split(url: str) -> tuple[str, str]:
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    return bucket, key
+
+
+def _begin(job: TrainingJob, layout: Layout) -> None:
+    layout.make()
+    for name, content in configuration(job).items():
+        (layout.config / name).write_text(json.dumps(content))
+
+
+def _unpack(archive: Path, into: Path) -> None:
+    with tarfile.open(archive) as tar:
+        tar.extractall(into, filter="data")
+
+
+def _pack(folder: Path, into: Path) -> bool:
+    """False, and no archive, for an empty folder."""
+    entries = sorted(folder.iterdir())
+    if entries:
+        with tarfile.open(into, "w:gz", compresslevel=6) as tar:
+            for entry in entries:
+                tar.add(entry, entry.name)
+    return bool(entries)

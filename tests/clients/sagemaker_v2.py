@@ -1,0 +1,241 @@
+"""Version 2 of the SageMaker Python SDK, unchanged, against Torpor: what a multi-model user calls, step by step.
+
+    python tests/clients/sagemaker_v2.py --torpor .venv/bin
+
+One line for each step; the exit code is 1 if one failed. Deployments are waited for as the SDK does it once, which
+takes 30 s however quick the endpoint is, and then with a shorter poll.
+"""
+
+import os
+import sys
+from typing import Any
+
+from sagemaker_site import Site, Steps, close, site
+
+POLL_S = 1
+
+
+def main() -> int:
+    step = Steps()
+    os.environ["SAGEMAKER_SUPPRESS_V2_WARNING"] = "1"
+    with site() as around:
+        import sagemaker
+
+        print(f"sagemaker {sagemaker.__version__}")
+        session = sagemaker.Session()
+        identity(step, session)
+        many_models(step, around, session)
+        own_code(step, around, session)
+        own_code_for_many(step, around, session)
+        serverless(step, around, session)
+        variants(step, around, session)
+        with step("nothing was asked of AWS"):
+            assert not around.outside.wanted, around.outside.wanted
+    print(f"{step.failed} failed")
+    return min(step.failed, 1)
+
+
+def identity(step: Steps, session: Any) -> None:
+    from sagemaker import get_execution_role
+
+    with step("get_execution_role"):
+        assert get_execution_role(session) == "arn:aws:iam::123456789012:role/TorporRole"
+    with step("a role by its name"):
+        assert session.expand_role("TorporRole") == "arn:aws:iam::123456789012:role/TorporRole"
+    with step("default_bucket"):
+        assert session.default_bucket() == "sagemaker-us-east-1-123456789012"
+        assert session.boto_session.resource("s3").Bucket(session.default_bucket()).creation_date
+
+
+def many_models(step: Steps, around: Site, session: Any) -> None:
+    from sagemaker import get_execution_role, image_uris
+    from sagemaker.deserializers import CSVDeserializer, JSONDeserializer
+    from sagemaker.multidatamodel import MultiDataModel
+    from sagemaker.predictor import Predictor
+    from sagemaker.s3 import S3Uploader
+    from sagemaker.serializers import CSVSerializer, JSONSerializer
+    from sagemaker.sklearn import SKLearnPredictor
+
+    prefix = f"s3://{session.default_bucket()}/many/"
+    image = image_uris.retrieve("xgboost", session.boto_region_name, "1.7-1")
+    many = MultiDataModel("many", prefix, image_uri=image, role=get_execution_role(session), sagemaker_session=session)
+    predictor = Predictor("many", session, CSVSerializer(), CSVDeserializer())
+    with step("MultiDataModel.deploy, waited for as the SDK does"):
+        many.deploy(1, "ml.m5.large", endpoint_name="many")
+    with step("add_model from a file"):
+        assert many.add_model(around.path("booster.tar.gz"), "houses/booster.tar.gz").startswith(prefix)
+    with step("add_model from S3"):
+        elsewhere = S3Uploader.upload(around.path("linear.tar.gz"), f"s3://{session.default_bucket()}/trained", None)
+        many.add_model(elsewhere, "linear.tar.gz")
+    with step("list_models"):
+        assert sorted(many.list_models()) == ["houses/booster.tar.gz", "linear.tar.gz"]
+    with step("predict CSV, an XGBoost model"):
+        (answer,) = predictor.predict(around.rows, target_model="houses/booster.tar.gz")
+        close(answer, around.expected["booster"])
+    with step("predict JSON, a scikit-learn model"):
+        predictor.serializer, predictor.deserializer = JSONSerializer(), JSONDeserializer()
+        close(predictor.predict(around.rows, target_model="/linear.tar.gz"), around.expected["linear"])
+    with step("predict NPY, a scikit-learn model"):
+        numpy = SKLearnPredictor("many", session)
+        close(numpy.predict(around.rows, target_model="linear.tar.gz"), around.expected["linear"])
+    with step("delete_model, then delete_endpoint: its config goes first"):
+        predictor.delete_model()
+        predictor.delete_endpoint()
+        gone(session, "many")
+
+
+def own_code(step: Steps, around: Site, session: Any) -> None:
+    """Script mode: the SDK uploads the code, and leaves it to the container to fetch it."""
+    from sagemaker.deserializers import StringDeserializer
+    from sagemaker.s3 import S3Uploader
+    from sagemaker.serializers import CSVSerializer
+    from sagemaker.sklearn import SKLearnModel
+    from sagemaker.xgboost import XGBoostModel
+
+    bucket = session.default_bucket()
+    with step("SKLearnModel with an entry point of its own, and the role of the config file"):
+        artifact = S3Uploader.upload(around.path("linear.tar.gz"), f"s3://{bucket}/single", None)
+        model = SKLearnModel(
+            artifact, None, "inference.py", "1.2-1", source_dir=around.path("code"), sagemaker_session=session
+        )
+        predictor = deployed(session, model, "scripted")
+        predictor.deserializer = StringDeserializer()
+        answer = predictor.predict(around.rows)
+        assert answer.endswith(";ready"), answer
+        close(answer.removesuffix(";ready").split(","), [value + 1000 for value in around.expected["linear"]])
+        delete(predictor)
+    with step("SKLearnModel in isolation: the SDK packs the code into the artifact"):
+        model = SKLearnModel(
+            artifact,
+            None,
+            "inference.py",
+            "1.2-1",
+            source_dir=around.path("code"),
+            enable_network_isolation=True,
+            sagemaker_session=session,
+        )
+        predictor = deployed(session, model, "repacked")
+        predictor.deserializer = StringDeserializer()
+        assert predictor.predict(around.rows).endswith(";ready")
+        delete(predictor)
+    with step("XGBoostModel with an entry point of its own"):
+        artifact = S3Uploader.upload(around.path("booster.tar.gz"), f"s3://{bucket}/single", None)
+        script = around.path("xgboost_code/inference.py")
+        model = XGBoostModel(artifact, None, script, "1.7-1", sagemaker_session=session)
+        predictor = deployed(session, model, "boosted")
+        predictor.serializer = CSVSerializer()
+        (answer,) = predictor.predict(around.rows)
+        close(answer, [value + 2000 for value in around.expected["booster"]], tolerance=0.01)
+        delete(predictor)
+
+
+def own_code_for_many(step: Steps, around: Site, session: Any) -> None:
+    from sagemaker.deserializers import StringDeserializer
+    from sagemaker.multidatamodel import MultiDataModel
+    from sagemaker.sklearn import SKLearnModel
+
+    with step("MultiDataModel of an SKLearnModel: one script for all its models"):
+        bucket = session.default_bucket()
+        one = SKLearnModel(
+            None, None, "inference.py", "1.2-1", source_dir=around.path("code"), sagemaker_session=session
+        )
+        many = MultiDataModel("many-scripted", f"s3://{bucket}/scripted/", model=one, sagemaker_session=session)
+        predictor = many.deploy(1, "ml.m5.large", endpoint_name="many-scripted", wait=False)
+        session.wait_for_endpoint("many-scripted", poll=POLL_S)
+        many.add_model(around.path("linear.tar.gz"), "first.tar.gz")
+        predictor.deserializer = StringDeserializer()
+        answer = predictor.predict(around.rows, target_model="first.tar.gz")
+        close(answer.removesuffix(";ready").split(","), [value + 1000 for value in around.expected["linear"]])
+        delete(predictor)
+
+
+def serverless(step: Steps, around: Site, session: Any) -> None:
+    from sagemaker.deserializers import JSONDeserializer
+    from sagemaker.model import Model
+    from sagemaker.multidatamodel import MultiDataModel
+    from sagemaker.predictor import Predictor
+    from sagemaker.s3 import S3Uploader
+    from sagemaker.serializers import CSVSerializer, JSONSerializer
+    from sagemaker.serverless import ServerlessInferenceConfig
+
+    bucket, role = session.default_bucket(), None
+    with step("Model.deploy with a serverless_inference_config"):
+        artifact = S3Uploader.upload(around.path("linear.tar.gz"), f"s3://{bucket}/single", None)
+        model = Model("torpor", artifact, role, name="little", sagemaker_session=session, predictor_cls=Predictor)
+        config = ServerlessInferenceConfig(memory_size_in_mb=1024, max_concurrency=5)
+        predictor = model.deploy(serverless_inference_config=config, endpoint_name="little", wait=False)
+        session.wait_for_endpoint("little", poll=POLL_S)
+        predictor.serializer, predictor.deserializer = JSONSerializer(), JSONDeserializer()
+        close(predictor.predict(around.rows), around.expected["linear"])
+        variant = session.sagemaker_client.describe_endpoint(EndpointName="little")["ProductionVariants"][0]
+        assert variant["CurrentServerlessConfig"] == {"MemorySizeInMB": 1024, "MaxConcurrency": 5}
+        delete(predictor)
+    with step("MultiDataModel, then a serverless config by boto3: Torpor's own pair"):
+        many = MultiDataModel("idle", f"s3://{bucket}/idle/", image_uri="torpor", role=role, sagemaker_session=session)
+        many.add_model(around.path("booster.tar.gz"), "booster.tar.gz")
+        session.create_model("idle", role, many.prepare_container_def())
+        variant = {"VariantName": "AllTraffic", "ModelName": "idle", "ServerlessConfig": config._to_request_dict()}
+        session.sagemaker_client.create_endpoint_config(EndpointConfigName="idle", ProductionVariants=[variant])
+        session.create_endpoint("idle", "idle", wait=False)
+        session.wait_for_endpoint("idle", poll=POLL_S)
+        predictor = Predictor("idle", session, CSVSerializer(), JSONDeserializer())
+        answer = predictor.predict(around.rows, target_model="booster.tar.gz")
+        close(answer, around.expected["booster"])
+        delete(predictor)
+
+
+def variants(step: Steps, around: Site, session: Any) -> None:
+    from sagemaker import container_def, get_execution_role, production_variant
+    from sagemaker.deserializers import JSONDeserializer
+    from sagemaker.predictor import Predictor
+    from sagemaker.s3 import S3Uploader
+    from sagemaker.serializers import CSVSerializer
+
+    bucket = session.default_bucket()
+    predictor = Predictor("split", session, CSVSerializer(), JSONDeserializer())
+    with step("two variants: production_variant, endpoint_from_production_variants, target_variant"):
+        for name in ("booster", "linear"):
+            S3Uploader.upload(around.path(f"{name}.tar.gz"), f"s3://{bucket}/split/{name}", None)
+            container = container_def("torpor", f"s3://{bucket}/split/{name}/", container_mode="MultiModel")
+            session.create_model(name, get_execution_role(session), container)
+        both = [
+            production_variant("booster", "ml.m5.large", 1, variant_name="A", initial_weight=1),
+            production_variant("linear", "ml.m5.large", 1, variant_name="B", initial_weight=3),
+        ]
+        session.endpoint_from_production_variants("split", both, wait=False)
+        session.wait_for_endpoint("split", poll=POLL_S)
+        for variant, name in (("A", "booster"), ("B", "linear")):
+            answer = predictor.predict(around.rows, target_model=f"{name}.tar.gz", target_variant=variant)
+            close(answer, around.expected[name])
+    with step("update_endpoint to one variant of another instance type"):
+        predictor.update_endpoint(1, "ml.m5.xlarge", model_name="linear", wait=False)
+        session.wait_for_endpoint("split", poll=POLL_S)
+        close(predictor.predict(around.rows, target_model="linear.tar.gz"), around.expected["linear"])
+        described = session.sagemaker_client.describe_endpoint(EndpointName="split")
+        assert [variant["VariantName"] for variant in described["ProductionVariants"]] == ["AllTraffic"]
+        config = session.sagemaker_client.describe_endpoint_config(EndpointConfigName=described["EndpointConfigName"])
+        assert config["ProductionVariants"][0]["InstanceType"] == "ml.m5.xlarge"
+    with step("delete_endpoint after an update, and without its config"):
+        predictor.delete_endpoint(delete_endpoint_config=False)
+        gone(session, "split")
+
+
+def deployed(session: Any, model: Any, name: str) -> Any:
+    """A predictor of the model in service."""
+    predictor = model.deploy(1, "ml.m5.large", endpoint_name=name, wait=False)
+    session.wait_for_endpoint(name, poll=POLL_S)
+    return predictor
+
+
+def delete(predictor: Any) -> None:
+    predictor.delete_model()
+    predictor.delete_endpoint()
+
+
+def gone(session: Any, name: str) -> None:
+    waiter = session.sagemaker_client.get_waiter("endpoint_deleted")
+    waiter.wait(EndpointName=name, WaiterConfig={"Delay": POLL_S})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""Version 3 of the SageMaker Python SDK, unchanged, against Torpor: the resource classes, and ModelBuilder.
+
+    python tests/clients/sagemaker_v3.py --torpor .venv/bin
+
+One line for each step; the exit code is 1 if one failed.
+"""
+
+import json
+import sys
+from typing import Any
+
+from sagemaker_site import Site, Steps, close, site
+
+POLL_S = 1
+
+
+def main() -> int:
+    step = Steps()
+    with site() as around:
+        from importlib.metadata import version
+
+        from sagemaker.core.helper.session_helper import Session
+
+        print(f"sagemaker {version('sagemaker')}, sagemaker-core {version('sagemaker-core')}")
+        session = Session()
+        identity(step, session)
+        resources(step, around, session)
+        variants(step, around, session)
+        serverless(step, around, session)
+        model_builder(step, around, session)
+        with step("nothing was asked of AWS"):
+            assert not around.outside.wanted, around.outside.wanted
+    print(f"{step.failed} failed")
+    return min(step.failed, 1)
+
+
+def identity(step: Steps, session: Any) -> None:
+    from sagemaker.core.helper.session_helper import get_execution_role
+
+    with step("get_execution_role"):
+        assert get_execution_role(session) == "arn:aws:iam::123456789012:role/TorporRole"
+    with step("default_bucket"):
+        assert session.default_bucket() == "sagemaker-us-east-1-123456789012"
+
+
+def resources(step: Steps, around: Site, session: Any) -> None:
+    from sagemaker.core.helper.session_helper import get_execution_role
+    from sagemaker.core.resources import Endpoint, EndpointConfig, Model
+    from sagemaker.core.shapes import ContainerDefinition, MultiModelConfig, ProductionVariant
+
+    prefix = put(around, session, "many", "booster", "linear")
+    with step("Model.create, multi-model"):
+        container = ContainerDefinition(
+            image="torpor",
+            mode="MultiModel",
+            model_data_url=prefix,
+            multi_model_config=MultiModelConfig(model_cache_setting="Enabled"),
+        )
+        role = get_execution_role(session)
+        model = Model.create(model_name="many", primary_container=container, execution_role_arn=role)
+        assert model.model_arn.endswith(":model/many")
+    with step("EndpointConfig.create"):
+        variant = ProductionVariant(
+            variant_name="AllTraffic", model_name="many", instance_type="ml.m5.large", initial_instance_count=1
+        )
+        config = EndpointConfig.create(endpoint_config_name="many", production_variants=[variant])
+        assert config.production_variants[0].initial_variant_weight == 1.0
+    with step("Endpoint.create, wait_for_status"):
+        endpoint = Endpoint.create(endpoint_name="many", endpoint_config_name="many")
+        endpoint.wait_for_status("InService", poll=POLL_S)
+    with step("invoke with target_model"):
+        answers(endpoint, around, "booster", target_model="booster.tar.gz")
+        answers(endpoint, around, "linear", target_model="linear.tar.gz")
+    with step("get_all, of endpoints, configs and models"):
+        assert [found.endpoint_name for found in Endpoint.get_all()] == ["many"]
+        assert [found.endpoint_config_name for found in EndpointConfig.get_all()] == ["many"]
+        assert [found.model_name for found in Model.get_all(name_contains="man")] == ["many"]
+        assert not list(Model.get_all(name_contains="few"))
+    with step("update"):
+        EndpointConfig.create(endpoint_config_name="more", production_variants=[variant])
+        endpoint.endpoint_config_name = "more"
+        endpoint.update()
+        endpoint.wait_for_status("InService", poll=POLL_S)
+        assert Endpoint.get("many").endpoint_config_name == "more"
+    with step("delete, wait_for_delete"):
+        endpoint.delete()
+        endpoint.wait_for_delete(poll=POLL_S)
+        for made in (EndpointConfig.get("many"), EndpointConfig.get("more"), model):
+            made.delete()
+        assert not list(Model.get_all())
+
+
+def variants(step: Steps, around: Site, session: Any) -> None:
+    from sagemaker.core.resources import Endpoint, EndpointConfig, Model
+    from sagemaker.core.shapes import ContainerDefinition, DesiredWeightAndCapacity, ProductionVariant
+
+    with step("two variants, target_variant, update_weights_and_capacities"):
+        for name in ("booster", "linear"):
+            container = ContainerDefinition(
+                image="torpor", mode="MultiModel", model_data_url=put(around, session, f"split/{name}", name)
+            )
+            Model.create(model_name=name, primary_container=container)
+        both = [
+            ProductionVariant(variant_name=name, model_name=name, instance_type="ml.m5.large", initial_instance_count=1)
+            for name in ("booster", "linear")
+        ]
+        EndpointConfig.create(endpoint_config_name="split", production_variants=both)
+        endpoint = Endpoint.create(endpoint_name="split", endpoint_config_name="split")
+        endpoint.wait_for_status("InService", poll=POLL_S)
+        for name in ("booster", "linear"):
+            answers(endpoint, around, name, target_model=f"{name}.tar.gz", target_variant=name)
+        endpoint.update_weights_and_capacities([DesiredWeightAndCapacity(variant_name="linear", desired_weight=9)])
+        endpoint.wait_for_status("InService", poll=POLL_S)
+        weights = {variant.variant_name: variant.current_weight for variant in endpoint.production_variants}
+        assert weights == {"booster": 1.0, "linear": 9.0}, weights
+        endpoint.delete()
+        endpoint.wait_for_delete(poll=POLL_S)
+
+
+def serverless(step: Steps, around: Site, session: Any) -> None:
+    """The SDK's own serverless shape is refused by boto3 before it is sent, so boto3 makes the config."""
+    from sagemaker.core.resources import Endpoint, EndpointConfig, Model
+    from sagemaker.core.shapes import ContainerDefinition, ProductionVariant, ProductionVariantServerlessConfig
+
+    container = ContainerDefinition(
+        image="torpor", mode="MultiModel", model_data_url=put(around, session, "idle", "linear")
+    )
+    Model.create(model_name="idle", primary_container=container)
+    with step("ServerlessConfig by its typed class fails in the SDK itself"):
+        typed = ProductionVariantServerlessConfig(memory_size_in_mb=1024, max_concurrency=5)
+        variant = ProductionVariant(variant_name="AllTraffic", model_name="idle", serverless_config=typed)
+        refused = ""
+        try:
+            EndpointConfig.create(endpoint_config_name="typed", production_variants=[variant])
+        except Exception as error:  # noqa: BLE001  whatever the SDK makes of it
+            refused = str(error)
+        assert "MemorySizeInMb" in refused, refused or "it was sent, as it never was before"
+    with step("multi-model and serverless: the config by boto3, the rest by the SDK"):
+        plain = {
+            "VariantName": "AllTraffic",
+            "ModelName": "idle",
+            "ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 5},
+        }
+        session.sagemaker_client.create_endpoint_config(EndpointConfigName="idle", ProductionVariants=[plain])
+        endpoint = Endpoint.create(endpoint_name="idle", endpoint_config_name="idle")
+        endpoint.wait_for_status("InService", poll=POLL_S)
+        answers(endpoint, around, "linear", target_model="linear.tar.gz")
+        endpoint.delete()
+        endpoint.wait_for_delete(poll=POLL_S)
+
+
+def model_builder(step: Steps, around: Site, session: Any) -> None:
+    from sagemaker.core.helper.session_helper import get_execution_role
+    from sagemaker.core.training.configs import SourceCode
+    from sagemaker.serve.model_builder import ModelBuilder
+
+    with step("ModelBuilder: build, deploy, invoke"):
+        artifact = put(around, session, "built", "linear") + "linear.tar.gz"
+        builder = ModelBuilder(
+            image_uri="torpor",
+            s3_model_data_url=artifact,
+            role_arn=get_execution_role(session),
+            instance_type="ml.m5.large",
+            sagemaker_session=session,
+        )
+        builder.build(model_name="built")
+        endpoint = builder.deploy(endpoint_name="built")
+        answers(endpoint, around, "linear")
+        endpoint.delete()
+        endpoint.wait_for_delete(poll=POLL_S)
+    with step("ModelBuilder with code of its own and no role named"):
+        code = SourceCode(source_dir=around.path("code"), entry_script="inference.py")
+        builder = ModelBuilder(
+            image_uri="torpor",
+            s3_model_data_url=artifact,
+            source_code=code,
+            instance_type="ml.m5.large",
+            sagemaker_session=session,
+        )
+        builder.build(model_name="scripted")
+        endpoint = builder.deploy(endpoint_name="scripted")
+        text = invoked(endpoint, around)
+        assert text.endswith(";ready"), text
+        close(text.removesuffix(";ready").split(","), [value + 1000 for value in around.expected["linear"]])
+
+
+def put(around: Site, session: Any, prefix: str, *names: str) -> str:
+    """Upload artifacts; answer the prefix that they are below."""
+    bucket = session.default_bucket()
+    for name in names:
+        session.upload_data(around.path(f"{name}.tar.gz"), bucket, prefix)
+    return f"s3://{bucket}/{prefix}/"
+
+
+def answers(endpoint: Any, around: Site, name: str, **target: str) -> None:
+    """Fail unless the endpoint answers with this model's predictions."""
+    close(json.loads(invoked(endpoint, around, **target)), around.expected[name])
+
+
+def invoked(endpoint: Any, around: Site, **target: str) -> str:
+    body = "\n".join(",".join(map(str, row)) for row in around.rows)
+    answer = endpoint.invoke(body=body, content_type="text/csv", accept="application/json", **target)
+    text: str = answer.body.read().decode()
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

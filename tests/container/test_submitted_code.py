@@ -1,0 +1,86 @@
+"""The script that lies outside the artifacts: fetched once, whole, and tried again after a failure."""
+
+import asyncio
+import logging
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from torpor_container.artifacts.folder import FolderArtifactStore
+from torpor_container.artifacts.unpack import UnpackLimits
+from torpor_container.errors import LoadFailed
+from torpor_container.submitted import SubmittedCode
+
+KEY = "code/sourcedir.tar.gz"
+
+
+def submitted(root: Path) -> SubmittedCode:
+    """As an instance has it, over a folder that stands for the bucket."""
+    return SubmittedCode(FolderArtifactStore(root / "bucket"), KEY, root / "here", "train.py", UnpackLimits())
+
+
+def archive(root: Path, **files: str) -> None:
+    """`train="x"` is a file train.py that says x."""
+    source = root / "source"
+    source.mkdir(exist_ok=True)
+    (root / "bucket" / "code").mkdir(parents=True, exist_ok=True)
+    with tarfile.open(root / "bucket" / KEY, "w:gz") as tar:
+        for name, text in files.items():
+            path = source / (f"{name}.py" if name != "requirements" else "requirements.txt")
+            path.write_text(text)
+            tar.add(path, arcname=path.name)
+
+
+def test_the_script_comes_with_its_own_modules(tmp_path: Path) -> None:
+    archive(tmp_path, train="print('hello')", beside="X = 1")
+    script = asyncio.run(submitted(tmp_path).script())
+    assert script.read_text() == "print('hello')"
+    assert sorted(path.name for path in script.parent.iterdir()) == ["beside.py", "train.py"]
+
+
+def test_it_is_fetched_once_however_many_models_ask(tmp_path: Path) -> None:
+    archive(tmp_path, train="first")
+
+    async def story() -> None:
+        code = submitted(tmp_path)
+        scripts = await asyncio.gather(*(code.script() for _ in range(5)))
+        archive(tmp_path, train="second")
+        assert {script.read_text() for script in [*scripts, await code.script()]} == {"first"}
+
+    asyncio.run(story())
+
+
+def test_what_an_earlier_process_left_is_gone(tmp_path: Path) -> None:
+    archive(tmp_path, train="old", leftover="")
+    asyncio.run(submitted(tmp_path).script())
+    archive(tmp_path, train="new")
+    script = asyncio.run(submitted(tmp_path).script())
+    assert script.read_text() == "new"
+    assert not script.with_name("leftover.py").exists()
+
+
+def test_a_failure_names_the_setting_and_the_next_model_tries_again(tmp_path: Path) -> None:
+    (tmp_path / "bucket").mkdir()
+    code = submitted(tmp_path)
+    with pytest.raises(LoadFailed, match="SAGEMAKER_SUBMIT_DIRECTORY"):
+        asyncio.run(code.script())
+    archive(tmp_path, other="")
+    with pytest.raises(LoadFailed, match=r"no train\.py in code/sourcedir\.tar\.gz"):
+        asyncio.run(code.script())
+    archive(tmp_path, train="found")
+    assert asyncio.run(code.script()).read_text() == "found"
+
+
+def test_a_torn_archive_is_a_failure_of_the_load(tmp_path: Path) -> None:
+    (tmp_path / "bucket" / "code").mkdir(parents=True)
+    (tmp_path / "bucket" / KEY).write_bytes(b"no archive")
+    with pytest.raises(LoadFailed, match="SAGEMAKER_SUBMIT_DIRECTORY can not be had"):
+        asyncio.run(submitted(tmp_path).script())
+
+
+def test_requirements_are_said_not_to_be_installed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    archive(tmp_path, train="", requirements="left-pad")
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(submitted(tmp_path).script())
+    assert "requirements.txt of code/sourcedir.tar.gz is not installed" in caplog.text
