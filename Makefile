@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: setup demo test check format bench clean
+.PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
 
@@ -28,6 +29,32 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Real clients, each with one command; docs/clients.md has what they showed.
+clients-cli: $(READY)
+	TORPOR_CLIENTS=aws-cli $(BIN)/python -m pytest -s tests/clients/test_aws_cli.py
+
+clients-terraform: $(READY)
+	TORPOR_CLIENTS=terraform $(BIN)/python -m pytest -s tests/clients/test_terraform.py
+
+clients-old-boto3: $(READY)
+	$(PYTHON) -m venv build/old-boto3
+	build/old-boto3/bin/python -m pip install --quiet --disable-pip-version-check 'boto3==1.34.*'
+	TORPOR_CLIENTS=boto3-1.34 TORPOR_PYTHON=build/old-boto3/bin/python $(BIN)/python -m pytest -s tests/clients/test_old_boto3.py
+
+clients-javascript: $(READY)
+	mkdir -p build && cp -r tests/clients/javascript build/
+	npm install --no-audit --no-fund --prefix build/javascript
+	TORPOR_CLIENTS=javascript TORPOR_JAVASCRIPT=build/javascript $(BIN)/python -m pytest -s tests/clients/test_javascript.py
+
+# The SageMaker SDKs have environments of their own: version 2 takes 0.3 GB, version 3 takes 1 GB.
+clients-sagemaker-v2 clients-sagemaker-v3: clients-sagemaker-v%: $(READY) build/sagemaker-v%/.ready
+	build/sagemaker-v$*/bin/python tests/clients/sagemaker_v$*.py --torpor $(BIN)
+
+build/sagemaker-v%/.ready:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check 'sagemaker==$*.*'
+	touch $@
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

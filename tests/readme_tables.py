@@ -1,4 +1,4 @@
-"""The README's tables, made from the code's own. `python tests/readme_tables.py` writes them into the README."""
+"""The tables of README and docs/, made from the code's own. `python tests/readme_tables.py` writes them there."""
 
 import re
 from collections.abc import Iterable
@@ -7,11 +7,14 @@ from pathlib import Path
 from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
 from torpor_endpoint.cloudwatch.metrics import METRICS
+from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
 from torpor_endpoint.control.errors import ERRORS
 from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.runtime.errors import FAULTS, Situation
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+PAGES = (README, ROOT / "docs" / "compatibility.md")
 TABLE = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -67,6 +70,21 @@ def metrics() -> str:
     )
 
 
+def operations() -> str:
+    """A table for each service."""
+    return "\n\n".join(map(_face, FACES))
+
+
+def _face(face: Face) -> str:
+    rows = ((code(name), face.differences.get(name, "")) for name in face.operations)
+    shown = table(("operation", "what differs from AWS"), rows)
+    return f"### {face.service}\n\n{len(face.operations)} operations; the others are {face.rest}.\n\n{shown}"
+
+
+def moto_alone() -> str:
+    return ", ".join(map(code, MOTO_ALONE))
+
+
 TABLES = {
     "settings": settings,
     "options": options,
@@ -74,6 +92,8 @@ TABLES = {
     "faults": faults,
     "control-errors": control_errors,
     "metrics": metrics,
+    "operations": operations,
+    "moto-alone": moto_alone,
 }
 
 
@@ -83,4 +103,5 @@ def with_tables(text: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(with_tables(README.read_text()))
+    for page in PAGES:
+        page.write_text(with_tables(page.read_text()))

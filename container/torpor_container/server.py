@@ -120,6 +120,7 @@ class ServerOptions:
             "http_parser": "python",
             "header_map": "dangerous",  # to WSGI only: S3 metadata may well be called `x-amz-meta-my_key`
             "limit_request_line": 0,  # presigned URLs are long
+            "limit_request_field_size": 64 * 1024,  # and so are session tokens
             "asgi_disconnect_grace_period": 600,  # who leaves early does not undo what others may wait for
         }
 

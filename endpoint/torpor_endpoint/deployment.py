@@ -79,8 +79,8 @@ class Deployment:
         if self._yard.images.find(variant.container.image) is None:
             raise DeploymentFailed(
                 f"The image {variant.container.image} of production variant {variant.name} is not one that this "
-                "endpoint can run: use `torpor` or an AWS XGBoost or scikit-learn image, or say how to start its server "
-                "in a file for --images."
+                "endpoint can run: use `torpor` or an AWS XGBoost or scikit-learn image, or say how to start its "
+                "server in a file for --images."
             )
         return Crew(self.live.name, variant, self._yard, self._numbers)
 

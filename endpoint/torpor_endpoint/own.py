@@ -4,6 +4,7 @@ import asyncio
 import re
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -121,9 +122,16 @@ async def _story(member: Member, model: str) -> list[dict[str, Any]]:
 def _tails(folder: Path) -> str:
     """The last part of each of the newest logs below the folder, under its stream's name."""
     parts = []
-    newest_last = sorted(folder.glob("*/*.log"), key=lambda path: path.stat().st_mtime_ns)[-LOGS_MAX:]
+    newest_last = sorted(folder.glob("*/*.log"), key=_written_ns)[-LOGS_MAX:]
     for path in newest_last:
-        with path.open("rb") as log:
+        with suppress(FileNotFoundError), path.open("rb") as log:  # the oldest go as new ones come
             log.seek(max(0, path.stat().st_size - LOG_MAX_BYTES))
             parts.append(f"==> {path.parent.name}/{path.stem} <==\n{log.read().decode(errors='replace')}")
     return "\n".join(parts)
+
+
+def _written_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

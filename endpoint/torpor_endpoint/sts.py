@@ -80,6 +80,17 @@ OPERATIONS: dict[str, Operation[Sts]] = {
 }
 
 
+DIFFERENCES: dict[str, str] = {
+    "GetCallerIdentity": f"Always `assumed-role/{ROLE}/{SESSION}`.",
+    "AssumeRole": "Any role: neither its trust policy nor its MaxSessionDuration is looked at.",
+    "AssumeRoleWithWebIdentity": "The token is not verified.",
+    "GetSessionToken": "Nothing is checked.",
+    "GetFederationToken": "Nothing is checked.",
+    "GetAccessKeyInfo": "Any key is this account's.",
+}
+"""What differs from AWS, as far as it is known."""
+
+
 def sts_service(clock: Callable[[], float], *, account: str, otherwise: Otherwise | None = None) -> Service[Sts]:
     return Service("sts", Sts(clock), OPERATIONS, account=account, otherwise=otherwise)
 

@@ -9,7 +9,7 @@ from artifacts import booster, packed, put
 from live import LiveEndpoint
 from strictness import complaints
 from walk import Row, Walk
-from walk_rows import AUTOSCALING, CLOUDWATCH, IAM, INVOKING, LOGS, S3, SAGEMAKER, SAGEMAKER_END, STS
+from walk_rows import AUTOSCALING, CLOUDWATCH, IAM, INVOKING, LOGS, S3, SAGEMAKER, SAGEMAKER_END, STS, TRAINING
 
 from torpor_endpoint import sts
 from torpor_endpoint.autoscaling import service as autoscaling
@@ -18,10 +18,12 @@ from torpor_endpoint.cloudwatch import service as cloudwatch
 from torpor_endpoint.cloudwatch.alarms import operations as alarms
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.cloudwatch.service import CloudWatch
+from torpor_endpoint.compatibility import FACES
 from torpor_endpoint.control import operations as sagemaker
 from torpor_endpoint.iam import service as iam
 from torpor_endpoint.logs import service as logs
 from torpor_endpoint.s3 import routes as s3
+from torpor_endpoint.training import operations as training
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ class Claim:
 
 
 CLAIMS = {
-    "sagemaker": Claim(sagemaker.OPERATIONS, {**SAGEMAKER, **SAGEMAKER_END}, sagemaker.KEPT),
+    "sagemaker": Claim(
+        [*sagemaker.OPERATIONS, *training.OPERATIONS], {**SAGEMAKER, **TRAINING, **SAGEMAKER_END}, sagemaker.KEPT
+    ),
     "sagemaker-runtime": Claim(["InvokeEndpoint"], INVOKING),
     "cloudwatch": Claim([*cloudwatch.OPERATIONS, *alarms.OPERATIONS], CLOUDWATCH, cloudwatch.KEPT),
     "iam": Claim(iam.OPERATIONS, IAM, iam.KEPT),
@@ -48,9 +52,9 @@ CLAIMED = [(service, operation) for service, claim in CLAIMS.items() for operati
 
 @pytest.fixture(scope="module")
 def walks(live: LiveEndpoint) -> Iterator[dict[str, Walk]]:
-    put(live.folder("walk-models"), {"all/a.tar.gz": packed({"model.json": booster()})})
+    put(live.folder("walk-models"), {"all/a.tar.gz": packed({"model.json": booster()}), "rows/a.csv": b"1,2\n2,4\n"})
     walks = {service: Walk(service, live.client, live.settled) for service in CLAIMS}
-    walks["sagemaker"].through(SAGEMAKER)
+    walks["sagemaker"].through({**SAGEMAKER, **TRAINING})
     for service, claim in CLAIMS.items():
         if service != "sagemaker":
             walks[service].through({name: row for name, row in claim.rows.items() if name in claim.operations})
@@ -69,6 +73,11 @@ def test_an_answer_is_what_the_model_says_and_nothing_else(
     if operation in walk.errors:
         raise walk.errors[operation]
     assert complaints(walk.answers[operation], CLAIMS[service].kept) == []
+
+
+def test_what_is_claimed_here_is_what_the_documentation_claims() -> None:
+    walked = {service: set(claim.operations) for service, claim in CLAIMS.items()}
+    assert walked == {face.service: set(face.operations) for face in FACES}
 
 
 def test_every_row_is_of_an_operation_that_exists(walks: dict[str, Walk]) -> None:

@@ -39,6 +39,32 @@ SAGEMAKER: dict[str, Row] = {
     ),
 }
 
+TRAINING: dict[str, Row] = {
+    "CreateTrainingJob": {
+        "TrainingJobName": "walk",
+        "AlgorithmSpecification": {
+            "TrainingImage": f"{ACCOUNT}.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1",
+            "TrainingInputMode": "File",
+        },
+        "HyperParameters": {"num_round": "100000000", "objective": "reg:squarederror"},  # until it is stopped
+        "RoleArn": ROLE_ARN,
+        "InputDataConfig": [
+            {
+                "ChannelName": "train",
+                "ContentType": "text/csv",
+                "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://walk-models/rows/"}},
+            }
+        ],
+        "OutputDataConfig": {"S3OutputPath": "s3://walk-models/trained/"},
+        "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 1},
+        "StoppingCondition": {"MaxRuntimeInSeconds": 60},
+        "Tags": [TAG],
+    },
+    "DescribeTrainingJob": {"TrainingJobName": "walk"},
+    "ListTrainingJobs": {"NameContains": "walk"},
+    "StopTrainingJob": {"TrainingJobName": "walk"},
+}
+
 INVOKING: dict[str, Row] = {
     "InvokeEndpoint": {
         "EndpointName": "walk",
