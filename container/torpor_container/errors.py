@@ -19,6 +19,7 @@
     │   │   ├── AmbiguousArtifact   500
     │   │   └── LoadTimedOut        500
     │   ├── LoadOutOfMemory         507
+    │   │   └── NoMemoryNow         507
     │   └── NoRoom                  507
     └── RegistryFault               the model is not where the caller thinks
         ├── ModelNotFound           404
@@ -175,6 +176,10 @@ class LoadOutOfMemory(LoadFault):
     status = 507
     type = "InsufficientMemoryException"
     fault = Fault.NO_ROOM
+
+
+class NoMemoryNow(LoadOutOfMemory):
+    """There may be enough once another model has left."""
 
 
 class NoRoom(LoadFault):

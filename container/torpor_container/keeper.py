@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
-from torpor_container.errors import LoadOutOfMemory, LoadTimedOut, NotReady
+from torpor_container.errors import LoadTimedOut, NoMemoryNow, NotReady
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.tier import Tier
@@ -171,7 +171,7 @@ class Keeper:
         while True:
             try:
                 return await found.load()
-            except LoadOutOfMemory:
+            except NoMemoryNow:
                 leavers = self._tier.books.one_more(name, self._clock())
                 if not leavers:
                     raise

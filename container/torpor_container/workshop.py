@@ -32,7 +32,7 @@ class Loaded:
 class Found:
     """A model before its load: what it is expected to take in memory, and how to load it.
 
-    `load` raises LoadFailed, or LoadOutOfMemory when there is no memory for it now.
+    `load` raises LoadFailed, LoadOutOfMemory, or NoMemoryNow if it may help that another model leaves.
     """
 
     predicted_bytes: int

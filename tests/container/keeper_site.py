@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Residency
-from torpor_container.errors import LoadFailed, LoadOutOfMemory, ModelDied
+from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper, Patience
 from torpor_container.shelf import Shelf
@@ -92,7 +92,7 @@ class FakeWorkshop(Workshop):
         if name in self._scene.broken:
             raise LoadFailed(f"{name} is broken")
         if name in self._scene.greedy and self.loaded:
-            raise LoadOutOfMemory(f"{name} wants all the memory there is")
+            raise NoMemoryNow(f"{name} wants all the memory there is")
         runner = FakeRunner(name, self._scene)
         self.loaded.append(runner)
         return Loaded(runner, SIZE_BYTES)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.adapter.listing import page_of
-from torpor_container.errors import LoadFailed, LoadOutOfMemory, ModelDied, TimedOut
+from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow, TimedOut
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.upstream import Answer, Headers, Upstream, UpstreamError, UpstreamTimedOut
 
@@ -27,7 +27,7 @@ class Contract:
         self._upstream = upstream
 
     async def load(self, model_id: str, url: str, target: str) -> None:
-        """LoadModel. Any 2xx is a success, and 409, for then it is there. Raises LoadFailed, LoadOutOfMemory.
+        """LoadModel. Any 2xx is a success, and 409, for then it is there. Raises LoadFailed, NoMemoryNow.
 
         A load that fails for lack of memory may leave a registration without workers: it is deleted at once, or every
         later load would be told that the model is there.
@@ -43,7 +43,7 @@ class Contract:
             raise
         if answer.status == INSUFFICIENT_STORAGE:
             await self.unload(model_id, target)
-            raise LoadOutOfMemory(f"the container has no memory for it: {_said(answer)}")
+            raise NoMemoryNow(f"the container has no memory for it: {_said(answer)}")
         if not (200 <= answer.status < 300 or answer.status == CONFLICT):
             raise LoadFailed(f"the container answered LoadModel with {answer.status}: {_said(answer)}")
 

@@ -1,6 +1,7 @@
 """The foreign workshops: a container that holds many models, and one that holds a single one."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ from torpor_container.adapter.contract import Contract
 from torpor_container.adapter.runners import ForeignModel, ForeignSingle
 from torpor_container.adapter.server import ForeignServer
 from torpor_container.core.sizing import Sizing
-from torpor_container.errors import LoadFailed
+from torpor_container.errors import LoadFailed, LoadOutOfMemory, NoMemoryNow
 from torpor_container.memory import uss_bytes
 from torpor_container.meter import Meter
 from torpor_container.runners import Runner
@@ -19,6 +20,8 @@ from torpor_container.workshop import Found, Loaded, Placed
 FORMAT = "container"
 LOOK_PERIOD_S = 5.0
 FLOOR_BYTES = 64 * 1024
+TOO_LARGE_MAX = 1000
+"""Models remembered that found no memory even alone: nobody shall leave for them again."""
 
 
 class ForeignWorkshop:
@@ -32,6 +35,7 @@ class ForeignWorkshop:
         self._meter = Meter()
         self._models: dict[str, ForeignModel] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._too_large: deque[str] = deque(maxlen=TOO_LARGE_MAX)
 
     async def start(self) -> None:
         await self._server.start(self._environment)
@@ -67,7 +71,7 @@ class ForeignWorkshop:
         contract, began_s = Contract(self._server.upstream), self._clock()
         with self._meter.window() as alone:
             before = await asyncio.to_thread(self._server.own_bytes)
-            await contract.load(placed.model_id, str(placed.directory), placed.name)
+            await self._ask(contract, placed)
             grown = await asyncio.to_thread(self._server.own_bytes) - before
             size_bytes = max(grown, FLOOR_BYTES)
             if alone():
@@ -76,6 +80,17 @@ class ForeignWorkshop:
                 size_bytes = self._sizing.predict(placed.model_id, FORMAT, disk_bytes)
         model = self._models[placed.model_id] = ForeignModel(contract, placed, self._models.pop)
         return Loaded(model, size_bytes, self._clock() - began_s)
+
+    async def _ask(self, contract: Contract, placed: Placed) -> None:
+        """Raises LoadFailed, NoMemoryNow, and LoadOutOfMemory for a model that found no memory even alone."""
+        if placed.model_id in self._too_large:
+            raise LoadOutOfMemory(f"the container had no memory for {placed.name} even alone")
+        try:
+            await contract.load(placed.model_id, str(placed.directory), placed.name)
+        except NoMemoryNow:
+            if not self._models:
+                self._too_large.append(placed.model_id)
+            raise
 
     async def _look(self) -> None:
         """The container is the truth about what it has: what it let go of by itself is loaded anew when asked for."""

@@ -32,7 +32,7 @@ class Container:
             return 409, {"code": 409, "type": "ConflictStatusException", "message": f"{name} is already registered."}
         if (Path(url) / "broken").exists():
             return 500, {"code": 500, "type": "InternalServerException", "message": "Failed to start workers"}
-        if sum(map(bool, self.models.values())) >= self.rooms:
+        if (Path(url) / "huge").exists() or sum(map(bool, self.models.values())) >= self.rooms:
             self.models[name] = ""
             return 507, {"code": 507, "type": "InsufficientMemoryException", "message": "no memory"}
         self.models[name] = url

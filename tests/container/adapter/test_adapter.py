@@ -154,6 +154,17 @@ def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_
         assert resident(platform) == set()
 
 
+def test_nobody_leaves_twice_for_a_model_that_finds_no_memory_even_alone(site: Site) -> None:
+    site.put("huge.tar.gz", file="huge")
+    site.put("a.tar.gz")
+    with site.instance() as platform:
+        call(platform, "a.tar.gz")
+        assert call(platform, "huge.tar.gz").status == 507
+        call(platform, "a.tar.gz")
+        assert call(platform, "huge.tar.gz").status == 507
+        assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
+
+
 def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(site: Site) -> None:
     site.put("bad.tar.gz", file="broken")
     site.put("good.tar.gz")

@@ -18,10 +18,10 @@ def site(tmp_path: Path) -> Iterator[LogsSite]:
 
 
 @pytest.fixture(scope="session")
-def connected() -> Any:
+def connected(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A client and the list whose last site it speaks to."""
     sites: list[LogsSite] = []
-    boto = LogsSite(Path("/nowhere")).client()
+    boto = LogsSite(tmp_path_factory.mktemp("logs")).client()
     boto.meta.events.register_first(
         "before-send.cloudwatch-logs", lambda request, **_: in_process.answer(sites[-1].service, request)
     )
