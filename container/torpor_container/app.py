@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -85,10 +86,10 @@ class Instance:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        if self._shelf is not None:
-            await self._shelf.restore()
-        await self._serving.start()
         try:
+            if self._shelf is not None:
+                await self._shelf.restore()
+            await self._serving.start()
             yield
         finally:
             await self._serving.close()
@@ -157,5 +158,9 @@ class Instance:
 
 
 def theirs(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a foreign container sees of the environment: all but what is Torpor's own."""
-    return {name: value for name, value in environment.items() if not name.startswith("TORPOR_")}
+    """What a foreign container sees of the environment: all but what is Torpor's own.
+
+    What was installed beside this Python is found too: its commands need not be on the path of whoever started us.
+    """
+    own = {name: value for name, value in environment.items() if not name.startswith("TORPOR_")}
+    return {**own, "PATH": os.pathsep.join((own.get("PATH", os.defpath), os.path.dirname(sys.executable)))}

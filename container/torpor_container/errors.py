@@ -11,6 +11,7 @@
     ├── ModelFault                  the model is at fault, while it predicts
     │   ├── PredictionFailed        500
     │   ├── OutOfMemory             507
+    │   ├── NoAnswer                500
     │   ├── ModelDied               500, or 507 when it was killed as the kernel kills for memory
     │   └── TimedOut                500
     ├── LoadFault                   the artifact, or what it needs, is at fault
@@ -125,6 +126,12 @@ class PredictionFailed(ModelFault):
 class OutOfMemory(ModelFault):
     status = 507
     type = "InsufficientMemoryException"
+
+
+class NoAnswer(ModelFault):
+    """A foreign container broke its connection, or answered what is no HTTP."""
+
+    fault = Fault.MODEL_DIED
 
 
 class ModelDied(ModelFault):

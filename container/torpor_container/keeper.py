@@ -6,7 +6,7 @@ event loop, so its steps between two awaits are atomic.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
@@ -17,6 +17,9 @@ from torpor_container.tier import Tier
 from torpor_container.timing import Story, Timing
 from torpor_container.wire import LoadedModel, Step
 from torpor_container.workshop import Found, Loaded, Workshop
+
+CLOSE_S = 5.0
+"""How long an instance that ends waits for models to leave in good order. They go with it anyway."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ class Keeper:
         for coming in self._coming.values():
             coming.work.cancel()
         await asyncio.gather(*(coming.work for coming in self._coming.values()), return_exceptions=True)
-        await self._tier.close()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._tier.close(), CLOSE_S)
 
     def models(self) -> list[LoadedModel]:
         return self._tier.models(self._runners)

@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import cast
 
 import httptools
@@ -19,6 +20,7 @@ Address = str | tuple[str, int]
 """A Unix socket's path, or a host and a port."""
 
 ANSWER_MAX_BYTES = 64 * 1024 * 1024
+REPEATABLE = frozenset({"GET", "DELETE"})
 
 
 class UpstreamError(Exception):
@@ -31,6 +33,10 @@ class UpstreamRefused(UpstreamError):
 
 class UpstreamBroken(UpstreamError):
     """The connection broke after the request was sent: the server may or may not have acted on it."""
+
+
+class UpstreamStale(UpstreamBroken):
+    """A connection used before was closed, and nothing of an answer came: the other side had gone first."""
 
 
 class UpstreamTimedOut(UpstreamError):
@@ -58,13 +64,16 @@ class Connection(asyncio.Protocol):
         self._answer = Answer()
         self._chunks: list[bytes] = []
         self._received_bytes = 0
+        self._headed = False
         self._waiting: asyncio.Future[Answer] | None = None
         self.open = False
+        self.used = False
+        self.idle_since_s = 0.0
 
     def request(self, head: bytes, body: bytes) -> "asyncio.Future[Answer]":
         assert self._transport is not None
         self._waiting = asyncio.get_running_loop().create_future()
-        self._answer, self._chunks, self._received_bytes = Answer(), [], 0
+        self._answer, self._chunks, self._received_bytes, self._headed = Answer(), [], 0, False
         self._transport.writelines((head, body) if body else (head,))
         return self._waiting
 
@@ -89,7 +98,18 @@ class Connection(asyncio.Protocol):
             self._fail(UpstreamBroken(f"the answer is no HTTP: {error}"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._fail(UpstreamBroken("the connection was closed before the answer was whole"))
+        """The end of an answer that did not say how long it is, and else of all hope for one."""
+        if self._headed and exc is None and not self._announced():
+            self.open = False
+            self.on_message_complete()
+        elif self.used and not self._received_bytes:
+            self._fail(UpstreamStale("the connection had been closed"))
+        else:
+            self._fail(UpstreamBroken("the connection was closed before the answer was whole"))
+
+    def _announced(self) -> bool:
+        """Whether the answer said how long it is."""
+        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self._answer.headers)
 
     def _fail(self, error: UpstreamError) -> None:
         self.close()
@@ -104,6 +124,9 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._answer.headers.append((name.lower(), value))
 
+    def on_headers_complete(self) -> None:
+        self._headed = True
+
     def on_body(self, body: bytes) -> None:
         self._chunks.append(body)
 
@@ -112,6 +135,7 @@ class Connection(asyncio.Protocol):
         if self._answer.status < 200:  # an interim answer, such as 100 Continue
             self._answer = Answer()
             return
+        self._headed = False
         answer, self._answer = self._answer, Answer()
         answer.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self.open = self.open and self._parser.should_keep_alive()
@@ -120,14 +144,33 @@ class Connection(asyncio.Protocol):
 
 
 class Upstream:
-    """The connections to one server. Idle ones are reused, newest first; there are as many as requests at once."""
+    """The connections to one server. Idle ones are reused, newest first; there are as many as requests at once.
 
-    def __init__(self, address: Address) -> None:
+    `idle_max_s`: a server that is not ours may close a connection just as it is used again, so one that was idle for
+    longer is not. Once one has closed without a word, none is used again.
+    """
+
+    def __init__(self, address: Address, idle_max_s: float = inf) -> None:
         self._address = address
+        self._idle_max_s = idle_max_s
         self._idle: deque[Connection] = deque()
 
     async def send(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float) -> Answer:
-        """One request. Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut."""
+        """One request. Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut.
+
+        What may be done twice is sent again if its connection had been closed.
+        """
+        try:
+            return await self._sent(method, path, headers, body, timeout_s)
+        except UpstreamStale:
+            if self._idle_max_s < inf:
+                self._idle_max_s = 0.0
+            if method not in REPEATABLE:
+                raise
+            self.close()
+            return await self._sent(method, path, headers, body, timeout_s)
+
+    async def _sent(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float) -> Answer:
         connection = await self._connection()
         waiting = connection.request(_head(method, path, headers, len(body)), body)
         try:
@@ -138,7 +181,8 @@ class Upstream:
         except BaseException:
             connection.close()
             raise
-        if connection.open:
+        if connection.open and self._idle_max_s:
+            connection.used, connection.idle_since_s = True, asyncio.get_running_loop().time()
             self._idle.append(connection)
         else:
             connection.close()
@@ -151,12 +195,18 @@ class Upstream:
     async def _connection(self) -> Connection:
         while self._idle:
             connection = self._idle.pop()
-            if connection.open:
+            if connection.open and self._fresh(connection):
                 return connection
+            connection.close()
         try:
             return await _connected(self._address)
         except OSError as error:
             raise UpstreamRefused(f"it does not take connections: {error}") from error
+
+    def _fresh(self, connection: Connection) -> bool:
+        if self._idle_max_s == inf:
+            return True
+        return asyncio.get_running_loop().time() - connection.idle_since_s <= self._idle_max_s
 
 
 async def _connected(address: Address) -> Connection:

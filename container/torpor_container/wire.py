@@ -22,6 +22,9 @@ SERVER_TIMING = "Server-Timing"
 MODEL_CACHE = "X-Torpor-Model-Cache"
 """`hit` when the model was in memory as the request arrived, else `miss`. Absent on single-model instances."""
 
+COLD = "X-Torpor-Cold"
+"""On a miss: a `Cold` as JSON, what it took to bring the model in."""
+
 FAULT = "X-Torpor-Fault"
 """A `Fault`, set on an answer that is the platform's and not the model's own. The body holds a `message`."""
 
@@ -77,6 +80,15 @@ class DecisionRecord(TypedDict, total=False):
     bytes: int
     took_s: float
     for_model: str  # who needed the room, when this one had to leave
+
+
+class Cold(TypedDict):
+    """How a model came into memory."""
+
+    bytes: int  # in memory, measured
+    victims: list[str]  # who left memory for it
+    reason: str  # why it was not there: first use, evicted before, its process ended …
+    took_s: float  # from the request that led to it until it was loaded
 
 
 class LoadedModel(TypedDict):

@@ -11,14 +11,15 @@ in a TOML file, which says how to start its server as processes of this machine:
     files = { "my.properties" = "port={port}" }     # written to {temp} before the start
 
 `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for the instance's port, temporary folder, base folder
-(`/opt/ml` in a container) and the folder of a single model.
+(`/opt/ml` in a container) and the folder of a single model. A program with a `/` in its name is looked for from the
+file's folder, any other on PATH.
 """
 
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from torpor_container.wire import ContainerCommand
@@ -74,19 +75,24 @@ class Images:
         rows = document.get("image")
         if not isinstance(rows, list) or set(document) != {"image"}:
             raise BadImages(f"{path}: it must hold [[image]] tables and nothing else")
-        return cls([_row(f"{path}: image {number}", row) for number, row in enumerate(rows, start=1)])
+        folder = path.absolute().parent
+        return cls([_row(f"{path}: image {number}", row, folder) for number, row in enumerate(rows, start=1)])
 
     def find(self, image: str) -> Image | None:
         """The first row that matches, or None when nothing here can serve it."""
         return next((row for row in self._rows if fnmatchcase(image, row.match)), None)
 
 
-def _row(where: str, row: Any) -> Image:
+def _row(where: str, row: Any, folder: Path) -> Image:
     if not isinstance(row, dict):
         raise BadImages(f"{where}: it must be a table")
     for member in (*REQUIRED, *row):
         _check(where, row, member)
     command: Any = {member: value for member, value in row.items() if member != "match"}
+    program, *arguments = row["command"]
+    if "/" in program:  # as a shell has it, from where the file is
+        program = str(folder / program)
+    command["command"] = [program, *arguments]
     return Image(row["match"], command)
 
 
@@ -96,7 +102,13 @@ def _check(where: str, row: dict[str, Any], member: str) -> None:
     if not row.get(member) and member in REQUIRED:
         raise BadImages(f"{where}: {member} is missing")
     outer, inner = MEMBERS[member]
-    value = row[member]
-    held = list(value.values() if isinstance(value, dict) else value)
-    if not isinstance(value, outer) or (inner and not all(isinstance(each, inner) for each in held)):
+    value: Any = row[member]
+    held = value.values() if isinstance(value, dict) else value
+    if not isinstance(value, outer) or not value or (inner and not all(isinstance(each, inner) for each in held)):
         raise BadImages(f"{where}: {member} must be a {outer.__name__}" + (" of texts" if inner else ""))
+    if member == "files" and (bad := [name for name in row[member] if _leaves(name)]):
+        raise BadImages(f"{where}: files: {bad[0]!r} must be a path below the temporary folder")
+
+
+def _leaves(name: str) -> bool:
+    return not name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts

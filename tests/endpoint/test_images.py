@@ -62,12 +62,26 @@ def test_a_file_names_more_and_comes_first(tmp_path: Path) -> None:
         ("[image]\nmatch = 'a'", r"must hold \[\[image\]\] tables"),
         ("[[images]]\nmatch = 'a'", r"must hold \[\[image\]\] tables"),
         ("no toml", "images.toml"),
+        ("[[image]]\nmatch = 5\ncommand = ['a']", "image 1: match must be a str"),
+        ("[[image]]\nmatch = 'a'\ncommand = 7", "image 1: command must be a list of texts"),
+        ("[[image]]\nmatch = 'a'\ncommand = ['a']\nready = []", "image 1: ready must be a list of texts"),
+        (
+            "[[image]]\nmatch = 'a'\ncommand = ['a']\nfiles = {'../x' = ''}",
+            "image 1: files: '../x' must be a path below",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_with_its_row_and_member(tmp_path: Path, text: str, complaint: str) -> None:
     (tmp_path / "images.toml").write_text(text)
     with pytest.raises(BadImages, match=complaint):
         Images.read(tmp_path / "images.toml")
+
+
+def test_a_program_with_a_slash_is_found_from_the_files_folder(tmp_path: Path) -> None:
+    (tmp_path / "images.toml").write_text("[[image]]\nmatch = 'a'\ncommand = ['./serve', 'x']")
+    found = Images.read(tmp_path / "images.toml").find("a")
+    assert found is not None
+    assert found.command == {"command": [str(tmp_path / "serve"), "x"]}
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 """Multi Model Server, a real foreign container, behind the endpoint: its artifacts hold a `service.py` and weights."""
 
 import importlib.util
-import os
 import shutil
-import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,14 +35,12 @@ def handle(data, context):
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
-    """With the command that was installed beside this Python on its path."""
-    environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     with LiveEndpoint(tmp_path_factory.mktemp("mms"), "--images", str(IMAGES)) as endpoint:
         models = endpoint.folder("models") / "words"
         models.mkdir()
         for name in ("alpha", "beta", "huge"):
             put(models, name)
-        container = many("models/words", environment, Image="multi-model-server:1.1.11")
+        container = many("models/words", Image="multi-model-server:1.1.11")
         endpoint.deploy("words", Variant(container))
         yield endpoint
 
@@ -81,10 +77,7 @@ def test_what_it_prints_is_in_the_instances_log(live: LiveEndpoint) -> None:
 
 
 def test_when_its_endpoint_is_deleted_neither_java_nor_its_workers_stay(live: LiveEndpoint) -> None:
-    container = many(
-        "models/words", {"MARK": "of-this-test", "PATH": os.environ["PATH"]}, Image="multi-model-server:1.1.11"
-    )
-    container["Environment"]["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    container = many("models/words", {"MARK": "of-this-test"}, Image="multi-model-server:1.1.11")
     live.deploy("gone", Variant(container))
     assert live.invoke("gone", b"1", TargetModel="alpha.tar.gz")["Body"] == b"alpha of 1"
     assert marked("MARK=of-this-test")

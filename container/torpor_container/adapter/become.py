@@ -1,18 +1,29 @@
 """The first moment of a foreign container: this forked child becomes its program."""
 
 import os
+import signal
 from collections.abc import Mapping
 from typing import Any
+
+DESCRIPTORS_MAX = 65_536
+IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
+"""By the warm parent and by Python; what is ignored stays so in a new program."""
 
 
 def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     """`descriptors[0]` takes what it prints. The environment is exactly the one given, and nothing of the parent's."""
     os.dup2(descriptors[0], 1)
     os.dup2(descriptors[0], 2)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.closerange(3, DESCRIPTORS_MAX)
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_DFL)
     command: list[str] = arguments["command"]
     os.chdir(arguments["folder"])
+    environment: dict[str, str] = arguments["environment"]
     try:
-        os.execvpe(command[0], command, arguments["environment"])
+        os.execvpe(command[0], command, environment)
     except OSError as error:
-        os.write(2, f"{command[0]} can not be started: {error.strerror}\n".encode())
+        path = environment.get("PATH", "")
+        os.write(2, f"{command[0]} can not be started: {error.strerror} (PATH is {path})\n".encode())
     return 127

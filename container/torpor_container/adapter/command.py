@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from torpor_container import wire
@@ -31,10 +32,14 @@ class Command:
         arguments = _texts(document, "command", [])
         if not arguments:
             raise ValueError("command must be a list of texts, the program first")
+        files = _pairs(document, "files")
+        for name in files:
+            if not name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+                raise ValueError(f"files: {name!r} must be a path below the temporary folder")
         return cls(
             arguments,
             _pairs(document, "environment"),
-            _pairs(document, "files"),
+            files,
             _texts(document, "ready", [wire.PING]),
         )
 

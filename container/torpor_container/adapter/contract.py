@@ -2,20 +2,24 @@
 
 import asyncio
 import json
+import logging
 from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.adapter.listing import page_of
-from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow, TimedOut
+from torpor_container.errors import LoadFailed, NoAnswer, NoMemoryNow, TimedOut
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.upstream import Answer, Headers, Upstream, UpstreamError, UpstreamTimedOut
 
-LOAD_TIMEOUT_S = 360.0
+LOAD_TIMEOUT_S = 86_400.0
+"""The keeper has its own patience, TORPOR_LOAD_TIMEOUT_SECONDS."""
 UNLOAD_TIMEOUT_S = 360.0
-"""AWS: download and load may take 360 s; Triton's source says the platform waits as long for an unload."""
+"""Triton's source says that the platform waits so long."""
 LIST_TIMEOUT_S = 10.0
 PAGES_MAX = 1000
 SAID_MAX = 1000
+
+log = logging.getLogger(__name__)
 
 CONFLICT, INSUFFICIENT_STORAGE, NOT_FOUND = 409, 507, 404
 
@@ -25,6 +29,7 @@ class Contract:
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
+        self._going_on: set[asyncio.Future[None]] = set()
 
     async def load(self, model_id: str, url: str, target: str) -> None:
         """LoadModel. Any 2xx is a success, and 409, for then it is there. Raises LoadFailed, NoMemoryNow.
@@ -38,11 +43,12 @@ class Contract:
             answer = await self._upstream.send("POST", wire.MODELS, headers, body, LOAD_TIMEOUT_S)
         except UpstreamError as error:
             raise LoadFailed(f"the container did not load the model: {error}") from error
-        except asyncio.CancelledError:
-            await asyncio.shield(asyncio.ensure_future(self.unload(model_id, target)))  # nobody waits for it any more
+        except asyncio.CancelledError:  # nobody waits for it any more
+            self._going_on.add(clearing := asyncio.ensure_future(self._clear(model_id, target)))
+            clearing.add_done_callback(self._going_on.discard)
             raise
         if answer.status == INSUFFICIENT_STORAGE:
-            await self.unload(model_id, target)
+            await self._clear(model_id, target)
             raise NoMemoryNow(f"the container has no memory for it: {_said(answer)}")
         if not (200 <= answer.status < 300 or answer.status == CONFLICT):
             raise LoadFailed(f"the container answered LoadModel with {answer.status}: {_said(answer)}")
@@ -53,6 +59,13 @@ class Contract:
         answer = await self._upstream.send("DELETE", _path(model_id), headers, b"", UNLOAD_TIMEOUT_S)
         if not (200 <= answer.status < 300 or answer.status == NOT_FOUND):
             raise LoadFailed(f"the container answered UnloadModel with {answer.status}: {_said(answer)}")
+
+    async def _clear(self, model_id: str, target: str) -> None:
+        """Unload what a failed load may have left. That it fails too hides nothing."""
+        try:
+            await self.unload(model_id, target)
+        except (UpstreamError, LoadFailed) as error:
+            log.warning("what a failed load of %s left could not be deleted: %s", target, error)
 
     async def has(self, model_id: str) -> bool:
         """GetModel. A container that does not answer still may have it."""
@@ -65,30 +78,33 @@ class Contract:
     async def listed(self) -> set[str]:
         """ListModels, all pages; the last one may be empty. Raises UpstreamError, ValueError."""
         names: set[str] = set()
-        token: str | None = ""
+        token = ""
         for _ in range(PAGES_MAX):
             query = f"?next_page_token={quote(token, safe='')}" if token else ""
             answer = await self._upstream.send("GET", wire.MODELS + query, _JSON, b"", LIST_TIMEOUT_S)
-            page, token = page_of(answer.body)
+            if not 200 <= answer.status < 300:
+                raise UpstreamError(f"the container answered ListModels with {answer.status}")
+            page, following = page_of(answer.body)
             names |= page
-            if token is None:
+            if following is None or following == token:
                 break
+            token = following
         return names
 
     async def invoke(self, model_id: str, target: str, invocation: Invocation, timeout_s: float) -> Reply:
-        """InvokeModel. Raises TimedOut, ModelDied."""
+        """InvokeModel. Raises TimedOut, NoAnswer."""
         headers = (*_sent(invocation), (_TARGET, target.encode()))
         return await invoked(self._upstream, f"{_path(model_id)}/invoke", headers, invocation.body, timeout_s)
 
 
 async def invoked(upstream: Upstream, path: str, headers: Headers, body: bytes, timeout_s: float) -> Reply:
-    """One call to a model, whatever it answers. Raises TimedOut, ModelDied."""
+    """One call to a model, whatever it answers. Raises TimedOut, NoAnswer."""
     try:
         answer = await upstream.send("POST", path, headers, body, timeout_s)
     except UpstreamTimedOut:
         raise TimedOut(timeout_s) from None
     except UpstreamError as error:
-        raise ModelDied(None, f"the container gave no answer: {error}") from error
+        raise NoAnswer(f"the container gave no whole answer: {error}") from error
     attributes = answer.header(_ATTRIBUTES)
     return Reply(
         answer.body,
@@ -99,7 +115,7 @@ async def invoked(upstream: Upstream, path: str, headers: Headers, body: bytes, 
 
 
 async def invoked_alone(upstream: Upstream, invocation: Invocation, timeout_s: float) -> Reply:
-    """`POST /invocations` of a single-model container. Raises TimedOut, ModelDied."""
+    """`POST /invocations` of a single-model container. Raises TimedOut, NoAnswer."""
     return await invoked(upstream, wire.INVOCATIONS, _sent(invocation), invocation.body, timeout_s)
 
 

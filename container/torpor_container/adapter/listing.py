@@ -16,11 +16,12 @@ def page_of(body: bytes) -> tuple[set[str], str | None]:
     if "models" not in document:
         return {name for name in document if name != "nextPageToken"}, None
     models = document["models"] or []
+    if not isinstance(models, list):
+        raise ValueError("the models of ListModels are no list")
     token = document.get("nextPageToken")
     return {name for model in models if (name := _name(model))}, str(token) if token else None
 
 
 def _name(model: Any) -> str | None:
-    if isinstance(model, str):
-        return model
-    return model.get("modelName") if isinstance(model, dict) else None
+    name = model.get("modelName") if isinstance(model, dict) else model
+    return name if isinstance(name, str) else None

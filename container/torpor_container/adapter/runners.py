@@ -1,7 +1,5 @@
 """Models inside a foreign container, as the keeper sees them."""
 
-from collections.abc import Callable
-
 from torpor_container.adapter.contract import NOT_FOUND, Contract, invoked_alone
 from torpor_container.errors import ModelLost
 from torpor_container.invocation import Invocation, Reply
@@ -17,11 +15,11 @@ class ForeignModel:
     format = "container"
     needs_folder = True  # a server may start another worker for it at any time
 
-    def __init__(self, contract: Contract, placed: Placed, closed: Callable[[str, None], object]) -> None:
+    def __init__(self, contract: Contract, placed: Placed) -> None:
+        self.model_id = placed.model_id
+        self.alive = True
         self._contract = contract
         self._placed = placed
-        self._closed = closed
-        self.alive = True
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         """Raises ModelLost where the container says that it has no such model; a handler's own 404 is an answer."""
@@ -33,7 +31,6 @@ class ForeignModel:
         return reply
 
     async def close(self) -> None:
-        self._closed(self._placed.model_id, None)
         await self._contract.unload(self._placed.model_id, self._placed.name)
 
     def own_bytes(self) -> int:

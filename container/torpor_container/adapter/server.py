@@ -1,6 +1,8 @@
 """The processes of one foreign container: with a port and a temporary folder of their own, stopped as one group."""
 
 import asyncio
+import fcntl
+import hashlib
 import logging
 import os
 import random
@@ -10,7 +12,9 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from torpor_container.adapter.command import Command
 from torpor_container.memory import session_uss_bytes
@@ -22,6 +26,7 @@ PING_TIMEOUT_S = 2.0
 """AWS: "the container must respond to ping requests within 2 seconds"."""
 PING_PERIOD_S = 5.0
 START_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.25)
+IDLE_MAX_S = 1.0
 GRACE_S = 20.0
 """AWS gives a container 30 s between SIGTERM and SIGKILL; the instance around it needs the rest."""
 BLOCKS = range(12000, 32000, 100)
@@ -41,16 +46,19 @@ class ForeignServer:
         self._ended = ended
         self._child: Child | None = None
         self._temp: Path | None = None
+        self._block: Block | None = None
         self._watch: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
         self.upstream = Upstream("")
 
     async def start(self, environment: Mapping[str, str]) -> None:
         """Start it, and do not wait until it is ready. Raises OSError."""
-        self._temp = Path(tempfile.mkdtemp(prefix="torpor-"))
-        port = _free_port()
+        self._temp = await asyncio.to_thread(_emptied, self._base_dir)
+        self._block = _free_block()
+        port = self._block.port
         command = self._command.filled(self._places(port))
         for name, text in command.files.items():
+            (self._temp / name).parent.mkdir(parents=True, exist_ok=True)
             (self._temp / name).write_text(text)
         arguments = {
             "command": command.arguments,
@@ -58,7 +66,7 @@ class ForeignServer:
             "environment": {**environment, **self._wiring(port), **command.environment},
         }
         self._child = await self._parent.fork(Job("torpor_container.adapter.become:start", arguments), [1])
-        self.upstream = Upstream(("127.0.0.1", port))
+        self.upstream = Upstream(("127.0.0.1", port), IDLE_MAX_S)
         self._watch = asyncio.create_task(self._watched(self._child), name="watch the container")
 
     async def ready(self) -> None:
@@ -81,6 +89,8 @@ class ForeignServer:
         if self._child is not None:
             await _stopped(self._child)
         self.upstream.close()
+        if self._block is not None:
+            self._block.close()
         if self._temp is not None:
             await asyncio.to_thread(shutil.rmtree, self._temp, ignore_errors=True)
 
@@ -146,12 +156,47 @@ async def _stopped(child: Child) -> None:
     await child.wait()
 
 
-def _free_port() -> int:
-    """The first of a block, free now. If another program takes it first, the container ends and is started anew."""
+@dataclass
+class Block:
+    """A block of ports, locked until closed: a server may take seconds until it listens on the first of them."""
+
+    port: int
+    held: TextIO
+
+    def close(self) -> None:
+        self.held.close()
+
+
+def _free_block() -> Block:
+    """If a program that is not a container of ours takes the port first, the container ends and is started anew."""
+    folder = _private(Path(tempfile.gettempdir()) / f"torpor-{os.getuid()}-ports")
     for port in random.sample(BLOCKS, len(BLOCKS)):
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+        held = (folder / str(port)).open("w")
+        with suppress(OSError):
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.create_server(("127.0.0.1", port)):
+                return Block(port, held)
+        held.close()
     raise OSError(f"none of the {len(BLOCKS)} ports for containers is free")
+
+
+def _emptied(base_dir: Path) -> Path:
+    """The temporary folder of this instance, the same each time so that none is left behind for good.
+
+    Its path is short: servers make Unix sockets in it, and those have 107 bytes at most.
+    """
+    digest = hashlib.sha256(os.fsencode(base_dir.absolute())).hexdigest()[:12]
+    folder = Path(tempfile.gettempdir()) / f"torpor-{os.getuid()}-{digest}"
+    shutil.rmtree(folder, ignore_errors=True)
+    return _private(folder)
+
+
+def _private(folder: Path) -> Path:
+    """Raises PermissionError if somebody else has made it."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to another user")
+    return folder
 
 
 def _pauses() -> Iterator[float]:

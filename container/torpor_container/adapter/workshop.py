@@ -34,6 +34,8 @@ class ForeignWorkshop:
         self._sizing = Sizing({})
         self._meter = Meter()
         self._models: dict[str, ForeignModel] = {}
+        self._here: set[str] = set()  # loading, loaded or leaving
+        self._entries = 0
         self._looking: asyncio.Task[None] | None = None
         self._too_large: deque[str] = deque(maxlen=TOO_LARGE_MAX)
 
@@ -57,7 +59,12 @@ class ForeignWorkshop:
         return Found(predicted, partial(self._load, placed, disk_bytes))
 
     async def unload(self, runner: Runner) -> None:
-        await runner.close()
+        assert isinstance(runner, ForeignModel)
+        self._models.pop(runner.model_id, None)
+        try:
+            await runner.close()
+        finally:
+            self._here.discard(runner.model_id)
 
     async def settle(self) -> int:
         """The container gives its memory back by itself, or does not."""
@@ -78,17 +85,21 @@ class ForeignWorkshop:
                 self._sizing.measured(placed.model_id, FORMAT, disk_bytes, size_bytes)
             else:
                 size_bytes = self._sizing.predict(placed.model_id, FORMAT, disk_bytes)
-        model = self._models[placed.model_id] = ForeignModel(contract, placed, self._models.pop)
+        model = self._models[placed.model_id] = ForeignModel(contract, placed)
         return Loaded(model, size_bytes, self._clock() - began_s)
 
     async def _ask(self, contract: Contract, placed: Placed) -> None:
         """Raises LoadFailed, NoMemoryNow, and LoadOutOfMemory for a model that found no memory even alone."""
         if placed.model_id in self._too_large:
             raise LoadOutOfMemory(f"the container had no memory for {placed.name} even alone")
+        self._here.add(placed.model_id)
+        self._entries += 1
+        entries, alone = self._entries, len(self._here) == 1
         try:
             await contract.load(placed.model_id, str(placed.directory), placed.name)
-        except NoMemoryNow:
-            if not self._models:
+        except BaseException as error:
+            self._here.discard(placed.model_id)
+            if isinstance(error, NoMemoryNow) and alone and entries == self._entries:
                 self._too_large.append(placed.model_id)
             raise
 

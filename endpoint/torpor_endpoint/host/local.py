@@ -15,6 +15,7 @@ from pathlib import Path
 
 from torpor_container.warm import Child, Job, OwnedWarmParent, WarmParent
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
+from torpor_endpoint.host.strays import end_strays
 
 FORK_TIMEOUT_S = 60.0
 """A fork takes milliseconds; the first one waits for the warm parent's imports, on a slow disk for long."""
@@ -26,6 +27,7 @@ class Running:
 
     launched: Launched
     child: Child
+    base_dir: str
 
 
 class LocalHost:
@@ -59,6 +61,7 @@ class LocalHost:
             running.child.kill()  # whoever is told to stop waiting for it does not leave it behind
             _forget(running.launched)
         await running.child.wait()
+        await asyncio.to_thread(end_strays, running.base_dir)
 
     def list(self) -> tuple[Launched, ...]:
         return tuple(_present(running) for running in self._running.values())
@@ -95,7 +98,7 @@ class LocalHost:
             if isinstance(error, (OSError, ValueError)):  # TimeoutError is one of the first
                 raise HostError(f"the instance could not be started: {error or 'no answer in time'}") from error
             raise
-        self._running[spec.slot] = Running(launched, child)
+        self._running[spec.slot] = Running(launched, child, spec.environment.get("SAGEMAKER_BASE_DIR", ""))
         return launched
 
     async def _fork(self, spec: LaunchSpec, launched: Launched) -> Child:
@@ -128,4 +131,6 @@ def _present(running: Running) -> Launched:
 
 
 def _how(code: int) -> str:
+    if code == 0:
+        return "it ended"
     return f"its process was ended by signal {-code}" if code < 0 else f"its process ended with exit code {code}"

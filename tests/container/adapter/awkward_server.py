@@ -5,7 +5,6 @@ It answers an invocation with its model's name, the body, and what it was told i
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -16,6 +15,17 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 PAGE = 2
+WORKER = """
+import os, pathlib, signal, sys, time
+place = pathlib.Path(sys.argv[1])
+def told(number, frame):
+    place.with_suffix(".told").write_text("to stop")
+    sys.exit()
+signal.signal(signal.SIGTERM, told)
+place.with_suffix(".new").write_text(str(os.getpid()))
+place.with_suffix(".new").rename(place)
+time.sleep(600)
+"""
 
 
 @dataclass
@@ -83,9 +93,16 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        if self.path == "/models":
+        if body == b"garbage":
+            self.wfile.write(b"what is HTTP?\r\n\r\n")
+            self.close_connection = True
+        elif self.path == "/models":
             request = json.loads(body)
             self.noted("load", request["model_name"])
+            if (Path(request["url"]) / "stuck").exists():
+                time.sleep(600)
+            if (Path(request["url"]) / "slow").exists():
+                time.sleep(1.0)
             self.answer(*self.container.load(request["model_name"], request["url"]))
         elif self.path == "/invocations":
             self.answer(200, {"model": os.environ["MODEL_DIR"], **self.told(body)})
@@ -96,6 +113,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         name = unquote(self.path.removeprefix("/models/"))
         self.noted("unload", name)
+        if "clinging" in self.container.manners:
+            time.sleep(600)
         self.answer(*self.container.unload(name))
 
     def told(self, body: bytes) -> dict[str, Any]:
@@ -117,6 +136,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, status: int, document: Any) -> None:
         body = json.dumps(document).encode()
+        if "curt" in self.container.manners:  # it hangs up after each answer, and does not say so
+            self.close_connection = True
+        if "endless" in self.container.manners:  # only the end of the connection says that the answer is whole
+            self.wfile.write(b"HTTP/1.0 %d Fine\r\nContent-Type: application/json\r\n\r\n" % status + body)
+            self.close_connection = True
+            return
         self.send_response(status)
         if "untyped" not in self.container.manners:
             self.send_header("Content-Type", "application/json")
@@ -130,17 +155,18 @@ class Handler(BaseHTTPRequestHandler):
 
 def main() -> None:
     port, rooms, *manners = sys.argv[1:]
-    if "deaf" in manners:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "worker" in manners:  # a process that nobody would end if only its parent were
-        worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-        Path(os.environ["WORKER_PID"]).write_text(str(worker.pid))
+        subprocess.Popen([sys.executable, "-c", WORKER, os.environ["WORKER_PID"]])
+        while not Path(os.environ["WORKER_PID"]).exists():
+            time.sleep(0.01)
     if "slow" in manners:
         time.sleep(1.0)
     if "stillborn" in manners:
         sys.exit("no licence found")
     Handler.container = Container(set(manners), int(rooms))
-    ThreadingHTTPServer(("127.0.0.1", int(port)), Handler).serve_forever()
+    server = ThreadingHTTPServer(("127.0.0.1", int(port)), Handler)
+    server.daemon_threads = True
+    server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,7 +119,7 @@ def test_a_container_sees_the_contract_and_nothing_of_torpor(site: Site) -> None
     assert not Path(told["temp"]).exists()
 
 
-@pytest.mark.parametrize("manner", ["partial", "untyped", "map", "slow"])
+@pytest.mark.parametrize("manner", ["partial", "untyped", "map", "slow", "curt", "endless"])
 def test_what_sagemaker_tolerates_is_tolerated(site: Site, manner: str) -> None:
     for name in ("a", "b", "c", "d"):
         site.put(f"{name}.tar.gz")
@@ -163,6 +164,36 @@ def test_nobody_leaves_twice_for_a_model_that_finds_no_memory_even_alone(site: S
         call(platform, "a.tar.gz")
         assert call(platform, "huge.tar.gz").status == 507
         assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
+
+
+def test_a_507_beside_another_load_does_not_mark_a_model_as_too_large(site: Site) -> None:
+    site.put("slow.tar.gz", file="slow")
+    site.put("a.tar.gz")
+    with site.instance(rooms=1) as platform, ThreadPoolExecutor(1) as elsewhere:
+        other = elsewhere.submit(call, platform, "slow.tar.gz")
+        until(lambda: bool(decisions(platform, "load")))
+        call(platform, "a.tar.gz")  # it may find no room as long as the other is loading
+        assert other.result().status == 200
+        until(lambda: call(platform, "a.tar.gz").status == 200)
+
+
+def test_a_load_that_hangs_ends_in_its_time_though_its_clearing_hangs_too(site: Site) -> None:
+    site.put("stuck.tar.gz", file="stuck")
+    site.put("a.tar.gz")
+    with site.instance("clinging", TORPOR_LOAD_TIMEOUT_SECONDS="1") as platform:
+        answer = call(platform, "stuck.tar.gz")
+        assert (answer.status, "did not load within 1 s" in answer.json()["message"]) == (500, True)
+        assert call(platform, "a.tar.gz").status == 200
+
+
+def test_an_answer_that_is_no_http_is_the_callers_trouble_alone(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance() as platform:
+        answer = call(platform, "a.tar.gz", "garbage")
+        assert (answer.status, answer.headers["x-torpor-fault"]) == (500, "model-died")
+        assert "no whole answer" in answer.json()["message"]
+        assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
+        assert site.ends == 0
 
 
 def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(site: Site) -> None:
@@ -224,10 +255,11 @@ def test_one_that_can_not_start_ends_its_instance(site: Site) -> None:
         assert platform.get("/ping").status == 503
 
 
-def test_its_whole_group_is_stopped(site: Site) -> None:
+def test_its_whole_group_is_asked_to_stop(site: Site) -> None:
     with site.instance("worker") as platform:
         until(lambda: platform.get("/ping").status == 200)
-        worker = int((site.folder / "worker").read_text())
+        worker, told = int((site.folder / "worker").read_text()), site.folder / "worker.told"
+    assert told.read_text() == "to stop"  # not only killed when its parent had gone
     until(lambda: gone(worker))
 
 

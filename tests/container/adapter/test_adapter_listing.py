@@ -16,6 +16,7 @@ from torpor_container.adapter.listing import page_of
         ({"models": [{"modelName": "a"}], "nextPageToken": "7"}, {"a"}, "7"),
         ({"models": [], "nextPageToken": ""}, set(), None),
         ({"models": None}, set(), None),
+        ({"models": [{"modelName": ["x"]}, 7]}, set(), None),
         ({"models": [{}, {"modelName": "a"}]}, {"a"}, None),
         ({"a": {"model_version_status": []}, "b": {}}, {"a", "b"}, None),
         ({}, set(), None),
@@ -25,7 +26,7 @@ def test_every_known_shape_is_read(document: Any, names: set[str], token: str | 
     assert page_of(json.dumps(document).encode()) == (names, token)
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"<html>"])
+@pytest.mark.parametrize("body", [b"", b"[]", b"null", b"<html>", b'{"models": 5}'])
 def test_what_is_no_listing_is_an_error(body: bytes) -> None:
     with pytest.raises(ValueError):
         page_of(body)
@@ -39,6 +40,7 @@ def test_what_is_no_listing_is_an_error(body: bytes) -> None:
         ("{}", "command must be a list of texts"),
         ('{"command": "a b"}', "command must be a list"),
         ('{"command": ["a"], "ready": "/ping"}', "ready must be a list"),
+        ('{"command": ["a"], "files": {"/x": ""}}', "must be a path below the temporary folder"),
         ('{"command": ["a"], "environment": {"A": 1}}', "environment must be an object"),
     ],
 )

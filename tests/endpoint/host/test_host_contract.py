@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -123,6 +124,20 @@ def test_an_instance_that_can_not_start_says_why_in_its_log(make_host: Callable[
             ended = await at.host.exited((await at.host.launch(broken)).slot)
             assert ended.phase is Phase.EXITED
             assert "TORPOR_VCPU" in log_of(ended)
+
+    run(story())
+
+
+def test_what_an_instance_had_started_goes_with_it_whatever_its_session(
+    make_host: Callable[[Path], Host], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with ground(make_host, tmp_path) as at:
+            launched = await at.launched()
+            environment = {"SAGEMAKER_BASE_DIR": at.spec().environment["SAGEMAKER_BASE_DIR"]}
+            with subprocess.Popen(["/bin/sleep", "600"], env=environment, start_new_session=True) as stray:
+                await at.host.terminate(launched.slot, 5.0)
+                assert stray.wait(5.0) == -signal.SIGKILL
 
     run(story())
 
