@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -22,8 +23,10 @@ from torpor_container.artifacts.store import ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits
 from torpor_container.built_in import BuiltInWorkshop
 from torpor_container.contract import Contract
+from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, Nobody, policy
 from torpor_container.core.residency import Residency
+from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
 from torpor_container.journal import ON_DISK, Journal
 from torpor_container.keeper import Keeper, Patience
@@ -42,6 +45,12 @@ clock = time.monotonic
 
 UNLIMITED = 1_000_000
 """The platform itself limits how many models it loads at once; the instance's threads bound the work."""
+
+
+def _resting(settings: Settings) -> Resting | None:
+    if settings.model_idle_s is None:
+        return None
+    return Resting(partial(keep_alive, settings.model_keep_alive, settings.model_idle_s))
 
 
 def end() -> None:
@@ -124,7 +133,7 @@ class Instance:
             books = Residency(settings.memory_bytes, Nobody(), UNLIMITED, self._journal.writer())
             return Contract(self._workshop, books, clock, settings.invocation_timeout_s)
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
-        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache)
+        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache, _resting(settings))
         return Kept(keeper, settings.invocation_timeout_s)
 
     def _make_shelf(self) -> Shelf:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
+from torpor_container.core.resting import Resting
 from torpor_container.errors import LoadTimedOut, NoMemoryNow, NotReady
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
@@ -18,6 +19,8 @@ from torpor_container.timing import Story, Timing
 from torpor_container.wire import LoadedModel, Step
 from torpor_container.workshop import Found, Loaded, Workshop
 
+VICTIMS_TOLD = 50
+"""Of those who left for one model, at most so many are named in a header. The decisions have them all."""
 CLOSE_S = 5.0
 """How long an instance that ends waits for models to leave in good order. They go with it anyway."""
 
@@ -49,19 +52,25 @@ class Keeper:
         patience: Patience,
         clock: Callable[[], float],
         cache: bool = True,
+        resting: Resting | None = None,
     ) -> None:
+        """`resting`: models also leave because nobody calls them. Else they do for lack of room only."""
         self._shelf = shelf
         self._workshop = workshop
         self._tier = Tier(books, clock, self._unload)
         self._patience = patience
         self._clock = clock
         self._cache = cache
+        self._resting = resting
+        self._looking: asyncio.Task[None] | None = None
         self._runners: dict[str, Runner] = {}
         self._coming: dict[str, Coming] = {}
 
     async def start(self) -> None:
         await self._workshop.start()
         self._tier.books.measured(await self._workshop.used_bytes())
+        if self._resting is not None:
+            self._looking = asyncio.create_task(self._look(self._resting), name="look who sleeps")
 
     def name_of(self, target: str) -> str:
         """The one name of a target, however it is written. Raises TargetForbidden."""
@@ -85,6 +94,8 @@ class Keeper:
         return self._workshop.unready()
 
     async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
         for coming in self._coming.values():
             coming.work.cancel()
         await asyncio.gather(*(coming.work for coming in self._coming.values()), return_exceptions=True)
@@ -98,6 +109,8 @@ class Keeper:
     async def _obtain(self, name: str, timing: Timing) -> bool:
         """Pin the model, brought in if need be. True if it was in memory already."""
         since_s = self._clock()
+        if self._resting is not None and not self._busy(name):
+            self._resting.called(name, since_s)
         plan = await self._requested(name)
         if isinstance(plan, Hit):
             return True
@@ -114,6 +127,7 @@ class Keeper:
             raise
         finally:
             timing.waited_for(coming.story, since_s)
+        timing.cold = coming.story.cold
         return False
 
     async def _requested(self, name: str) -> Hit | Wait | Lead:
@@ -139,6 +153,7 @@ class Keeper:
         self._coming[name] = Coming(work, story)
 
     async def _bring(self, name: str, story: Story) -> None:
+        began_s, why = self._clock(), self._tier.books.why_absent(name)
         try:
             async with asyncio.timeout(self._patience.load_timeout_s):
                 loaded = await self._bring_from_shelf(name, story)
@@ -149,6 +164,12 @@ class Keeper:
             raise
         else:
             self._runners[name] = loaded.runner
+            story.cold = {
+                "bytes": loaded.size_bytes,
+                "victims": story.victims[:VICTIMS_TOLD],
+                "reason": why,
+                "took_s": self._clock() - began_s,
+            }
             self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock())
             self._drop_if_spent(name)  # its callers may all have given up
         finally:
@@ -161,16 +182,18 @@ class Keeper:
         kept = False
         try:
             found = await self._workshop.recognise(placed)
-            await self._tier.dismiss(await self._tier.admitted(name, found.predicted_bytes))
+            leavers = await self._tier.admitted(name, found.predicted_bytes)
+            story.victims.extend(leavers)
+            await self._tier.dismiss(leavers)
             with story.step(Step.LOAD):
-                loaded = await self._load(name, found)
+                loaded = await self._load(name, found, story)
             kept = loaded.runner.needs_folder
             return loaded
         finally:
             if not kept:
                 self._shelf.give(name)
 
-    async def _load(self, name: str, found: Found) -> Loaded:
+    async def _load(self, name: str, found: Found, story: Story) -> Loaded:
         """AWS: on 507 "it unloads unused models and tries again", until nothing idle is left."""
         while True:
             try:
@@ -179,6 +202,7 @@ class Keeper:
                 leavers = self._tier.books.one_more(name, self._clock())
                 if not leavers:
                     raise
+                story.victims.extend(leavers)
                 await self._tier.dismiss(leavers)
 
     async def _measure(self, newcomer: str) -> None:
@@ -190,7 +214,11 @@ class Keeper:
     # -- letting go ------------------------------------------------------------------------------------------------
     def _take_back(self, name: str) -> bool:
         """One caller is done with the model. True if it leaves now."""
-        return self._tier.released(name) and self._drop_if_spent(name)
+        if not self._tier.released(name):
+            return False
+        if self._resting is not None:
+            self._resting.ended(name, self._clock())
+        return self._drop_if_spent(name)
 
     def _drop_if_spent(self, name: str) -> bool:
         """Nobody shall get this model again, and nobody uses it: it leaves."""
@@ -202,6 +230,29 @@ class Keeper:
         if dropped:
             self._tier.dismiss((name,))
         return dropped
+
+    async def _look(self, resting: Resting) -> None:
+        """Once a second: who has not been called for long leaves, who is about to be called comes."""
+        while True:
+            await asyncio.sleep(1.0)
+            now_s = self._clock()
+            idle = [name for name, model in self._tier.books if not model.pins]
+            for name in resting.asleep(idle, now_s):
+                if self._tier.books.drop(name, "nobody calls", now_s):
+                    self._tier.dismiss((name,))
+            for name in [name for name in resting.due(now_s) if self._tier.books.get(name) is None]:
+                self._expect(name)
+
+    def _expect(self, name: str) -> None:
+        """Bring a model in before anybody asks for it."""
+        if isinstance(self._tier.books.request(name, self._clock()), Lead):
+            self._start(name)
+            coming = self._coming[name]
+            coming.work.add_done_callback(lambda _: self._give_up(name, coming))
+
+    def _busy(self, name: str) -> bool:
+        model = self._tier.books.get(name)
+        return model is not None and model.pins > 0
 
     async def _unload(self, name: str) -> None:
         runner = self._runners.pop(name)

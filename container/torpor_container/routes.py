@@ -149,6 +149,7 @@ class HotPath:
 _TARGET = wire.TARGET_MODEL.lower().encode()
 _ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 _MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
+_COLD = wire.COLD.lower().encode()
 _FAULT = wire.FAULT.lower().encode()
 
 
@@ -172,6 +173,8 @@ async def _send(send: Send, reply: Reply, timing: Timing, fault: wire.Fault | No
         headers.append((b"content-type", reply.content_type.encode("latin-1")))
     if timing.hit is not None:
         headers.append((_MODEL_CACHE, b"hit" if timing.hit else b"miss"))
+    if timing.cold is not None:
+        headers.append((_COLD, json.dumps(timing.cold).encode()))
     if fault is not None:
         headers.append((_FAULT, fault.value.encode()))
     if reply.custom_attributes is not None:

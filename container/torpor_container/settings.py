@@ -11,6 +11,7 @@ from math import inf
 from typing import Any
 
 from torpor_container.adapter.command import Command
+from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import policy
 
 MIB = 1024 * 1024
@@ -43,6 +44,15 @@ def _more_than_0(number: float) -> float:
 def _policy(text: str) -> str:
     policy(text)
     return text
+
+
+def _keep_alive(text: str) -> str:
+    keep_alive(text, 1.0)
+    return text
+
+
+def _optional_amount(text: str) -> float | None:
+    return _amount(text) if text else None
 
 
 @dataclass(frozen=True)
@@ -84,6 +94,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_UNPACK_MAX_RATIO", "unpack_max_ratio", _amount, "200", "The largest ratio of unpacked to packed bytes."),
     Setting("TORPOR_UNPACK_MAX_ENTRIES", "unpack_max_entries", _count, "10000", "The most files in one artifact."),
     Setting("TORPOR_IDLE_SECONDS", "idle_s", _amount, "1200", "How long a variant that may sleep stays awake with no request. The endpoint acts on it."),
+    Setting("TORPOR_KEEP_ALIVE", "keep_alive", _keep_alive, "fixed", "`fixed`, or `histogram`: learns when calls come, sleeps until shortly before the next. The endpoint acts on it."),
+    Setting("TORPOR_CONCURRENCY", "concurrency", _count, "8", "Requests in flight that an instance is meant to have, where their number is not given: more for 6 s start another. The endpoint acts on it."),
+    Setting("TORPOR_MODEL_IDLE_SECONDS", "model_idle_s", _optional_amount, "", "Unload a model that nobody has called for so long. Empty: models leave for lack of room only, as on AWS."),
+    Setting("TORPOR_MODEL_KEEP_ALIVE", "model_keep_alive", _keep_alive, "fixed", "The same choice for each model, where TORPOR_MODEL_IDLE_SECONDS is given: `histogram` loads it again before its next call."),
     Setting("TORPOR_WARM_PARENT", "warm_parent", str, "", "The warm parent's socket. Set by the endpoint; else an own one is started when a script needs it."),
 )  # fmt: skip
 
@@ -123,6 +137,10 @@ class Settings:
     unpack_max_ratio: float
     unpack_max_entries: int
     idle_s: float
+    keep_alive: str
+    concurrency: int
+    model_idle_s: float | None
+    model_keep_alive: str
     warm_parent: str
 
     @classmethod

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 
-from torpor_container.wire import Step
+from torpor_container.wire import Cold, Step
 
 Clock = Callable[[], float]
 
@@ -25,6 +25,8 @@ class Story:
 
     clock: Clock
     spans: list[Span] = field(default_factory=list)
+    victims: list[str] = field(default_factory=list)  # who left memory for it
+    cold: Cold | None = None  # how it came in, once it has
 
     @contextmanager
     def step(self, step: Step) -> Iterator[None]:
@@ -41,6 +43,7 @@ class Timing:
 
     def __init__(self, clock: Clock) -> None:
         self.hit: bool | None = None
+        self.cold: Cold | None = None
         self._clock = clock
         self._began_s = clock()
         self.steps: dict[Step, float] = {}

@@ -1,25 +1,26 @@
-"""What an alarm does when it changes its state: a message to an SNS topic. It decides nothing."""
+"""What an alarm does when it changes its state: a message to an SNS topic, or a scaling policy. It decides nothing."""
 
 import json
-from collections.abc import Awaitable, Callable
+from functools import partial
 from urllib.parse import urlencode
 
 from torpor_endpoint.aws.asgi import Request
 from torpor_endpoint.aws.service import Otherwise, Unanswered
-from torpor_endpoint.cloudwatch.alarms.keeping import Act, NoSuchAction
+from torpor_endpoint.cloudwatch.alarms.keeping import Act, NoSuchAction, nothing_to_act
 from torpor_endpoint.cloudwatch.alarms.records import Alarm, StateChange
 
 SNS_VERSION = "2010-03-31"
 
 
-def alarm_actions(topics: Otherwise) -> Act:
-    """`topics` is who answers SNS's Publish."""
+def alarm_actions(topics: Otherwise, scaling: Act = nothing_to_act) -> Act:
+    """`topics` is who answers SNS's Publish, `scaling` who carries out a scaling policy."""
+    by_service: dict[str, Act] = {"sns": partial(_notify, topics), "autoscaling": scaling}
 
     async def act(alarm: Alarm, change: StateChange) -> None:
-        kind = change.action.split(":")[2] if change.action.count(":") >= 5 else ""
-        if kind not in ACTIONS:
+        service = change.action.split(":")[2] if change.action.count(":") >= 5 else ""
+        if service not in by_service:
             raise NoSuchAction(f"nothing here carries out {change.action}")
-        await ACTIONS[kind](topics, alarm, change)
+        await by_service[service](alarm, change)
 
     return act
 
@@ -54,7 +55,3 @@ def _message(alarm: Alarm, change: StateChange) -> dict[str, object]:
 def _signed(topic: str) -> str:
     """SNS is asked in the topic's own region, which stands in the scope of a signature."""
     return f"AWS4-HMAC-SHA256 Credential=torpor/19700101/{topic.split(':')[3]}/sns/aws4_request"
-
-
-ACTIONS: dict[str, Callable[[Otherwise, Alarm, StateChange], Awaitable[None]]] = {"sns": _notify}
-"""By the service in the action's ARN."""

@@ -27,15 +27,20 @@ from torpor_endpoint.collector import Collector
 from torpor_endpoint.control.context import Control
 from torpor_endpoint.control.operations import sagemaker_service
 from torpor_endpoint.controller import Controller
-from torpor_endpoint.crew import Yard
+from torpor_endpoint.core import emulation
 from torpor_endpoint.data_dir import DataDir
 from torpor_endpoint.fleet import Fleet
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.host.local import LocalHost
+from torpor_endpoint.host.strays import end_strays
 from torpor_endpoint.iam.context import Iam
 from torpor_endpoint.iam.service import iam_service
 from torpor_endpoint.images import Images
 from torpor_endpoint.launch import Surroundings, launch_spec
+from torpor_endpoint.ledger.keeping import Ledger
+from torpor_endpoint.ledger.pages import Pages
+from torpor_endpoint.ledger.reading import Reading
+from torpor_endpoint.ledger.records import Life
 from torpor_endpoint.logs.book import Book
 from torpor_endpoint.logs.gauge import Gauge
 from torpor_endpoint.logs.groups import Groups
@@ -44,14 +49,15 @@ from torpor_endpoint.logs.service import logs_service
 from torpor_endpoint.longtail import LongTail
 from torpor_endpoint.options import Options
 from torpor_endpoint.own import Own
-from torpor_endpoint.runtime.app import Account, RuntimeApp
+from torpor_endpoint.records import Variant
+from torpor_endpoint.runtime.app import Account, Clocks, RuntimeApp
 from torpor_endpoint.runtime.meter import Meters
 from torpor_endpoint.runtime.router import Limits, Router
 from torpor_endpoint.s3.app import S3App
 from torpor_endpoint.s3.elsewhere import S3Elsewhere
 from torpor_endpoint.s3.store import ObjectStore
 from torpor_endpoint.schema import opened
-from torpor_endpoint.sleeper import Sleeper
+from torpor_endpoint.sizer import Sizer
 from torpor_endpoint.store import Store
 from torpor_endpoint.sts import sts_service
 from torpor_endpoint.training.command import wiring
@@ -60,6 +66,7 @@ from torpor_endpoint.training.operations import Training, bound
 from torpor_endpoint.training.storage import EmbeddedStorage, RemoteStorage, Storage
 from torpor_endpoint.training.trainer import Trainer
 from torpor_endpoint.training.workbench import Ground
+from torpor_endpoint.yard import Yard
 
 log = logging.getLogger(__name__)
 
@@ -75,11 +82,13 @@ class Endpoint:
         self._database = opened(self._dir.database)
         self._store = Store(self._database, time.time)
         self._objects = ObjectStore(self._dir.objects, clock=time.time)
+        end_strays(str(self._dir.instances))  # of an endpoint that was killed
         self._host = LocalHost(self._dir.sockets)
         self._fleet = Fleet()
         self._registry = MetricRegistry(time.time)
         self._meters = Meters(self._registry, time.time)
         self._collector = Collector(self._fleet, self._registry, time.time)
+        self._ledger = Ledger(self._dir.ledger, time.time)
         self._controller = Controller(self._store, self._fleet, self._yard(), time.time, self._gone)
         self._jobs = Jobs(self._database, time.time)
         self._trainer = Trainer(self._jobs, self._ground(), at_once=os.cpu_count() or 1)
@@ -91,18 +100,20 @@ class Endpoint:
         self._logs = Logs(groups, Book(), self._store, time.time, self._writing)
 
     def app(self) -> Gateway:
-        own = Own(self._fleet, self._registry, self._collector.refresh, self._dir.endpoint_logs)
+        logs, region, account = self._dir.endpoint_logs, self._options.region, self._options.account
+        pages = Pages(self._ledger, Reading(self._ledger.tables, time.time))
+        own = Own(self._fleet, self._registry, self._collector.refresh, logs, region, account, pages)
         return Gateway(self._services(), own.app(self._lifespan), self._options.account, self._tail.answer)
 
     def _services(self) -> dict[str, App]:
         """By botocore's names."""
-        account, region, tail = self._options.account, self._options.region, self._tail.answer
+        account, tail = self._options.account, self._tail.answer
         cloudwatch = CloudWatch(self._registry, self._collector.refresh)
         training = Training(self._jobs, self._trainer, self._store.put_tags, time.time)
         return {
             "s3": self._s3(),
             "sagemaker": sagemaker_service(self._control(), account=account, more=bound(training)),
-            "sagemaker-runtime": RuntimeApp(self._router(), self._meters, Account(account, region), time.perf_counter),
+            "sagemaker-runtime": self._runtime(),
             "application-autoscaling": autoscaling_service(self._autoscaling, account=account),
             "cloudwatch": cloudwatch_service(cloudwatch, self._alarms, account=account, otherwise=tail),
             "logs": logs_service(self._logs, account=account, otherwise=tail),
@@ -121,12 +132,33 @@ class Endpoint:
         changed, strict = self._controller.changed, self._options.strict
         return Control(self._store, time.time, strict, self._fleet, changed, has_elsewhere=self._jobs.has)
 
-    def _router(self) -> Router:
-        return Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
+    def _runtime(self) -> RuntimeApp:
+        router = Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
+        account = Account(self._options.account, self._options.region)
+        clocks = Clocks(time.time, time.perf_counter)
+        return RuntimeApp(router, self._meters, account, clocks, self._ledger.invoked)
+
+    def _lived(self, life: Life) -> None:
+        """An instance has begun, is ready, or has ended."""
+        self._ledger.lived(life)
+        if life.size.startswith("serverless") and life.ready_s is not None and life.stopped_s is None:
+            self._meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s)
 
     def _yard(self) -> Yard:
-        around = self._around
-        return Yard(self._host, partial(launch_spec, around=around), self._collector.farewell, around.images)
+        dice = random.Random(self._options.seed)
+
+        def start_delay_s(variant: Variant) -> float:
+            return emulation.start_delay_s(self._options.emulate, variant.serverless is not None, lambda: dice.gauss())
+
+        return Yard(
+            self._host,
+            partial(launch_spec, around=self._around),
+            time.time,
+            self._lived,
+            self._collector.farewell,
+            start_delay_s,
+            self._around.images,
+        )
 
     def _ground(self) -> Ground:
         return Ground(
@@ -170,6 +202,7 @@ class Endpoint:
             await self._trainer.close()
             await self._host.close()
             self._tail.close()
+            self._ledger.close()
             self._database.close()
             self._objects.close()
             self._lock.close()
@@ -177,7 +210,9 @@ class Endpoint:
     def _chores(self) -> dict[str, Callable[[], Awaitable[None]]]:
         return {
             "collector": self._collector.run,
-            "sleeper": Sleeper(self._fleet, time.perf_counter).run,
+            "sizer": Sizer(self._fleet, time.perf_counter).run,
+            "ledger": self._ledger.run,
+            "warm parent": lambda: self._host.retire(lambda: bool(self._trainer.writing), self._options.warm_idle_s),
             "alarms": Watch(self._alarms, self._registry, self._collector.refresh).run,
             "logs": Gauge(self._logs).run,
         }

@@ -10,8 +10,8 @@ from torpor_container import wire
 from torpor_container.upstream import UpstreamError
 from torpor_endpoint.cloudwatch import metrics
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
-from torpor_endpoint.crew import Member
 from torpor_endpoint.fleet import Fleet
+from torpor_endpoint.members import Member
 
 PERIOD_S = 20.0
 """AWS emits these metrics every 60 s. Asked for through CloudWatch they are read at once."""

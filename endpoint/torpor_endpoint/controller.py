@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
-from torpor_endpoint.crew import Yard
 from torpor_endpoint.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.records import Endpoint, EndpointStatus
 from torpor_endpoint.store import Store
+from torpor_endpoint.yard import Yard
 
 RETRY_S = 5.0
 
@@ -58,7 +58,7 @@ class Controller:
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-        await asyncio.gather(*(deployment.close() for deployment in self._deployments.values()))
+        await asyncio.gather(*(one.close("the endpoint stops") for one in self._deployments.values()))
 
     # -- one endpoint ----------------------------------------------------------------------------------------------
     def _look(self, name: str) -> None:
@@ -100,7 +100,7 @@ class Controller:
         try:
             await deployment.become(endpoint.variants)
         except DeploymentFailed as failure:
-            await deployment.close()
+            await deployment.close("its endpoint failed")
             await self._record(endpoint, EndpointEvent.FAILED, str(failure))
         else:
             self._fleet.serve(deployment.live)
@@ -121,7 +121,7 @@ class Controller:
         self._fleet.stop(endpoint.name)
         deployment = self._deployments.pop(endpoint.name, None)
         if deployment is not None:
-            await deployment.close()
+            await deployment.close("its endpoint is deleted")
         await self._gone(endpoint.name)  # before its name is free for another one
         await asyncio.to_thread(self._store.remove_endpoint, endpoint.name)
 
@@ -133,8 +133,8 @@ class Controller:
         deployment = self._deployment(endpoint)
         try:
             deployment.start(endpoint.variants)
-        except DeploymentFailed:
-            log.exception("endpoint %s can not be served again", endpoint.name)
+        except DeploymentFailed as failure:
+            log.error("endpoint %s is not served: %s", endpoint.name, failure)
         self._fleet.serve(deployment.live)
 
     def _deployment(self, endpoint: Endpoint) -> Deployment:

@@ -30,6 +30,10 @@ class DataDir:
         return self.root / "torpor.sqlite"
 
     @property
+    def ledger(self) -> Path:
+        return self.root / "ledger.sqlite"
+
+    @property
     def objects(self) -> Path:
         """The object store: each folder in it is a bucket."""
         return self.root / "s3"

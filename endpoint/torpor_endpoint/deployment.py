@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torpor_endpoint.core.scaling import at_start, may_sleep
-from torpor_endpoint.crew import Crew, Numbers, Yard
+from torpor_endpoint.core.scaling import after_update, at_start
+from torpor_endpoint.crew import Crew, Numbers
 from torpor_endpoint.fleet import LiveEndpoint, same_machine
 from torpor_endpoint.records import Variant
+from torpor_endpoint.yard import Yard
 
 START_ATTEMPTS = 3
 """A new crew whose instance fails to start this often in a row fails its deployment."""
@@ -35,7 +36,8 @@ class Change:
     variant: Variant
     before: int
     after: int
-    fresh: bool
+    why: str
+    fresh: bool = False
 
 
 class Deployment:
@@ -52,25 +54,33 @@ class Deployment:
         changes = [self._change(variant) for variant in variants]
         try:
             for change in changes:
-                change.crew.scale(max(change.before, change.after))
+                change.crew.scale(max(change.before, change.after), change.why)
             await asyncio.gather(*(_all_ready(change.crew, change.after) for change in changes))
         except BaseException:
             for change in changes:
-                change.crew.scale(change.before)
-            await asyncio.gather(*(change.crew.close() for change in changes if change.fresh))
+                change.crew.scale(change.before, "the update failed")
+            await asyncio.gather(*(change.crew.close("its deployment failed") for change in changes if change.fresh))
             raise
         self._swap(changes)
 
     def start(self, variants: Sequence[Variant]) -> None:
-        """Serve these variants without waiting for them: after a restart, requests wait instead."""
-        for variant in variants:
-            crew = self.live.crews[variant.name] = self._crew_for(variant)
-            crew.scale(at_start(variant))
+        """Serve these variants without waiting for them: after a restart, requests wait instead.
 
-    async def close(self) -> None:
+        Raises DeploymentFailed, which is its trouble until it is updated or started again; then none of them is served.
+        """
+        try:
+            crews = [self._crew_for(variant) for variant in variants]
+        except DeploymentFailed as failure:
+            self.live.trouble = str(failure)
+            raise
+        self.live.crews = {crew.variant.name: crew for crew in crews}
+        for crew in crews:
+            crew.scale(at_start(crew.variant), "the endpoint started")
+
+    async def close(self, why: str) -> None:
         """Drain and stop everything."""
         crews, self.live.crews = self.live.crews, {}
-        await asyncio.gather(*(crew.close() for crew in crews.values()), *self._closing)
+        await asyncio.gather(*(crew.close(why) for crew in crews.values()), *self._closing)
 
     def _crew_for(self, variant: Variant) -> Crew:
         present = self.live.crews.get(variant.name)
@@ -85,22 +95,25 @@ class Deployment:
         return Crew(self.live.name, variant, self._yard, self._numbers)
 
     def _change(self, variant: Variant) -> Change:
-        """A variant that sleeps, and stays what it is, is not woken for an update."""
+        """A crew that stays keeps the size that its callers gave it, unless the update names another."""
         crew = self._crew_for(variant)
-        fresh = crew is not self.live.crews.get(variant.name)
-        asleep = not fresh and not crew.size and may_sleep(variant)
-        return Change(crew, variant, crew.size, 0 if asleep else at_start(variant), fresh)
+        if crew is not self.live.crews.get(variant.name):
+            return Change(crew, variant, crew.size, at_start(variant), "deployed", fresh=True)
+        told = variant.instance_count != crew.variant.instance_count
+        after = at_start(variant) if told else after_update(variant, crew.size)
+        return Change(crew, variant, crew.size, after, "updated")
 
     def _swap(self, changes: Sequence[Change]) -> None:
         kept = {change.crew for change in changes}
         old = [crew for crew in self.live.crews.values() if crew not in kept]
         for change in changes:
             change.crew.variant = change.variant
-            if change.after or not change.crew.in_flight:  # a call may have woken it meanwhile
-                change.crew.scale(change.after)
+            if change.after or not change.crew.traffic.in_flight:  # a call may have woken it meanwhile
+                change.crew.scale(change.after, change.why)
         self.live.crews = {change.variant.name: change.crew for change in changes}
+        self.live.trouble = None
         for crew in old:
-            closing = asyncio.create_task(crew.close())
+            closing = asyncio.create_task(crew.close("it was replaced by an update"))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 

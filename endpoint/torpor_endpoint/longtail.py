@@ -7,7 +7,7 @@ network.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from urllib.parse import parse_qs, quote
 
 from botocore.awsrequest import AWSPreparedRequest
@@ -17,6 +17,8 @@ from torpor_endpoint.aws.asgi import Request, Response
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.scope import region_of
 from torpor_endpoint.aws.service import Unanswered, unimplemented
+from torpor_endpoint.lone_thread import LoneThread
+from torpor_endpoint.longpolling import polled
 
 log = logging.getLogger(__name__)
 
@@ -65,10 +67,11 @@ class LongTail:
     def __init__(self, account: str, ask: Ask = moto) -> None:
         self._account = account
         self._ask = ask
-        self._thread = ThreadPoolExecutor(1, "long-tail")
+        self._thread = LoneThread("long-tail")
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """At once, whatever is being asked."""
+        self._thread.shutdown()
 
     async def answer(self, service: str, operation: str, request: Request) -> Response:
         """An `Otherwise`: raises Unanswered for what moto does not do, or cannot do since it is not installed."""
@@ -76,6 +79,11 @@ class LongTail:
             raise unimplemented(service, operation)
         if (service, operation) == ("sns", "Subscribe"):
             _check_subscriber(request)
+        if (service, operation) == ("sqs", "ReceiveMessage"):
+            return await polled(partial(self._at_once, service), request)
+        return await self._at_once(service, operation, request)
+
+    async def _at_once(self, service: str, operation: str, request: Request) -> Response:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._answered, service, operation, request)
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
 
 @dataclass(frozen=True)
 class Option:
@@ -25,6 +27,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
     Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 for artifacts, with credentials from the usual chain, instead of the embedded one."),
     Option("--images", "images", Path, None, "A TOML file that says how to start the servers of other images (adapter mode)."),
+    Option("--warm-idle", "warm_idle_s", float, 600.0, "Seconds without any instance after which the warm parent ends too."),
+    Option("--emulate", "emulate", str, None, "`aws`: instances become ready only after delays as observed on AWS, to feel its cold starts."),
+    Option("--seed", "seed", int, None, "Makes the emulated delays the same each time."),
+    Option("--time-scale", "time_scale", float, 1.0, "Divides the delays of AWS's automatic scaling: 60 makes its minutes seconds."),
     Option("--region", "region", str, "us-east-1", "The region in texts, and for the instances."),
     Option("--account", "account", str, "123456789012", "The account number in ARNs and texts."),
     Option("--log-level", "log_level", str, "warning", "debug, info, warning or error."),
@@ -44,6 +50,10 @@ class Options:
     strict: bool = False
     s3_endpoint: str | None = None
     images: Path | None = None
+    warm_idle_s: float = 600.0
+    emulate: str | None = None
+    seed: int | None = None
+    time_scale: float = 1.0
     account: str = "123456789012"
     region: str = "us-east-1"
     log_level: str = "warning"

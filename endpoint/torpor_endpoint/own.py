@@ -19,8 +19,10 @@ from starlette.routing import Route
 from torpor_endpoint.cloudwatch.prometheus import exposition
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.collector import state_of
-from torpor_endpoint.crew import Crew, Member
+from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.ledger.pages import Pages
+from torpor_endpoint.members import Member
 
 LOG_MAX_BYTES = 256 * 1024
 LOGS_MAX = 20
@@ -37,6 +39,9 @@ class Own:
     registry: MetricRegistry
     refresh: Callable[[], Awaitable[None]]
     logs_folder: Path
+    region: str
+    account: str
+    ledger: Pages
 
     def app(self, lifespan: Any) -> Starlette:
         table = {
@@ -45,11 +50,14 @@ class Own:
             "/_torpor/endpoints": self.endpoints,
             "/_torpor/decisions": self.decisions,
             "/_torpor/logs": self.logs,
+            "/_torpor/cold-starts": self.ledger.cold_starts_page,
+            "/_torpor/costs": self.ledger.costs_page,
         }
         return Starlette(routes=[Route(path, page) for path, page in table.items()], lifespan=lifespan)
 
     async def health(self, request: Request) -> Response:
-        return JSONResponse({"status": "ok"})
+        """It answers; and which region and account it stands for."""
+        return JSONResponse({"status": "ok", "region": self.region, "account": self.account})
 
     async def metrics(self, request: Request) -> Response:
         await self.refresh()
@@ -90,6 +98,7 @@ def _members(live: LiveEndpoint) -> list[tuple[str, Member]]:
 async def _endpoint(live: LiveEndpoint) -> dict[str, Any]:
     return {
         "name": live.name,
+        **({"trouble": live.trouble} if live.trouble else {}),
         "variants": list(await asyncio.gather(*(_variant(*pair) for pair in live.crews.items()))),
     }
 
@@ -100,7 +109,7 @@ async def _variant(name: str, crew: Crew) -> dict[str, Any]:
         "weight": crew.variant.weight,
         "wanted": crew.size,
         "leaving": crew.leaving,
-        "held": crew.held,
+        "held": crew.traffic.held,
         "instances": list(await asyncio.gather(*map(_instance, crew.ready.values()))),
     }
 

@@ -1,13 +1,18 @@
 """Starts an endpoint in this process: the package's public start-up."""
 
 import os
+import re
 import socket
+from collections.abc import Callable
 from dataclasses import replace
+from math import inf
+from urllib.parse import urlsplit
 
 from torpor_container.server import Server, ServerOptions
 from torpor_endpoint.app import Endpoint
+from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.images import BadImages, Images
-from torpor_endpoint.options import Options
+from torpor_endpoint.options import LOG_LEVELS, Options
 
 
 class BadOption(Exception):
@@ -27,10 +32,40 @@ def run(options: Options) -> None:
 
 def check(options: Options) -> None:
     """Raises BadOption."""
+    for flag, good, rule in CHECKS:
+        if not good(options):
+            raise BadOption(f"{flag}: {rule}")
     try:
         Images.read(options.images)
     except BadImages as error:
         raise BadOption(f"--images: {error}") from error
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port that is no number
+        return False
+
+
+CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
+    (
+        "--s3-endpoint",
+        lambda options: options.s3_endpoint is None or _is_url(options.s3_endpoint),
+        "it must be a URL, such as http://127.0.0.1:9000",
+    ),
+    ("--account", lambda options: bool(re.fullmatch("[0-9]{12}", options.account)), "it must be a number of 12 digits"),
+    (
+        "--emulate",
+        lambda options: options.emulate is None or options.emulate in EMULATED,
+        f"choose one of {', '.join(EMULATED)}",
+    ),
+    ("--warm-idle", lambda options: 0 < options.warm_idle_s < inf, "it must be more than 0"),
+    ("--time-scale", lambda options: 0 < options.time_scale < inf, "it must be more than 0"),
+    ("--log-level", lambda options: options.log_level in LOG_LEVELS, f"choose one of {', '.join(LOG_LEVELS)}"),
+)
+"""What an option's text must be, besides being there."""
 
 
 def _with_address(options: Options, descriptor: int) -> Options:

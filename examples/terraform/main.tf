@@ -1,10 +1,22 @@
 # A multi-model endpoint on Torpor, as one would write it for AWS. Only the line in the provider block is for Torpor.
+#
+# With `torpor up` in one terminal, in another, from the root of this checkout (an artifact is what torpor.bundle writes):
+#
+#     eval "$(.venv/bin/torpor env)"
+#     cd examples/terraform
+#     terraform init
+#     terraform apply -var artifact=../../models/Houston_TX.tar.gz
+#     terraform destroy -var artifact=../../models/Houston_TX.tar.gz
+#
+# The endpoints then serve it as house.tar.gz:
+#
+#     torpor invoke terraform-serverless --target-model house.tar.gz --body 0.4,0.2,0.7
 
 terraform {
   required_providers {
     aws = {
       source  = "hashicorp/aws"
-      version = ">= 5.100"
+      version = "~> 5.100"
     }
   }
 }

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torpor.bundling import bundle
     from torpor.connection import client
-    from torpor.errors import EndpointFailed, EndpointRefused, EndpointUnreachable, MissingExtra, TorporError
+    from torpor.errors import (
+        EndpointFailed,
+        EndpointRefused,
+        EndpointUnreachable,
+        MissingExtra,
+        NotTorpor,
+        TorporError,
+    )
     from torpor.serving import Local, local
 
     __version__: str
@@ -23,6 +30,7 @@ __all__ = [
     "EndpointUnreachable",
     "Local",
     "MissingExtra",
+    "NotTorpor",
     "TorporError",
     "__version__",
     "bundle",
@@ -40,6 +48,7 @@ _HOMES = {
     "EndpointRefused": "torpor.errors",
     "EndpointUnreachable": "torpor.errors",
     "MissingExtra": "torpor.errors",
+    "NotTorpor": "torpor.errors",
 }
 
 

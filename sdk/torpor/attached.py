@@ -18,6 +18,8 @@ from typing import Any
 from torpor_endpoint.options import Options
 
 LIFELINE = 0
+PATHS = ("data_dir", "images")
+"""The options that are paths."""
 TEMPORARY = "--temporary"
 """The data folder is nobody's once the owner is gone."""
 
@@ -27,11 +29,13 @@ def main() -> None:
     options = read_options(sys.argv[1])
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     end_with(LIFELINE)
-    from torpor_endpoint.up import run
+    from torpor_endpoint.up import BadOption, run
 
     pid = os.getpid()
     try:
         run(options)
+    except BadOption as error:
+        sys.exit(str(error))
     finally:  # gunicorn's worker, a fork, passes here too
         if os.getpid() == pid and temporary and closed(LIFELINE):
             shutil.rmtree(options.data_dir, ignore_errors=True)
@@ -55,9 +59,10 @@ def closed(lifeline: int) -> bool:
 
 
 def read_options(text: str) -> Options:
-    """Options as JSON; the data folder as text."""
+    """Options as JSON; paths as text."""
     values: dict[str, Any] = json.loads(text)
-    return Options(**{**values, "data_dir": Path(values["data_dir"])})
+    paths = {name: Path(values[name]) for name in PATHS if values.get(name) is not None}
+    return Options(**{**values, **paths})
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from http.client import HTTPException
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
 
-from torpor.errors import EndpointRefused, EndpointUnreachable, TorporError
+from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
 from torpor_endpoint.options import PORT
 
 URL = f"http://127.0.0.1:{PORT}"
@@ -41,6 +41,14 @@ class Connection:
             raise TorporError(f"{found} is no URL of an endpoint, such as {URL}: it begins with {' or '.join(SCHEMES)}")
         return cls(found.rstrip("/"), os.environ.get("AWS_DEFAULT_REGION", REGION))
 
+    def identified(self) -> "Connection":
+        """To the same URL, with the region that the endpoint itself has. Raises EndpointUnreachable, NotTorpor."""
+        try:
+            region = self.json_page("health")["region"]
+        except (EndpointRefused, ValueError, TypeError, KeyError) as error:
+            raise NotTorpor(self.url) from error
+        return replace(self, region=region)
+
     @property
     def environment(self) -> dict[str, str]:
         """What boto3, the AWS CLI and the SageMaker SDK read."""
@@ -49,6 +57,7 @@ class Connection:
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": KEY,
             "AWS_DEFAULT_REGION": self.region,
+            "AWS_REGION": self.region,  # what the SDK for JavaScript reads
         }
 
     def client(self, service: str, **options: Any) -> Any:

@@ -28,6 +28,7 @@ class Plan:
     instance_count: int = 1
     serverless: Mapping[str, int] | None = None
     """A `ServerlessConfig`, instead of instances of a type."""
+    image: str = IMAGE
     may_sleep: bool = False
     """Instances go down to none; a serverless variant's always do."""
     variant: str = "AllTraffic"
@@ -74,7 +75,7 @@ def _configure(sagemaker: Any, plan: Plan) -> str:
     """A model and an endpoint configuration of one new name, which is answered."""
     revision = f"{plan.name}-{uuid.uuid4().hex[:8]}"
     container = {
-        "Image": IMAGE,
+        "Image": plan.image,
         "Mode": "MultiModel",
         "ModelDataUrl": plan.model_data_url,
         "Environment": dict(plan.environment),

@@ -3,6 +3,7 @@
 TorporError
 ├── EndpointFailed        the endpoint did not start, or its deployment failed
 ├── EndpointUnreachable   nobody listens at the URL
+├── NotTorpor             what listens there is something else
 ├── EndpointRefused       one of the endpoint's own pages answered with an error
 └── MissingExtra          a package that this feature needs is not installed
 """
@@ -22,6 +23,13 @@ class EndpointUnreachable(TorporError):
     def __init__(self, url: str, reason: object = "") -> None:
         because = f" ({reason})" if reason else ""
         super().__init__(f"no endpoint answers at {url}{because}: start one with `torpor up`, or name another URL")
+
+
+class NotTorpor(TorporError):
+    """What listens at the URL is something else."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"what answers at {url} is no endpoint of Torpor: name another URL")
 
 
 class EndpointRefused(TorporError):

@@ -34,6 +34,7 @@ class Start:
     strict: bool = False
     region: str = REGION
     s3_endpoint: str | None = None
+    images: Path | None = None
     log_level: str = "warning"
 
 
@@ -117,6 +118,7 @@ def _arguments(start: Start, data_dir: Path, listener: socket.socket) -> list[st
         "descriptor": listener.fileno(),
         "strict": start.strict,
         "s3_endpoint": start.s3_endpoint,
+        "images": str(start.images.resolve()) if start.images else None,
         "region": start.region,
         "log_level": start.log_level,
     }

@@ -47,6 +47,8 @@ class Variant:
 class Endpoint:
     name: str
     variants: tuple[Variant, ...]
+    trouble: str = ""
+    """Why nothing serves it at all, though it is in service."""
 
     @property
     def instances(self) -> Iterator[Instance]:
@@ -95,23 +97,23 @@ def endpoints(connection: Connection) -> list[Endpoint]:
 def decisions(connection: Connection, endpoint: str, model: str) -> list[Decision]:
     """The decisions about one model, oldest first. Raises EndpointRefused for an endpoint that is not in service."""
     page = connection.json_page("decisions", {"endpoint": endpoint, "model": model})
-    return [_picked(Decision, record) for record in page["decisions"]]
+    return [picked(Decision, record) for record in page["decisions"]]
 
 
 def _endpoint(page: dict[str, Any]) -> Endpoint:
-    return Endpoint(page["name"], tuple(_variant(variant) for variant in page["variants"]))
+    return picked(Endpoint, {**page, "variants": tuple(_variant(variant) for variant in page["variants"])})
 
 
 def _variant(page: dict[str, Any]) -> Variant:
-    return _picked(Variant, {**page, "instances": tuple(_instance(instance) for instance in page["instances"])})
+    return picked(Variant, {**page, "instances": tuple(_instance(instance) for instance in page["instances"])})
 
 
 def _instance(page: dict[str, Any]) -> Instance:
-    models = tuple(_picked(ResidentModel, model) for model in page.get("models", ()))
-    return _picked(Instance, {**page, "models": models})
+    models = tuple(picked(ResidentModel, model) for model in page.get("models", ()))
+    return picked(Instance, {**page, "models": models})
 
 
-def _picked(record: type[Record], page: dict[str, Any]) -> Record:
+def picked(record: type[Record], page: dict[str, Any]) -> Record:
     """The fields that this version knows: a newer endpoint may say more."""
     known = {field.name for field in fields(record)}  # type: ignore[arg-type]  # every caller passes a dataclass
     return record(**{name: value for name, value in page.items() if name in known})

@@ -1,14 +1,15 @@
 """`torpor.local`: a whole endpoint in a with-statement, and calls to it in the caller's own terms."""
 
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from torpor import seen
-from torpor.deploying import Plan, deploy, withdraw
+from torpor import accounts, frames, seen
+from torpor.deploying import IMAGE, Plan, deploy, withdraw
 from torpor.process import EndpointProcess, Start
 from torpor.rows import decode, encode
 from torpor.story import Story
@@ -83,10 +84,10 @@ class Local:
         """The prediction of the model `target` for rows (lists, arrays, a data frame), an object, text or bytes.
 
         Rows go as CSV unless `content_type` says otherwise. A JSON answer comes back as its value, CSV as numbers, npy
-        as an array. Raises botocore's ClientError exactly as AWS's own endpoint makes it.
+        as an array, any other as bytes. Raises botocore's ClientError exactly as AWS's own endpoint makes it.
         """
         answer = self.invoke_raw(target, payload, content_type=content_type, accept=accept, **more)
-        return decode(answer["Body"].read(), answer["ContentType"])
+        return decode(answer["Body"].read(), answer.get("ContentType", ""))
 
     def invoke_raw(
         self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
@@ -125,6 +126,21 @@ class Local:
         """What was decided about a model, and why; print it."""
         resident = tuple(found for found in self.models() if found.name == model)
         return Story(model, tuple(seen.decisions(self._process.connection, self.name, model)), resident)
+
+    # -- what it kept account of -----------------------------------------------------------------------------------
+    def cold_starts(self, model: str | None = None, *, last_s: float | None = None) -> Any:
+        """A pandas DataFrame with a row per request that had to wait for something that a warm one has ready: what it
+        waited for, step by step, in seconds, and why. Of the last `last_s` seconds, or of all that is kept."""
+        found = accounts.cold_starts(self._process.connection, self._which(last_s), model, accounts.ALL)
+        return frames.cold_starts_frame(found)
+
+    def costs(self, by: str = "variant", *, last_s: float | None = None) -> Any:
+        """A pandas DataFrame of what it would have cost at AWS's prices, by `variant` or by `model`; or, by
+        `alternative`, what the same traffic would cost on AWS. Of the last `last_s` seconds, or of the last day."""
+        return frames.costs_frame(accounts.costs(self._process.connection, self._which(last_s)), by)
+
+    def _which(self, last_s: float | None) -> accounts.Which:
+        return accounts.Which(self.name, None if last_s is None else max(0.0, time.time() - last_s))
 
     # -- its life --------------------------------------------------------------------------------------------------
     def deploy(self, *, memory_mib: float | None = None, environment: Mapping[str, str] | None = None) -> None:
@@ -167,6 +183,8 @@ def local(
     instance_type: str = "ml.m5.large",
     serverless: Mapping[str, int] | int | None = None,
     sleep_after_s: float | None = None,
+    image: str = IMAGE,
+    images: "str | PathLike[str] | None" = None,
     data_dir: "str | PathLike[str] | None" = None,
     strict: bool = False,
     log_level: str = "warning",
@@ -176,8 +194,9 @@ def local(
     `models` is a folder; the files in it, at any depth, are copied, and their paths below it are the names to call.
     `memory_mib` is what an instance may use: less of it means that models leave. `environment` is the container's, as
     in CreateModel. `serverless` is a ServerlessConfig, or its MemorySizeInMB, instead of instances. After
-    `sleep_after_s` seconds without a request nothing runs until the next one. `data_dir` keeps everything for the next
-    time; without it nothing is left. Raises EndpointFailed with the FailureReason.
+    `sleep_after_s` seconds without a request nothing runs until the next one. `image` is the container's Image; one
+    that is not built in is started as the TOML file `images` says, as for `torpor up --images`. `data_dir` keeps
+    everything for the next time; without it nothing is left. Raises EndpointFailed with the FailureReason.
     """
     plan = planned(
         name,
@@ -187,8 +206,10 @@ def local(
         instance_type=instance_type,
         serverless=serverless,
         sleep_after_s=sleep_after_s,
+        image=image,
     )
-    process = EndpointProcess(Start(Path(data_dir) if data_dir else None, strict, log_level=log_level))
+    folder, rows = Path(data_dir) if data_dir else None, Path(images) if images else None
+    process = EndpointProcess(Start(folder, strict, images=rows, log_level=log_level))
     try:
         copy_models(models, process.bucket_folder(BUCKET) / name)
         endpoint = Local(process, plan)  # its clients are made while the process starts
@@ -209,6 +230,7 @@ def planned(
     instance_type: str = "ml.m5.large",
     serverless: Mapping[str, int] | int | None = None,
     sleep_after_s: float | None = None,
+    image: str = IMAGE,
 ) -> Plan:
     """The options of `local` that are the endpoint's own, as SageMaker has them."""
     if isinstance(serverless, int):
@@ -220,6 +242,7 @@ def planned(
         instance_type,
         instance_count,
         serverless,
+        image,
         may_sleep=sleep_after_s is not None,
     )
 

@@ -21,7 +21,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 METADATA = Path("/opt/ml/metadata/resource-metadata.json")
-VARIABLES = 4
+VARIABLES = 5
 """The lines that `torpor up` prints once it can be reached."""
 
 

@@ -1,9 +1,13 @@
-"""What a real client is told of an endpoint: environment variables, and nothing else."""
+"""What a real client is told of an endpoint: the variables that `torpor env` prints, and nothing else."""
 
 import os
+import shlex
 
 import pytest
 from live import LiveEndpoint
+from typer.testing import CliRunner
+
+from torpor.cli import app
 
 ASKED = os.environ.get("TORPOR_CLIENTS", "").split(",")
 
@@ -15,14 +19,12 @@ def only_if_asked(client: str, command: str) -> pytest.MarkDecorator:
 
 def variables(live: LiveEndpoint) -> dict[str, str]:
     """The whole environment: whatever this machine knows of another AWS is left out."""
+    printed = CliRunner().invoke(app, ["env", "--url", live.url]).stdout
+    told = dict(word.split("=", 1) for word in shlex.split(printed) if word != "export")
     others = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return {
         **others,
-        "AWS_ENDPOINT_URL": live.url,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_REGION": "us-east-1",
-        "AWS_DEFAULT_REGION": "us-east-1",
+        **told,
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,

@@ -4,16 +4,18 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ClientError
 
-from torpor_endpoint.aws.asgi import Message, Request
+from torpor_endpoint.aws.asgi import Message, Request, Response
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.aws.service import Answer, Call, NotOurs, Service
 from torpor_endpoint.gateway import Gateway
+from torpor_endpoint.longpolling import poll_of, polled
 from torpor_endpoint.longtail import SERVICES, LongTail
 
 ACCOUNT = "333344445555"
@@ -235,3 +237,105 @@ async def _run(code: str) -> str:
     )
     output, _ = await process.communicate()
     return output.decode()
+
+
+def test_a_long_poll_holds_up_nobody_and_ends_with_the_message(tail: LongTail) -> None:
+    async def story() -> None:
+        queue = await created(tail, "patient")
+        polling = asyncio.create_task(sqs(tail, "ReceiveMessage", QueueUrl=queue, WaitTimeSeconds=20))
+        await asyncio.sleep(0)
+        assert (await sqs(tail, "ListQueues"))["QueueUrls"]
+        assert not polling.done()
+        await sqs(tail, "SendMessage", QueueUrl=queue, MessageBody="at last")
+        (message,) = (await asyncio.wait_for(polling, 5))["Messages"]
+        assert message["Body"] == "at last"
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("body", [b'{"QueueUrl": "q", "WaitTimeSeconds": 1}', b"QueueUrl=q&WaitTimeSeconds=1"])
+def test_a_poll_that_finds_nothing_is_repeated_until_its_time_is_over(body: bytes) -> None:
+    asked: list[bytes] = []
+
+    async def ask(operation: str, request: Request) -> Response:
+        asked.append(request.body)
+        return Response(200, b"{}")
+
+    async def story() -> float:
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+
+        async def pause(seconds: float) -> None:
+            if len(asked) == 5:
+                await asyncio.sleep(begun_s + 1 - loop.time())
+
+        await polled(ask, request_of(body), pause)
+        return loop.time() - begun_s
+
+    assert asyncio.run(story()) >= 1
+    assert len(asked) >= 5
+    assert all(b"1" not in one and b"0" in one for one in asked)
+
+
+@pytest.mark.parametrize("form", [False, True])
+def test_a_queue_may_say_itself_how_long_a_poll_is(tail: LongTail, form: bool) -> None:
+    async def story() -> None:
+        queue = await created(tail, f"long-{form}", ReceiveMessageWaitTimeSeconds="20")
+        body = f"Action=ReceiveMessage&QueueUrl={queue}" if form else json.dumps({"QueueUrl": queue})
+        polling = asyncio.create_task(tail.answer("sqs", "ReceiveMessage", request_of(body.encode())))
+        assert await asyncio.wait({polling}, timeout=0.5) == (set(), {polling})
+        await sqs(tail, "SendMessage", QueueUrl=queue, MessageBody="at last")
+        assert b"at last" in (await asyncio.wait_for(polling, 5)).body
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"[]", b'{"WaitTimeSeconds": "x"}', b'{"WaitTimeSeconds": 21}', b'{"WaitTimeSeconds": -1}', b"\xff=1"],
+)
+def test_a_poll_that_is_none_is_left_as_it_is(body: bytes) -> None:
+    assert poll_of(request_of(body)) is None
+
+
+def test_what_hangs_in_moto_keeps_no_process_alive() -> None:
+    code = """
+import asyncio, threading
+from torpor_endpoint.aws.asgi import Request
+from torpor_endpoint.longtail import LongTail
+begun = threading.Event()
+def ask(request):
+    begun.set()
+    threading.Event().wait()
+async def story():
+    tail = LongTail("111122223333", ask)
+    first, second = (asyncio.create_task(tail.answer("sns", "ListTopics", Request("POST", "/", {}))) for _ in range(2))
+    await asyncio.to_thread(begun.wait)
+    tail.close()
+    assert await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED) == ({second}, {first})
+    print(second.cancelled())
+asyncio.run(story())
+"""
+    assert asyncio.run(asyncio.wait_for(_run(code), 20)).split() == ["True"]
+
+
+def request_of(body: bytes) -> Request:
+    """A ReceiveMessage in the protocol of its body."""
+    form = b"=" in body
+    content_type = "application/x-www-form-urlencoded" if form else "application/x-amz-json-1.0"
+    target = {} if form else {"x-amz-target": "AmazonSQS.ReceiveMessage"}
+    headers = {"content-type": content_type, "authorization": SIGNED.format("sqs"), **target}
+    return Request("POST", "/", headers, "", body)
+
+
+async def sqs(tail: LongTail, operation: str, **members: Any) -> Any:
+    request = request_of(json.dumps(members).encode())
+    request = replace(request, headers={**request.headers, "x-amz-target": f"AmazonSQS.{operation}"})
+    answer = await tail.answer("sqs", operation, request)
+    assert answer.status == 200, answer
+    return json.loads(answer.body)
+
+
+async def created(tail: LongTail, name: str, **attributes: str) -> str:
+    queue: str = (await sqs(tail, "CreateQueue", QueueName=name, Attributes=attributes))["QueueUrl"]
+    return queue

@@ -1,11 +1,15 @@
 """The `torpor` command: against a live endpoint, and against none."""
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -16,7 +20,10 @@ from typer.testing import CliRunner, Result
 import torpor
 from torpor.cli import app
 from torpor.cli.logs import NOTHING, told
+from torpor.cli.up import next_step
+from torpor.connection import URL
 from torpor.deploying import Plan, deploy, withdraw
+from torpor.process import EndpointProcess, Start
 from torpor_endpoint.options import OPTIONS
 
 ROW = ",".join(map(str, ROWS[0]))
@@ -29,8 +36,55 @@ def run(endpoint: torpor.Local) -> Run:
     return lambda *arguments: CliRunner().invoke(app, list(arguments), env={"AWS_ENDPOINT_URL": endpoint.url})
 
 
+@contextmanager
+def something_else(status: int, body: bytes) -> Iterator[str]:
+    """A server that answers every GET so."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *what: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))  # how often it looks whether to end
+        serving.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        serving.join()
+
+
 def test_env_prints_what_a_shell_needs(run: Run, endpoint: torpor.Local) -> None:
-    assert run("env").stdout.splitlines()[0] == f"export AWS_ENDPOINT_URL={endpoint.url}"
+    done = run("env")
+    assert done.stdout.splitlines()[0] == f"export AWS_ENDPOINT_URL={endpoint.url}"
+    assert {"export AWS_DEFAULT_REGION=us-east-1", "export AWS_REGION=us-east-1"} <= set(done.stdout.splitlines())
+    assert done.stderr == ""
+
+
+def test_env_has_the_endpoints_own_region_whatever_the_shell_has() -> None:
+    shell = {"AWS_DEFAULT_REGION": "us-west-2"}
+    with EndpointProcess(Start(region="eu-west-1")) as process:
+        printed = CliRunner().invoke(app, ["env", "--url", process.until_ready().url], env=shell).stdout
+    assert "export AWS_REGION=eu-west-1\n" in printed
+    assert "us-west-2" not in printed
+
+
+def test_env_warns_of_an_endpoint_that_is_not_there(run: Run) -> None:
+    done = run("env", "--url", "http://127.0.0.1:9")
+    assert (done.exit_code, done.stderr.count("\n")) == (0, 1)
+    assert "start one with `torpor up`" in done.stderr
+    assert "export AWS_ENDPOINT_URL=http://127.0.0.1:9" in done.stdout
+
+
+@pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (200, b"[]"), (404, b"<Error/>")])
+def test_env_warns_of_what_is_no_endpoint_of_torpor(run: Run, status: int, body: bytes) -> None:
+    with something_else(status, body) as url:
+        env, ls = run("env", "--url", url), run("ls", "--url", url)
+    assert env.stderr == ls.stderr == f"torpor: what answers at {url} is no endpoint of Torpor: name another URL\n"
+    assert (env.exit_code, ls.exit_code) == (0, 1)
 
 
 def test_invoke_prints_the_answer_and_its_times(run: Run) -> None:
@@ -112,6 +166,24 @@ def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
 
 
 @pytest.mark.parametrize(
+    ("flag", "given", "said"),
+    [
+        ("--s3-endpoint", "nope", "must be a URL"),
+        ("--s3-endpoint", "http://[", "must be a URL"),
+        ("--s3-endpoint", "ftp://there", "must be a URL"),
+        ("--log-level", "nope", "choose one of debug, info, warning, error"),
+        ("--account", "12", "12 digits"),
+        ("--images", "/nowhere.toml", "No such file"),
+    ],
+)
+def test_up_names_the_option_that_it_can_not_start_with(flag: str, given: str, said: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(tmp_path), flag, given])
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith(f"torpor: {flag}: ")
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("logs", "nobody"), "no instance of an endpoint 'nobody' has printed anything"),
@@ -132,14 +204,23 @@ def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], sai
 
 def test_up_prints_the_exports_once_it_can_be_reached_and_stops_when_told(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torpor", "up", "--port", "0", "--data-dir", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as up:
+    terminal, theirs = os.openpty()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as up:
+        os.close(theirs)
         assert up.stdout is not None
         url = up.stdout.readline().strip().removeprefix("export AWS_ENDPOINT_URL=")
         s3 = torpor.client("s3", url)
         assert s3.list_buckets()["Buckets"] == []
         s3.close()
+        assert os.read(terminal, 1000).decode().startswith(f"Serving at {url} until Ctrl-C. In another terminal: eval ")
         up.send_signal(signal.SIGTERM)
         assert up.wait(20) == 0
+    os.close(terminal)
+
+
+def test_the_next_step_is_one_that_can_be_pasted() -> None:
+    assert next_step(URL, "my env/bin/torpor").endswith("""In another terminal: eval "$('my env/bin/torpor' env)\"""")
+    assert next_step("http://127.0.0.1:5", "/x/__main__.py").endswith(' -m torpor env --url http://127.0.0.1:5)"')
 
 
 def test_up_says_plainly_that_its_port_is_taken(endpoint: torpor.Local, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ Source of the histogram: Shahrad and others, "Serverless in the Wild", USENIX AT
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 from typing import Protocol
 
 
@@ -22,6 +21,10 @@ class Nap:
     sleep_s: float
     wake_s: float
     until_s: float
+
+    def due(self, idle_s: float) -> bool:
+        """Whether to be awake because the next use is expected."""
+        return self.wake_s < self.until_s and self.wake_s <= idle_s < self.until_s
 
     def awake(self, idle_s: float) -> bool:
         """Whether to be awake this long after the last use."""
@@ -115,16 +118,6 @@ class Histogram:
             if left <= 0:
                 return number
         return self.BINS - 1
-
-
-class Never:
-    """It stays awake."""
-
-    def used_after(self, gap_s: float) -> None:
-        """It learns nothing."""
-
-    def nap(self) -> Nap:
-        return once(inf)
 
 
 POLICIES: dict[str, Callable[[float], KeepAlive]] = {

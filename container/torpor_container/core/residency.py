@@ -15,11 +15,14 @@ with a pin is ever a victim. Whoever got Hit, Wait or Lead calls `released` once
 ends all pins of that model.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from torpor_container.core.policies import Policy
+
+LEFT_MAX = 10_000
 
 
 class Stage(Enum):
@@ -104,6 +107,7 @@ class Residency:
         self._loads = 0
         self.planned_bytes = 0  # HERE + LOADING
         self._unaccounted_bytes = 0  # what the measurement shows beyond the books
+        self._left: OrderedDict[str, str] = OrderedDict()  # why those left that did so last
 
     # -- asking ----------------------------------------------------------------------------------------------------
     def request(self, name: str, now_s: float) -> Hit | Wait | Lead | Later:
@@ -212,6 +216,10 @@ class Residency:
     def get(self, name: str) -> Resident | None:
         return self._models.get(name)
 
+    def why_absent(self, name: str) -> str:
+        """Why a model had to be brought in: what made it leave the last time, if it is remembered."""
+        return self._left.get(name, "it was not here before")
+
     # -- inside ----------------------------------------------------------------------------------------------------
     def _may_leave(self, name: str) -> bool:
         return self._models[name].pins == 0
@@ -243,6 +251,10 @@ class Residency:
         model.stage = Stage.LEAVING
         self.planned_bytes -= model.size_bytes
         self._policy.removed(name)
+        self._left[name] = reason
+        self._left.move_to_end(name)
+        if len(self._left) > LEFT_MAX:
+            self._left.popitem(last=False)
         story = f"{reason}; idle for {now_s - model.used_s:.1f} s after {model.hits} hits"
         self._record(Decision(now_s, name, "evict", story, model.size_bytes, 0.0, for_model))
 

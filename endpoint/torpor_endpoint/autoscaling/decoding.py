@@ -9,11 +9,10 @@ from torpor_endpoint.autoscaling.records import (
     ScalableTarget,
     ScalingPolicy,
     ScheduledAction,
-    StepAdjustment,
-    StepScaling,
     Suspended,
     TargetTracking,
 )
+from torpor_endpoint.core.stepping import StepAdjustment, StepScaling
 
 Kept = Mapping[str, Any]
 

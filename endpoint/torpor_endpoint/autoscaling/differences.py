@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-_KEPT: Final = "Kept; nothing acts on it yet."
-
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "RegisterScalableTarget": "Variants of SageMaker's endpoints only. The capacity is not moved into the range.",
-    "PutScalingPolicy": f"{_KEPT} No alarms are made for it. Predictive scaling is refused.",
-    "PutScheduledAction": f"{_KEPT} Cron expressions have five or six fields.",
-    "DescribeScalingActivities": "Empty as long as nothing acts.",
+    "RegisterScalableTarget": "Variants of SageMaker's endpoints only, no inference components.",
+    "PutScalingPolicy": "Predictive scaling is refused. The alarms of target tracking stand as the policy sees its metric: "
+    "changing or setting them changes nothing. A time scale shortens neither the periods of other alarms nor the minutes "
+    "that sums of customized metrics are of.",
+    "PutScheduledAction": "Cron expressions have five or six fields. What comes round while Torpor is not running is not "
+    "made up for. Schedules are not shortened by a time scale.",
+    "DescribeScalingActivities": "The last 1,000 since the start, where AWS keeps six weeks. No `Details`.",
 }

@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from torpor_endpoint.autoscaling import shapes
+from torpor_endpoint.autoscaling import shapes, tracking_alarms
 from torpor_endpoint.autoscaling.context import Autoscaling
 from torpor_endpoint.autoscaling.errors import Trouble, error, invalid
 from torpor_endpoint.autoscaling.listing import page, selected
@@ -30,7 +30,8 @@ def put_scaling_policy(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
         policy = _policy(autoscaling, call, kept)
         _check_beside_others(autoscaling, policy)
         autoscaling.policies.put(policy)
-    return {"PolicyARN": policy.arn, "Alarms": []}
+    alarms = tracking_alarms.keep(autoscaling.alarms, policy)
+    return {"PolicyARN": policy.arn, "Alarms": list(map(shapes.alarm, alarms))}
 
 
 def describe_scaling_policies(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
@@ -39,14 +40,18 @@ def describe_scaling_policies(autoscaling: Autoscaling, call: Call) -> dict[str,
         policy for policy in selected(autoscaling.policies.all(), call) if names is None or policy.policy_name in names
     ]
     policies, more = page(found, lambda policy: policy.name, call)
-    return {"ScalingPolicies": list(map(shapes.scaling_policy, policies)), **more}
+    every = autoscaling.alarms.all()
+    shown = [shapes.scaling_policy(policy, tracking_alarms.invoking(every, policy.arn)) for policy in policies]
+    return {"ScalingPolicies": shown, **more}
 
 
 def delete_scaling_policy(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
     resource_id, dimension = resource_of(call)
     name = call.params["PolicyName"]
-    if not autoscaling.policies.remove(_name(call, name)):
+    policy = autoscaling.policies.get(_name(call, name))
+    if policy is None or not autoscaling.policies.remove(policy.name):
         raise error(Trouble.NO_POLICY, resource_id=resource_id, dimension=dimension, name=name)
+    tracking_alarms.drop(autoscaling.alarms, policy.arn)
     return {}
 
 

@@ -6,7 +6,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-DEFAULT_COOLDOWN_S = 300
+from torpor_endpoint.core.delays import DELAYS, Delay
+from torpor_endpoint.core.stepping import StepScaling
+
+DEFAULT_COOLDOWN_S = int(DELAYS[Delay.COOLDOWN].seconds)
 """Where a policy names no cooldown."""
 
 
@@ -73,24 +76,6 @@ class TargetTracking:
 
 
 @dataclass(frozen=True)
-class StepAdjustment:
-    """What to do while the metric is in `lower <= metric - threshold < upper`; None is without end."""
-
-    adjustment: int
-    lower: float | None = None
-    upper: float | None = None
-
-
-@dataclass(frozen=True)
-class StepScaling:
-    adjustment_type: str  # ChangeInCapacity, PercentChangeInCapacity, ExactCapacity
-    steps: tuple[StepAdjustment, ...]
-    cooldown_s: int = DEFAULT_COOLDOWN_S
-    aggregation: str = "Average"
-    adjustment_min: int | None = None  # of PercentChangeInCapacity, in instances
-
-
-@dataclass(frozen=True)
 class ScalingPolicy:
     """Either `target_tracking` or `step_scaling` is there."""
 
@@ -115,7 +100,7 @@ class ScalingPolicy:
 
 @dataclass(frozen=True)
 class ScheduledAction:
-    """New bounds for a target at the times of `schedule`, which `schedules.parse` reads."""
+    """New bounds for a target at the times of `schedule`, which `core.schedules` reads."""
 
     action_name: str
     resource_id: str

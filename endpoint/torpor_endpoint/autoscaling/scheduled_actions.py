@@ -12,8 +12,8 @@ from torpor_endpoint.autoscaling.errors import Trouble, error, invalid
 from torpor_endpoint.autoscaling.listing import page, selected
 from torpor_endpoint.autoscaling.records import ScheduledAction, target_name
 from torpor_endpoint.autoscaling.resources import NAMESPACE, resource_of
-from torpor_endpoint.autoscaling.schedules import BadSchedule, parse
 from torpor_endpoint.aws.service import Call
+from torpor_endpoint.core.schedules import BadSchedule, parse
 
 ACTIONS_MAX = 200
 """Of one target."""
@@ -30,6 +30,7 @@ def put_scheduled_action(autoscaling: Autoscaling, call: Call) -> dict[str, Any]
         action = _changed(kept or _new(autoscaling, call), call.params)
         _check(action)
         autoscaling.schedules.put(action)
+    autoscaling.bell.ring()
     return {}
 
 

@@ -1,6 +1,6 @@
 """Application Auto Scaling's wire shapes, read into records and written from them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torpor_endpoint.autoscaling.policy_rules import CONFIGURATIONS
@@ -13,11 +13,11 @@ from torpor_endpoint.autoscaling.records import (
     ScalableTarget,
     ScalingPolicy,
     ScheduledAction,
-    StepAdjustment,
-    StepScaling,
     TargetTracking,
 )
 from torpor_endpoint.autoscaling.resources import NAMESPACE
+from torpor_endpoint.cloudwatch.alarms.records import Alarm
+from torpor_endpoint.core.stepping import StepAdjustment, StepScaling
 
 Wire = Mapping[str, Any]
 
@@ -83,16 +83,20 @@ def scalable_target(record: ScalableTarget) -> dict[str, Any]:
     }
 
 
-def scaling_policy(record: ScalingPolicy) -> dict[str, Any]:
+def scaling_policy(record: ScalingPolicy, alarms: Iterable[Alarm]) -> dict[str, Any]:
     return {
         "PolicyARN": record.arn,
         "PolicyName": record.policy_name,
         **_of_target(record.resource_id, record.dimension),
         "PolicyType": record.policy_type,
         CONFIGURATIONS[record.policy_type]: record.request,
-        "Alarms": [],
+        "Alarms": list(map(alarm, alarms)),
         "CreationTime": record.created_s,
     }
+
+
+def alarm(record: Alarm) -> dict[str, str]:
+    return {"AlarmName": record.name, "AlarmARN": record.arn}
 
 
 def scheduled_action(record: ScheduledAction) -> dict[str, Any]:

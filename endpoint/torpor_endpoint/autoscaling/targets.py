@@ -24,7 +24,7 @@ SERVICE_ROLE = (
 def register_scalable_target(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
     """Creates, or changes what is named: "Any parameters that you don't specify are not changed"."""
     resource_id, dimension = resource_of(call)
-    if why := autoscaling.refused(resource_id, dimension):
+    if why := autoscaling.refused(resource_id, dimension, call.params.get("MinCapacity", 1)):
         raise invalid(why)
     tags = call.params.get("Tags", {})
     with autoscaling.database.transaction():
@@ -33,6 +33,8 @@ def register_scalable_target(autoscaling: Autoscaling, call: Call) -> dict[str, 
         check_count({**autoscaling.tags.tags(target.arn), **tags}, target.arn)
         autoscaling.targets.put(target)
     autoscaling.tags.put_tags(target.arn, tags)
+    if not {"MinCapacity", "MaxCapacity"}.isdisjoint(call.params):
+        autoscaling.bounded(target)
     return {"ScalableTargetARN": target.arn}
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 
-from torpor_endpoint.autoscaling.resources import CONCURRENCY, VARIANT
+from torpor_endpoint.autoscaling.resources import CONCURRENCY, INSTANCES, VARIANT
+from torpor_endpoint.core.scaling import may_sleep
 from torpor_endpoint.records import Variant
 from torpor_endpoint.store import Store
 
-Refusal = Callable[[str, str], str | None]
-"""Resource id and dimension in; why it cannot be a scalable target out, or None."""
+Refusal = Callable[[str, str, int], str | None]
+"""Resource id, dimension and minimum capacity in; why it cannot be a scalable target so out, or None."""
 
 BURSTABLE = (
     "You cannot register a variant with {instance_type} instance type as a scalable target. This is because the "
@@ -16,9 +17,9 @@ BURSTABLE = (
 
 
 def refusal(store: Store, *, strict: bool) -> Refusal:
-    """`strict` refuses what AWS refuses although it can be done here: to scale instances of a burstable type."""
+    """`strict` refuses what AWS refuses: to scale instances of a burstable type, and to none those that never sleep."""
 
-    def refused(resource_id: str, dimension: str) -> str | None:
+    def refused(resource_id: str, dimension: str, capacity_min: int) -> str | None:
         named = VARIANT.fullmatch(resource_id)
         if named is None:
             return f"Torpor has no inference components: {resource_id} does not exist."
@@ -28,6 +29,8 @@ def refusal(store: Store, *, strict: bool) -> Refusal:
         variant = next((variant for variant in endpoint.variants if variant.name == named["variant"]), None)
         if variant is None:
             return f"Endpoint {endpoint.name} has no production variant {named['variant']}."
+        if strict and capacity_min == 0 and dimension == INSTANCES and not may_sleep(variant):
+            return f"Minimum capacity cannot be less than 1 for production variant {variant.name}."
         return _unscalable(variant, dimension, strict)
 
     return refused

@@ -1,9 +1,10 @@
 """Requests in, responses out: a bounded body read from ASGI, an answer sent to it. Nothing here knows a protocol."""
 
+import asyncio
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from torpor_endpoint.aws.errors import too_large, unreadable, unsupported
 
@@ -12,6 +13,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+T = TypeVar("T")
 
 DRAIN_MAX_BYTES = 64 << 20
 """How much of a body that is refused is read nevertheless, so that its sender comes to read the answer."""
@@ -69,6 +71,26 @@ async def taken(receive: Receive, limit_bytes: int) -> bytes:
     if size_bytes > limit_bytes:
         raise too_large(limit_bytes)
     return bytes(body)
+
+
+async def while_there(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """The work's result. Once the caller is gone the work is broken off; raises Disconnected then. For bodies taken."""
+    working, watching = asyncio.ensure_future(work), asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done() and watching.result():
+            raise Disconnected
+        return await working
+    finally:
+        working.cancel()
+        watching.cancel()
+        await asyncio.gather(working, watching, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> bool:
+    """Whether the caller is; a server that has something else to say after the body is asked no further."""
+    message = await receive()
+    return bool(message["type"] == "http.disconnect")
 
 
 def _gunzipped(body: bytes, limit_bytes: int) -> bytes:

@@ -1,10 +1,9 @@
 """Pages of a listing that is sorted by name; what is listed, and what its service calls a token, is the caller's."""
 
-import base64
-import binascii
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from torpor_endpoint.aws import tokens
 from torpor_endpoint.aws.errors import AwsError
 
 T = TypeVar("T")
@@ -26,14 +25,11 @@ def page(
 
 
 def _token(name: str) -> str:
-    return base64.urlsafe_b64encode(f"after {name}".encode()).decode()
+    return tokens.written(["after", name])
 
 
 def _name(token: str, invalid: AwsError) -> str:
-    try:
-        word, _, name = base64.urlsafe_b64decode(token.encode()).decode().partition(" ")
-    except (binascii.Error, ValueError):
-        raise invalid from None
-    if word != "after":
-        raise invalid
-    return name
+    match tokens.read(token, invalid):
+        case ["after", str(name)]:
+            return name
+    raise invalid

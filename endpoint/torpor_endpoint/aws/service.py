@@ -4,16 +4,28 @@ import asyncio
 import inspect
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from botocore.loaders import Loader
 from botocore.model import OperationModel, ServiceModel
 
-from torpor_endpoint.aws.asgi import Disconnected, Receive, Request, Response, Scope, Send, body_of, opened, sent
-from torpor_endpoint.aws.errors import AwsError, internal_failure
+from torpor_endpoint.aws.asgi import (
+    Disconnected,
+    Receive,
+    Request,
+    Response,
+    Scope,
+    Send,
+    body_of,
+    opened,
+    sent,
+    while_there,
+)
+from torpor_endpoint.aws.errors import AwsError, internal_failure, too_large
 from torpor_endpoint.aws.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.pruning import pruned
 from torpor_endpoint.aws.scope import region_of
@@ -21,12 +33,15 @@ from torpor_endpoint.aws.validation import Violation, message, violations
 
 BODY_LIMIT_BYTES = 1 << 20
 
+OTHERS_BODY_LIMIT_BYTES = 8 << 20
+"""Of what is left to others: Kinesis takes 5 MiB in one call, which are 7 in base64."""
+
 log = logging.getLogger(__name__)
 
 C = TypeVar("C")
 Answer = Mapping[str, Any]
 
-Otherwise = Callable[[str, str, Request], Awaitable[Response]]
+Otherwise = Callable[[str, str, Request], Coroutine[Any, Any, Response]]
 """Who answers the operations that a service's own table lacks: service, operation and whole request in, the answer as
 it goes over the wire out. Raises `Unanswered`."""
 
@@ -52,6 +67,12 @@ class Call:
 
 Operation = Callable[[C, Call], Answer | Awaitable[Answer]]
 
+Guard = Callable[[C, Call], None]
+"""Looks at a call that is left to others, and raises an AwsError if it is about what is ours."""
+
+
+NO_GUARDS: Mapping[str, Any] = MappingProxyType({})
+
 
 class Service(Generic[C]):
     """An ASGI app that answers `operations` of the AWS service `name`, botocore's name for it.
@@ -59,7 +80,7 @@ class Service(Generic[C]):
     An `async def` operation is awaited on the event loop; a plain function runs in a worker thread. Nulls and empty
     optional members are left out of every answer, except those in `kept`. An operation's `AwsError` is answered in
     the caller's protocol; anything else it raises is logged and answered as InternalFailure. What botocore's model has
-    and `operations` has not, and what raises `NotOurs`, is handed over to `otherwise`.
+    and `operations` has not, and what raises `NotOurs`, is handed over to `otherwise`, past its guard if it has one.
     """
 
     def __init__(
@@ -71,6 +92,7 @@ class Service(Generic[C]):
         account: str,
         kept: Collection[str] = (),
         otherwise: Otherwise | None = None,
+        guards: Mapping[str, Guard[C]] = NO_GUARDS,
     ) -> None:
         self.name = name
         self._context = context
@@ -78,6 +100,8 @@ class Service(Generic[C]):
         self._account = account
         self._kept = kept
         self._otherwise = otherwise
+        self._guards = guards
+        self._body_limit_bytes = BODY_LIMIT_BYTES if otherwise is None else OTHERS_BODY_LIMIT_BYTES
 
     @cached_property
     def model(self) -> ServiceModel:
@@ -90,9 +114,9 @@ class Service(Generic[C]):
         if "model" not in vars(self):
             await asyncio.to_thread(getattr, self, "model")
         try:
-            body = await body_of(request, receive, BODY_LIMIT_BYTES)
+            body = await body_of(request, receive, self._body_limit_bytes)
             request = Request(request.method, request.path, request.headers, request.query, body)
-            response = await self._answered(protocol, request, request_id)
+            response = await self._answered(protocol, request, request_id, receive)
         except Disconnected:
             return
         except AwsError as error:
@@ -102,18 +126,36 @@ class Service(Generic[C]):
             response = protocol.error(internal_failure(), self.model, request_id)
         await sent(response, send)
 
-    async def _answered(self, protocol: WireProtocol, request: Request, request_id: str) -> Response:
+    async def _answered(self, protocol: WireProtocol, request: Request, request_id: str, receive: Receive) -> Response:
         operation = self._operation(protocol, request)
-        if operation.name not in self._operations:
-            return await self._handed_over(protocol, request, operation.name)
-        params = self._params(protocol, request, operation)
-        call = Call(operation.name, params, region_of(request.headers, request.query), self._account, request_id)
         try:
-            answer = await self._carried_out(call)
+            if operation.name in self._operations:
+                return await self._our_answer(protocol, request, operation, request_id)
+            await self._guarded(protocol, request, operation, request_id)
         except NotOurs:
-            return await self._handed_over(protocol, request, operation.name)
+            pass
+        return await while_there(receive, self._others_answer(protocol, request, operation.name))
+
+    async def _our_answer(
+        self, protocol: WireProtocol, request: Request, operation: OperationModel, request_id: str
+    ) -> Response:
+        if len(request.body) > BODY_LIMIT_BYTES:
+            raise too_large(BODY_LIMIT_BYTES)
+        answer = await self._carried_out(self._call(protocol, request, operation, request_id))
         shape = operation.output_shape
         return protocol.answer(operation, pruned(answer, shape, self._kept) if shape else {}, request_id)
+
+    async def _guarded(
+        self, protocol: WireProtocol, request: Request, operation: OperationModel, request_id: str
+    ) -> None:
+        guard = self._guards.get(operation.name)
+        if guard is not None:
+            call = self._call(protocol, request, operation, request_id)
+            await asyncio.to_thread(guard, self._context, call)
+
+    def _call(self, protocol: WireProtocol, request: Request, operation: OperationModel, request_id: str) -> Call:
+        params = self._params(protocol, request, operation)
+        return Call(operation.name, params, region_of(request.headers, request.query), self._account, request_id)
 
     def _operation(self, protocol: WireProtocol, request: Request) -> OperationModel:
         name = protocol.operation(request)
@@ -121,7 +163,7 @@ class Service(Generic[C]):
             raise protocol.unknown(f"{name or 'The request'} is not an operation of {self.name}.")
         return self.model.operation_model(name)
 
-    async def _handed_over(self, protocol: WireProtocol, request: Request, operation: str) -> Response:
+    async def _others_answer(self, protocol: WireProtocol, request: Request, operation: str) -> Response:
         try:
             if self._otherwise is None:
                 raise unimplemented(self.name, operation)

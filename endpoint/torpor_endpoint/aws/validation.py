@@ -111,5 +111,16 @@ def _camel(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+    """Scalars and lists of them as they are; of what has parts or is no text, the size alone."""
+    match value:
+        case list() if not any(isinstance(item, (list, dict, bytes)) for item in value):
+            text = f"[{', '.join(map(str, value))}]"
+        case list():
+            return f"[{len(value)} items]"
+        case dict():
+            return f"{{{len(value)} members}}"
+        case bytes():
+            return f"{len(value)} bytes"
+        case _:
+            text = str(value)
     return text if len(text) <= 256 else text[:253] + "..."

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from torpor_endpoint.cloudwatch import errors, querying
-from torpor_endpoint.cloudwatch.expressions import Line
+from torpor_endpoint.cloudwatch.arithmetic import Line
 from torpor_endpoint.cloudwatch.querying import Query
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.cloudwatch.tokens import offset, token

@@ -190,6 +190,54 @@ DISK_UTILIZATION = Metric(
     namespace=INSTANCES,
 )
 
+MODEL_SETUP_TIME = Metric(
+    "ModelSetupTime",
+    "Microseconds",
+    ("Average", "Minimum", "Maximum", "SampleCount"),
+    "Time to launch an instance of a serverless variant.",
+    Shown.HISTOGRAM,
+    "torpor_model_setup_seconds",
+)
+SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION = Metric(
+    "ServerlessConcurrentExecutionsUtilization",
+    "None",
+    LEVELLED,
+    "Requests in flight divided by MaxConcurrency, as each request comes.",
+    Shown.SUMMARY,
+    "torpor_serverless_concurrency_ratio",
+)
+SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS = Metric(
+    "ServerlessProvisionedConcurrencyExecutions",
+    "Count",
+    LEVELLED,
+    "Requests in flight within ProvisionedConcurrency, as each request comes.",
+    Shown.SUMMARY,
+    "torpor_serverless_provisioned_executions",
+)
+SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION = Metric(
+    "ServerlessProvisionedConcurrencyUtilization",
+    "None",
+    LEVELLED,
+    "The same divided by ProvisionedConcurrency.",
+    Shown.SUMMARY,
+    "torpor_serverless_provisioned_ratio",
+)
+SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS = Metric(
+    "ServerlessProvisionedConcurrencyInvocations",
+    "Count",
+    (*LEVELLED, "Sum"),
+    "Requests within ProvisionedConcurrency.",
+    Shown.COUNTER,
+    "torpor_serverless_provisioned_invocations",
+)
+SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS = Metric(
+    "ServerlessProvisionedConcurrencySpilloverInvocations",
+    "Count",
+    (*LEVELLED, "Sum"),
+    "Requests beyond ProvisionedConcurrency.",
+    Shown.COUNTER,
+    "torpor_serverless_spillover_invocations",
+)
 METRICS: tuple[Metric, ...] = (
     INVOCATIONS,
     INVOCATIONS_PER_INSTANCE,
@@ -205,8 +253,19 @@ METRICS: tuple[Metric, ...] = (
     MODEL_DOWNLOADING_TIME,
     MODEL_LOADING_TIME,
     MODEL_CACHE_HIT,
+    MODEL_SETUP_TIME,
+    SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION,
+    SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS,
+    SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION,
+    SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS,
+    SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS,
     LOADED_MODEL_COUNT,
     CPU_UTILIZATION,
     MEMORY_UTILIZATION,
     DISK_UTILIZATION,
 )
+
+
+def is_reserved(namespace: str) -> bool:
+    """ "Do not specify a namespace that begins with AWS/"; nor that of the instances' metrics."""
+    return namespace.startswith("AWS/") or namespace == INSTANCES

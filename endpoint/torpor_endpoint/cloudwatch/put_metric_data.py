@@ -6,7 +6,7 @@ from typing import Any
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.cloudwatch import errors
 from torpor_endpoint.cloudwatch.lookup import pairs
-from torpor_endpoint.cloudwatch.metrics import INSTANCES
+from torpor_endpoint.cloudwatch.metrics import is_reserved
 from torpor_endpoint.cloudwatch.registry import MetricRegistry, key_of
 from torpor_endpoint.cloudwatch.tally import Tally
 
@@ -22,7 +22,7 @@ Datum = dict[str, Any]
 def put_metric_data(registry: MetricRegistry, params: dict[str, Any]) -> dict[str, Any]:
     """Nothing is kept unless everything can be."""
     namespace, data = params["Namespace"], _data(params)
-    if namespace.startswith("AWS/") or namespace == INSTANCES:  # "Do not specify a namespace that begins with AWS/"
+    if is_reserved(namespace):
         raise errors.invalid_value("Namespace", namespace, "It is reserved for the service's own metrics.")
     if len(data) > DATA_MAX:
         raise errors.invalid_value("MetricData", f"of {len(data)} items", f"At most {DATA_MAX} are accepted.")

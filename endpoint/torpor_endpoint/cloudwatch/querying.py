@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torpor_endpoint.cloudwatch import errors
-from torpor_endpoint.cloudwatch.expressions import ExpressionError, Line, evaluate
+from torpor_endpoint.cloudwatch.arithmetic import Allowance, ExpressionError, Line
+from torpor_endpoint.cloudwatch.expressions import evaluate
 from torpor_endpoint.cloudwatch.lookup import exact
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.cloudwatch.statistics import statistic
@@ -32,10 +33,24 @@ def lines(
     registry: MetricRegistry, queries: Sequence[Query], window_of: Callable[[int], Window]
 ) -> dict[str, list[Line]]:
     """By the queries' ids; an expression may have several. `window_of` gives the window for a period in seconds."""
-    sampled = {q["Id"]: _sampled(registry, q["MetricStat"], window_of) for q in queries if "MetricStat" in q}
-    formulas = {q["Id"]: q["Expression"] for q in queries if "Expression" in q}
+    return _evaluated(queries, lambda stat: _sampled(registry, stat, window_of))
+
+
+def rehearsed(queries: Sequence[Query], grid: range) -> dict[str, list[Line]]:
+    """As `lines`, with a value everywhere: raises a ValidationError for expressions that no samples make right."""
+    full = Line(dict.fromkeys(grid, 1.0), grid)
+    return _evaluated(queries, lambda _: full)
+
+
+def _evaluated(queries: Sequence[Query], sampled: Callable[[dict[str, Any]], Line]) -> dict[str, list[Line]]:
+    allowance, read = Allowance(), dict[str, Line]()
+    formulas = {query["Id"]: query["Expression"] for query in queries if "Expression" in query}
     try:
-        found = evaluate(formulas, sampled)
+        for query in queries:
+            if "MetricStat" in query:
+                read[query["Id"]] = line = sampled(query["MetricStat"])
+                allowance.spend(len(line.values))
+        found = evaluate(formulas, read, allowance)
     except ExpressionError as error:
         raise errors.invalid_query(f"Error in expression: {error}") from error
     return {name: [value] if isinstance(value, Line) else value for name, value in found.items()}

@@ -1,21 +1,27 @@
 """All series of this endpoint, ours and those sent by PutMetricData; it finds, lists, forgets and bounds them."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from torpor_endpoint.cloudwatch.metrics import Metric
-from torpor_endpoint.cloudwatch.series import KEPT_S, Series, SeriesKey
+from torpor_endpoint.cloudwatch.metrics import Metric, is_reserved
+from torpor_endpoint.cloudwatch.series import Series, SeriesKey
 
 SERIES_MAX = 10_000
 
 
 class MetricRegistry:
-    """`clock` gives epoch seconds. Past `series_max`, the series that was silent longest makes room."""
+    """`clock` gives epoch seconds. Past `series_max`, the series that was silent longest makes room.
+
+    Ours and our callers' are counted apart, so however many metrics a caller sends, none of ours goes for them. One
+    thread writes (the event loop); any may find.
+    """
 
     def __init__(self, clock: Callable[[], float], series_max: int = SERIES_MAX) -> None:
         self.clock = clock
         self._series_max = series_max
         self._series: dict[tuple[str, str], dict[SeriesKey, Series]] = {}
-        self._count = 0
+        # By whether they are ours; silent longest first. For the writing thread only.
+        self._by_silence: dict[bool, OrderedDict[Series, None]] = {True: OrderedDict(), False: OrderedDict()}
 
     def series(self, metric: Metric, dimensions: Mapping[str, str]) -> Series:
         """The handle to add samples by; ask once and keep it."""
@@ -47,26 +53,20 @@ class MetricRegistry:
                 self._drop(series)
 
     def _list(self, series: Series) -> None:
-        """Also when a series that had to make room is written again: its handle never goes dead."""
+        """With each minute that begins in it: so a series that had to make room, and is written again, comes back."""
         family = self._series.setdefault((series.key.namespace, series.key.name), {})
-        if series.key not in family:
-            family[series.key] = series
-            self._count += 1
-            if self._count > self._series_max:
-                self._make_room(series)
-
-    def _make_room(self, newest: Series) -> None:
-        """Drop what is older than samples are kept; if nothing is, the one silent longest."""
-        others = [series for series in self.find() if series is not newest]
-        old = [series for series in others if series.last_s < self.clock() - KEPT_S]
-        for series in old or [min(others, key=lambda series: series.last_s)]:
-            self._drop(series)
+        listed = family.setdefault(series.key, series)
+        by_silence = self._by_silence[is_reserved(series.key.namespace)]
+        by_silence[listed] = None
+        by_silence.move_to_end(listed)
+        if len(by_silence) > self._series_max:
+            self._drop(next(iter(by_silence)))
 
     def _drop(self, series: Series) -> None:
         name = (series.key.namespace, series.key.name)
-        if self._series.get(name, {}).pop(series.key, None) is not None:
-            self._count -= 1
-        if not self._series.get(name, True):
+        del self._by_silence[is_reserved(series.key.namespace)][series]
+        del self._series[name][series.key]
+        if not self._series[name]:
             del self._series[name]
 
 

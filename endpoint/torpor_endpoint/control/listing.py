@@ -1,10 +1,9 @@
 """The List operations' common part: filter, sort and page records that the store already gave."""
 
-import base64
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from torpor_endpoint.aws import tokens
 from torpor_endpoint.control.errors import invalid
 
 R = TypeVar("R")
@@ -41,7 +40,7 @@ def page(records: Iterable[R], params: Mapping[str, Any]) -> tuple[list[R], str 
         rows = [row for row in rows if (order(row) < last if descending else order(row) > last)]
     limit = params.get("MaxResults", DEFAULT_MAX_RESULTS)
     more = len(rows) > limit
-    return rows[:limit], _token(sort_by, sort_order, *order(rows[limit - 1])) if more else None
+    return rows[:limit], tokens.written((sort_by, sort_order, *order(rows[limit - 1]))) if more else None
 
 
 def _kept(records: Iterable[R], params: Mapping[str, Any]) -> Iterable[R]:
@@ -49,15 +48,9 @@ def _kept(records: Iterable[R], params: Mapping[str, Any]) -> Iterable[R]:
     return (record for record in records if all(test(record, value) for test, value in tests))
 
 
-def _token(*parts: str) -> str:
-    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode()
-
-
 def _position(token: str, sort_by: str, sort_order: str) -> tuple[str, str]:
-    try:
-        match json.loads(base64.urlsafe_b64decode(token.encode())):
-            case [by, order, str(value), str(name)] if (by, order) == (sort_by, sort_order):
-                return value, name
-    except ValueError:
-        pass
-    raise invalid("NextToken is not one that this request, with this SortBy and SortOrder, was given.")
+    refusal = invalid("NextToken is not one that this request, with this SortBy and SortOrder, was given.")
+    match tokens.read(token, refusal):
+        case [by, order, str(value), str(name)] if (by, order) == (sort_by, sort_order):
+            return value, name
+    raise refusal

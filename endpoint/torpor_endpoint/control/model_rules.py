@@ -1,5 +1,6 @@
 """What CreateModel must satisfy beyond its shape."""
 
+from torpor_container.settings import SETTINGS
 from torpor_endpoint.control.rules import Rules, Wire
 
 ENVIRONMENT_ENTRIES = 100
@@ -65,6 +66,20 @@ CONTAINER_RULES: Rules[Wire] = (
         f"The keys and values of Environment must not be longer than {ENVIRONMENT_BYTES} bytes together.",
     ),
 )
+
+
+def setting_fault(definition: Wire) -> str | None:
+    """What is wrong with a TORPOR_* setting in Environment, and where; None if nothing is."""
+    known = {setting.variable: setting for setting in SETTINGS}
+    for name, text in definition.get("Environment", {}).items():
+        if name.startswith("TORPOR_") and name not in known:
+            return f"Environment.{name} is not a setting of Torpor: the README lists them."
+        if name in known:
+            try:
+                known[name].read(text)
+            except ValueError as error:
+                return f"Environment.{name} is {text!r}: {error}. {known[name].meaning}"
+    return None
 
 
 def _multi_model(definition: Wire) -> bool:

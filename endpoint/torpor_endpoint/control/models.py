@@ -5,7 +5,7 @@ from typing import Any
 from torpor_endpoint.aws.service import Call
 from torpor_endpoint.control import model_rules, shapes
 from torpor_endpoint.control.context import Control
-from torpor_endpoint.control.errors import Resource, exists, not_found
+from torpor_endpoint.control.errors import Resource, exists, invalid, not_found
 from torpor_endpoint.control.listing import page
 from torpor_endpoint.control.rules import check
 from torpor_endpoint.control.tags import first_tags
@@ -16,6 +16,8 @@ def create_model(control: Control, call: Call) -> dict[str, Any]:
     check(model_rules.MODEL_RULES, call.params)
     definition = shapes.container_definition(call.params)
     check(model_rules.CONTAINER_RULES, definition)
+    if fault := model_rules.setting_fault(definition):
+        raise invalid(fault)
     name = call.params["ModelName"]
     arn = Resource.MODEL.arn(call, name)
     model = Model(name, arn, control.clock(), shapes.container(definition), shapes.without_tags(call.params))

@@ -1,37 +1,126 @@
-"""How many instances a variant should have. It counts; it starts and stops nothing."""
+"""How many instances a variant should have, and why. It counts; it starts and stops nothing.
 
+Serverless variants and those with managed scaling have as many as their callers keep busy, between a floor and a ceiling;
+at a floor of zero they sleep by their keep-alive. All others have the number that they were given.
+"""
+
+from collections import deque
 from dataclasses import dataclass
+from math import ceil
 
 from torpor_endpoint.records import Variant
 
+CONCURRENCY = 8
+"""Requests in flight that one instance is meant to have. Below this placement never makes a second copy of a model."""
+
+GROW_S = 6.0
+"""How long more must be in flight than the instances are meant to have before another is started: a burst that wakes a
+variant is one wake, and a second instance costs cold starts of its own. Knative's panic window."""
+
+SHRINK_S = 60.0
+"""How long fewer must be enough before one goes. Knative's stable window."""
+
 
 @dataclass(frozen=True)
-class Seen:
-    """What the router knows of a variant's traffic."""
+class Range:
+    """How many there may be, and how many requests each is meant to have in flight."""
 
-    in_flight: int  # requests being served or held
-    last_request_s: float  # when the last one came or ended
-    now_s: float
+    floor: int
+    ceiling: int
+    concurrency: int = CONCURRENCY
+
+    def clamped(self, size: int) -> int:
+        return min(max(size, self.floor), self.ceiling)
+
+    def enough(self, in_flight: float) -> int:
+        return self.clamped(ceil(in_flight / self.concurrency))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """So many, and the reason for a person to read."""
+
+    size: int
+    why: str
+
+
+def size_range(variant: Variant) -> Range | None:
+    """None where the number is given and not ours to choose."""
+    concurrency = int(variant.container.environment.get("TORPOR_CONCURRENCY", CONCURRENCY))
+    if variant.serverless is not None:
+        provisioned = ceil(variant.serverless.provisioned_concurrency / concurrency)
+        return Range(provisioned, max(1, ceil(variant.serverless.max_concurrency / concurrency)), concurrency)
+    if variant.instances_min is None:
+        return None
+    floor = variant.instances_min
+    return Range(floor, max(1, floor, variant.instances_max or variant.instance_count), concurrency)
 
 
 def may_sleep(variant: Variant) -> bool:
     """Whether the variant may have no instance at all."""
-    if variant.serverless is not None:
-        return variant.serverless.provisioned_concurrency == 0
-    return variant.instances_min == 0
+    allowed = size_range(variant)
+    return allowed is not None and allowed.floor == 0
 
 
 def at_start(variant: Variant) -> int:
-    """Instances that creation, or an update, waits for. A new serverless variant shows once that it can wake."""
-    if variant.serverless is not None:
-        return max(1, variant.serverless.provisioned_concurrency)
-    return variant.instance_count if may_sleep(variant) else max(1, variant.instance_count)
+    """Instances that creation waits for. A new serverless variant shows once that it can wake."""
+    allowed = size_range(variant)
+    if variant.serverless is not None and allowed is not None:
+        return max(1, allowed.floor)
+    return variant.instance_count if allowed is None else allowed.clamped(variant.instance_count)
 
 
-def desired(variant: Variant, present: int, seen: Seen, idle_s: float) -> int:
-    """The instances wanted now, given how many there are."""
-    if not may_sleep(variant):
-        return present
-    if seen.in_flight == 0 and seen.now_s - seen.last_request_s >= idle_s:
-        return 0
-    return max(present, 1) if seen.in_flight else present
+def after_update(variant: Variant, present: int) -> int:
+    """Instances of a variant that stays what it is through an update: one that sleeps is not woken for it."""
+    allowed = size_range(variant)
+    return variant.instance_count if allowed is None else allowed.clamped(present)
+
+
+class Demand:
+    """What was in flight lately, as it was looked at: one number each second or so."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, int]] = deque()
+
+    def seen(self, in_flight: int, now_s: float) -> None:
+        self._samples.append((now_s, in_flight))
+        while self._samples and self._samples[0][0] <= now_s - SHRINK_S:
+            self._samples.popleft()
+
+    def mean(self, span_s: float, now_s: float) -> float:
+        """The mean over the last `span_s`; 0 as long as less was seen than that."""
+        inside = [number for at_s, number in self._samples if at_s > now_s - span_s]
+        long_enough = bool(self._samples) and self._samples[0][0] <= now_s - span_s + 1.0
+        return sum(inside) / len(inside) if inside and long_enough else 0.0
+
+    def most(self) -> int:
+        return max((number for _, number in self._samples), default=0)
+
+    def settled(self, now_s: float) -> bool:
+        """Whether enough was seen to let an instance go."""
+        return bool(self._samples) and self._samples[0][0] <= now_s - SHRINK_S + 2.0
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What its keep-alive says: to be awake, and whether that is because the next call is expected."""
+
+    awake: bool
+    due: bool = False
+
+
+def desired(allowed: Range, present: int, rest: Rest, demand: Demand, now_s: float) -> Wanted | None:
+    """What there should be instead of what there is; None if that is right."""
+    if present < allowed.floor:
+        return Wanted(allowed.floor, "as many are kept awake")
+    if not rest.awake and present > allowed.floor:
+        return Wanted(allowed.floor, "nobody calls")
+    if present == 0:  # whoever calls wakes it by himself
+        return Wanted(1, "the next call is expected") if rest.due else None
+    busy = demand.mean(GROW_S, now_s)
+    if allowed.enough(busy) > present:
+        return Wanted(allowed.enough(busy), f"{busy:.0f} requests in flight, {allowed.concurrency} an instance")
+    fewest = max(1, allowed.enough(demand.most()))
+    if present > fewest and demand.settled(now_s):
+        return Wanted(fewest, f"{demand.most()} requests in flight at most in the last {SHRINK_S:.0f} s")
+    return None

@@ -9,14 +9,17 @@ import os
 import secrets
 import shutil
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 
 from torpor_container.warm import Child, Job, OwnedWarmParent, WarmParent
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.strays import end_strays
 
+RETIRE_PERIOD_S = 5.0
 FORK_TIMEOUT_S = 60.0
 """A fork takes milliseconds; the first one waits for the warm parent's imports, on a slow disk for long."""
 
@@ -74,6 +77,20 @@ class LocalHost:
     def health(self, slot: Slot) -> Launched | None:
         running = self._running.get(slot)
         return _present(running) if running is not None else None
+
+    async def retire(self, busy: Callable[[], bool], idle_s: float) -> None:
+        """End the warm parent when nobody has needed it for so long, for ever: at zero only the endpoint runs.
+
+        `busy` tells whether processes that are not instances were forked from it.
+        """
+        idle_since_s = monotonic()
+        while True:
+            await asyncio.sleep(min(idle_s, RETIRE_PERIOD_S))
+            if self._running or self._starting.locked() or busy():
+                idle_since_s = monotonic()
+            elif self._warm_parent is not None and monotonic() - idle_since_s >= idle_s:
+                parent, self._warm_parent = self._warm_parent, None
+                await parent.close()
 
     async def warm_parent(self) -> WarmParent:
         """For other work that forks processes which must end with the endpoint."""

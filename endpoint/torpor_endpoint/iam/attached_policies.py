@@ -18,9 +18,7 @@ ATTACHED_MAX = 10
 
 def attach_role_policy(iam: Iam, call: Call) -> dict[str, Any]:
     """Attaching what is attached already changes nothing. Whether the policy exists is not looked up."""
-    arn = call.params["PolicyArn"]
-    if not POLICY_ARN.fullmatch(arn):
-        raise error(Trouble.BAD_ARN, arn=arn)
+    arn = checked_arn(call.params["PolicyArn"])
     iam.change(call.params["RoleName"], lambda role: _with_policy(role, arn))
     return {}
 
@@ -35,6 +33,12 @@ def list_attached_role_policies(iam: Iam, call: Call) -> dict[str, Any]:
     attached = (arn for arn in iam.role(call.params["RoleName"]).attached if _path(arn).startswith(prefix))
     arns, more = page(attached, str, call.params)
     return {"AttachedPolicies": list(map(shapes.attached_policy, arns)), **more}
+
+
+def checked_arn(arn: str) -> str:
+    if not POLICY_ARN.fullmatch(arn):
+        raise error(Trouble.BAD_ARN, arn=arn)
+    return arn
 
 
 def _with_policy(role: Role, arn: str) -> Role:

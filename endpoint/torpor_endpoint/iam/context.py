@@ -1,6 +1,7 @@
 """What IAM's operations work with: the roles, and the tags by ARN."""
 
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import Any
 
 from torpor_endpoint.iam.errors import Trouble, error
@@ -16,6 +17,7 @@ class Iam:
         self._database = database
         self.roles = Shelf(database, "roles", _role)
         self.tags = store
+        self.tagging = Lock()  # so that no two calls count a role's tags at once
         self.clock = clock
 
     def role(self, name: str) -> Role:

@@ -15,6 +15,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "PutRolePolicy": _NOT_ENFORCED,
     "AttachRolePolicy": f"{_NOT_ENFORCED} Whether there is such a policy is not checked.",
     "ListInstanceProfilesForRole": "Always empty.",
+    "ListEntitiesForPolicy": "Roles only. Whether there is such a policy is not checked.",
     "SimulatePrincipalPolicy": "Every action is allowed: nothing is enforced here.",
     "CreateServiceLinkedRole": "For SageMaker's scaling only.",
     "DeleteServiceLinkedRole": "Done at once.",

@@ -15,6 +15,9 @@ class Trouble(StrEnum):
     PROTECTED = "change of a protected role"
     MALFORMED = "policy document"
     BAD_ARN = "policy ARN"
+    STILL_ATTACHED = "deleting a policy that is attached"
+    DUPLICATE_TAG = "two tags of one key"
+    NO_PROFILES = "our role in an instance profile"
     QUOTA = "quota"
     BAD_MARKER = "page marker"
     SERVICE_ROLE_EXISTS = "service-linked role exists"
@@ -36,6 +39,13 @@ ERRORS: dict[Trouble, tuple[str, int, str]] = {
     ),
     Trouble.MALFORMED: ("MalformedPolicyDocument", 400, "{why}"),
     Trouble.BAD_ARN: ("InvalidInput", 400, "ARN {arn} is not valid."),
+    Trouble.STILL_ATTACHED: ("DeleteConflict", 409, "Cannot delete a policy attached to entities."),
+    Trouble.DUPLICATE_TAG: (
+        "InvalidInput",
+        400,
+        "Duplicate tag keys found. Please note that Tag keys are case insensitive.",
+    ),
+    Trouble.NO_PROFILES: ("InvalidInput", 400, "Torpor keeps no instance profiles: {name} cannot be in one."),
     Trouble.QUOTA: ("LimitExceeded", 409, "Cannot exceed quota for {what}: {limit}"),
     Trouble.BAD_MARKER: ("ValidationError", 400, "Invalid Marker."),
     Trouble.SERVICE_ROLE_EXISTS: (

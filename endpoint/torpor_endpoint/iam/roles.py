@@ -7,12 +7,13 @@ from typing import Any
 
 from torpor_endpoint.aws.service import Call
 from torpor_endpoint.iam import shapes
+from torpor_endpoint.iam.attached_policies import checked_arn
 from torpor_endpoint.iam.context import Iam
 from torpor_endpoint.iam.documents import check_trust
 from torpor_endpoint.iam.errors import Trouble, error
 from torpor_endpoint.iam.paging import page
 from torpor_endpoint.iam.records import Role
-from torpor_endpoint.iam.tags import check_count
+from torpor_endpoint.iam.tags import first_tags
 
 TRUST_CHARACTERS_MAX = 2048
 
@@ -27,9 +28,9 @@ def create_role(iam: Iam, call: Call) -> dict[str, Any]:
         path=call.params.get("Path", "/"),
         description=call.params.get("Description"),
         session_max_s=call.params.get("MaxSessionDuration", 3600),
-        boundary=call.params.get("PermissionsBoundary"),
+        boundary=_boundary(call),
     )
-    tags = check_count(shapes.tags(call.params.get("Tags", [])))
+    tags = first_tags(call)
     if not iam.roles.add(role):
         raise error(Trouble.EXISTS, name=role.name)
     iam.tags.put_tags(role.arn(call.account), tags)
@@ -68,7 +69,7 @@ def update_assume_role_policy(iam: Iam, call: Call) -> dict[str, Any]:
 
 
 def put_role_permissions_boundary(iam: Iam, call: Call) -> dict[str, Any]:
-    boundary = call.params["PermissionsBoundary"]
+    boundary = _boundary(call)
     iam.change(call.params["RoleName"], lambda role: replace(role, boundary=boundary))
     return {}
 
@@ -89,6 +90,12 @@ def list_instance_profiles_for_role(iam: Iam, call: Call) -> dict[str, Any]:
     return {"InstanceProfiles": [], "IsTruncated": False}
 
 
+def check_in_no_profile(iam: Iam, call: Call) -> None:
+    """Of AddRoleToInstanceProfile: whoever keeps the profiles does not know our roles."""
+    if iam.roles.get(call.params["RoleName"]) is not None:
+        raise error(Trouble.NO_PROFILES, name=call.params["RoleName"])
+
+
 def new_role_id() -> str:
     return "AROA" + "".join(secrets.choice(string.ascii_uppercase + string.digits) for _ in range(17))
 
@@ -98,6 +105,11 @@ def checked_trust(document: str) -> str:
     if len("".join(document.split())) > TRUST_CHARACTERS_MAX:  # "IAM does not count white space"
         raise error(Trouble.QUOTA, what="ACLSizePerRole", limit=TRUST_CHARACTERS_MAX)
     return document
+
+
+def _boundary(call: Call) -> str | None:
+    arn: str | None = call.params.get("PermissionsBoundary")
+    return None if arn is None else checked_arn(arn)
 
 
 def _check_deletable(role: Role) -> None:

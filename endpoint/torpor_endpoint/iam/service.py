@@ -1,12 +1,20 @@
 """IAM as a service: its operations in one table. What is not in it, such as users and groups, is left to others."""
 
-from torpor_endpoint.aws.service import Operation, Otherwise, Service
-from torpor_endpoint.iam import attached_policies, inline_policies, roles, service_linked, simulation, tags
+from torpor_endpoint.aws.service import Guard, Operation, Otherwise, Service
+from torpor_endpoint.iam import (
+    attached_policies,
+    inline_policies,
+    policies_in_use,
+    roles,
+    service_linked,
+    simulation,
+    tags,
+)
 from torpor_endpoint.iam.context import Iam
 from torpor_endpoint.iam.records import Role
 from torpor_endpoint.sts import ROLE, ROLE_ID
 
-KEPT = ("AttachedPolicies", "EvaluationResults")
+KEPT = ("AttachedPolicies", "EvaluationResults", "PolicyRoles")
 """Lists that clients index without looking; the others are required members."""
 
 OPERATIONS: dict[str, Operation[Iam]] = {
@@ -30,15 +38,22 @@ OPERATIONS: dict[str, Operation[Iam]] = {
     "AttachRolePolicy": attached_policies.attach_role_policy,
     "DetachRolePolicy": attached_policies.detach_role_policy,
     "ListAttachedRolePolicies": attached_policies.list_attached_role_policies,
+    "ListEntitiesForPolicy": policies_in_use.list_entities_for_policy,
     "SimulatePrincipalPolicy": simulation.simulate_principal_policy,
     "CreateServiceLinkedRole": service_linked.create_service_linked_role,
     "DeleteServiceLinkedRole": service_linked.delete_service_linked_role,
     "GetServiceLinkedRoleDeletionStatus": service_linked.get_service_linked_role_deletion_status,
 }
 
+GUARDS: dict[str, Guard[Iam]] = {
+    "AddRoleToInstanceProfile": roles.check_in_no_profile,
+    "DeletePolicy": policies_in_use.check_unused,
+}
+"""What is left to others, who do not know our roles."""
+
 
 def iam_service(iam: Iam, *, account: str, otherwise: Otherwise | None = None) -> Service[Iam]:
     """The role that every caller is said to have exists from the start, as the SageMaker SDK expects."""
     trust = service_linked.trust("sagemaker.amazonaws.com")
     iam.roles.add(Role(ROLE, ROLE_ID, iam.clock(), trust, protected=True))
-    return Service("iam", iam, OPERATIONS, account=account, kept=KEPT, otherwise=otherwise)
+    return Service("iam", iam, OPERATIONS, account=account, kept=KEPT, otherwise=otherwise, guards=GUARDS)

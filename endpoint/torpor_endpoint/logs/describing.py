@@ -1,37 +1,57 @@
 """The operations that show log groups and log streams."""
 
-import base64
-import binascii
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from torpor_endpoint.aws.service import Call, NotOurs
+from torpor_endpoint.aws import tokens
+from torpor_endpoint.aws.service import Call, NotOurs, Operation, Otherwise
 from torpor_endpoint.core.marks import Marks
 from torpor_endpoint.logs import errors
-from torpor_endpoint.logs.groups import OURS, Group, Stream
+from torpor_endpoint.logs.groups import ENDPOINTS, TRAINING, Group, Stream
 from torpor_endpoint.logs.identifying import arn_of, group_of
+from torpor_endpoint.logs.others import Wire, groups_of_others
 from torpor_endpoint.logs.reading import Logs
 from torpor_endpoint.logs.retention import days_of
 
 PAGE = 50
+STANDARD = "STANDARD"
 
 T = TypeVar("T")
 
 
-def describe_log_groups(logs: Logs, call: Call) -> dict[str, Any]:
-    """Ours. With a prefix that none of ours can have, the call is not ours."""
+def describe_log_groups(otherwise: Otherwise | None) -> Operation[Logs]:
+    """Ours and others', by name. With a prefix that none of ours can have, the call is not ours."""
+
+    async def operation(logs: Logs, call: Call) -> dict[str, Any]:
+        params = call.params
+        prefix, part = params.get("logGroupNamePrefix", ""), params.get("logGroupNamePattern", "")
+        if prefix and part:
+            raise errors.invalid("logGroupNamePrefix and logGroupNamePattern are mutually exclusive.")
+        if not (prefix.startswith(ENDPOINTS) or any(ours.startswith(prefix) for ours in (ENDPOINTS, TRAINING))):
+            raise NotOurs
+        alone = prefix.startswith(ENDPOINTS)
+        others = [] if alone else await groups_of_others(otherwise, call, prefix)
+        return await asyncio.to_thread(_described, logs, call, others)
+
+    return operation
+
+
+def _described(logs: Logs, call: Call, others: Sequence[Wire]) -> dict[str, Any]:
+    """Of others too only what matches: they may know fewer filters."""
     params = call.params
     prefix, part = params.get("logGroupNamePrefix", ""), params.get("logGroupNamePattern", "")
-    if prefix and part:
-        raise errors.invalid("logGroupNamePrefix and logGroupNamePattern are mutually exclusive.")
-    if not (OURS.startswith(prefix) or prefix.startswith(OURS)):
-        raise NotOurs
-    found = [group for group in logs.groups.all() if group.name.startswith(prefix) and part in group.name]
-    if params.get("logGroupClass", "STANDARD") != "STANDARD":
-        found = []
+    of_class = params.get("logGroupClass", STANDARD)
+    described: dict[str, Group | Wire] = {
+        group["logGroupName"]: group for group in others if group.get("logGroupClass", STANDARD) == of_class
+    }
+    if of_class == STANDARD:
+        described |= {group.name: group for group in logs.groups.all()}
+    found = [described[name] for name in sorted(described) if name.startswith(prefix) and part in name]
     page, token = _page(found, params)
-    return {"logGroups": [_group(logs, call, group) for group in page], "nextToken": token}
+    shapes = [_group(logs, call, one) if isinstance(one, Group) else one for one in page]
+    return {"logGroups": shapes, "nextToken": token}
 
 
 def describe_log_streams(logs: Logs, call: Call) -> dict[str, Any]:
@@ -69,7 +89,7 @@ def _group(logs: Logs, call: Call, group: Group) -> dict[str, Any]:
         "arn": f"{arn}:*",
         "logGroupArn": arn,
         "storedBytes": sum(marks.size_bytes for _, marks in marked),
-        "logGroupClass": "STANDARD",
+        "logGroupClass": STANDARD,
     }
 
 
@@ -90,16 +110,13 @@ def _stream(call: Call, group: Group, stream: Stream, marks: Marks) -> dict[str,
 def _page(every: Sequence[T], params: dict[str, Any]) -> tuple[Sequence[T], str | None]:
     first = _offset(params.get("nextToken"))
     last = first + params.get("limit", PAGE)
-    return every[first:last], base64.urlsafe_b64encode(str(last).encode()).decode() if len(every) > last else None
+    return every[first:last], tokens.written(["from", last]) if len(every) > last else None
 
 
 def _offset(token: str | None) -> int:
     if token is None:
         return 0
-    try:
-        text = base64.urlsafe_b64decode(token.encode()).decode()
-    except (binascii.Error, ValueError):
-        raise errors.invalid_token() from None
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise errors.invalid_token()
-    return int(text)
+    match tokens.read(token, errors.invalid_token()):
+        case ["from", int(number)] if 0 <= number <= tokens.NUMBER_MAX:
+            return number
+    raise errors.invalid_token()

@@ -8,7 +8,7 @@ _WHOLE: Final = "Whole streams go, by their last line."
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateLogGroup": "For endpoints and training jobs; class and KMS key are ignored.",
-    "DescribeLogGroups": "Those of endpoints and training jobs, unless the prefix is another's.",
+    "DescribeLogGroups": "Those of endpoints and training jobs, and moto's own beside them.",
     "DeleteLogGroup": _EMPTIED,
     "DeleteLogStream": _EMPTIED,
     "DescribeLogStreams": "200 streams are kept per group.",

@@ -15,6 +15,11 @@ def group_exists() -> AwsError:
     return AwsError("ResourceAlreadyExistsException", 400, "The specified log group already exists")
 
 
+def too_many_tags(arn: str, limit: int) -> AwsError:
+    text = f"A resource has at most {limit} tags."
+    return AwsError("TooManyTagsException", 400, text, {"resourceName": arn})
+
+
 def invalid(message: str) -> AwsError:
     return AwsError("InvalidParameterException", 400, message)
 

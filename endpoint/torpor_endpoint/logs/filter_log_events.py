@@ -1,15 +1,13 @@
 """FilterLogEvents: many streams of a group as one, in the order of time, filtered; in pages."""
 
-import base64
-import binascii
 import hashlib
 import heapq
-import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
+from torpor_endpoint.aws import tokens
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.service import Call
 from torpor_endpoint.logs import errors
@@ -123,20 +121,15 @@ def _id(event: Event) -> str:
 def _encoded(last: Event, readers: dict[str, Reader], newest_first: bool) -> str:
     offset = last.line.start if newest_first else last.line.end
     place = Place(newest_first, last.at_ms, last.stream, readers[last.stream].marks.generation, offset)
-    return base64.urlsafe_b64encode(json.dumps(asdict(place)).encode()).decode()
+    return tokens.written(astuple(place))
 
 
 def _decoded(token: str | None) -> Place | None:
     if token is None:
         return None
-    try:
-        place = Place(**json.loads(base64.urlsafe_b64decode(token.encode())))
-    except (binascii.Error, ValueError, TypeError) as error:
-        raise errors.invalid_token() from error
-    numbers = (place.at_ms, place.generation, place.next)
-    if (
-        not all(isinstance(number, int) and 0 <= number < 1 << 62 for number in numbers)
-        or type(place.stream) is not str
-    ):
-        raise errors.invalid_token()
-    return place
+    match tokens.read(token, errors.invalid_token()):
+        case [bool(newest_first), int(at_ms), str(stream), int(generation), int(offset)] if all(
+            0 <= number <= tokens.NUMBER_MAX for number in (at_ms, generation, offset)
+        ):
+            return Place(newest_first, at_ms, stream, generation, offset)
+    raise errors.invalid_token()

@@ -1,4 +1,7 @@
-"""Which folder a log group is, and which file a log stream: one small table. Other groups are not ours."""
+"""Which folder a log group is, and which file a log stream: one small table. Other groups are not ours.
+
+All groups below `ENDPOINTS` are ours, and so is the one of the training jobs.
+"""
 
 import re
 from collections.abc import Iterator
@@ -10,12 +13,21 @@ from torpor_endpoint.logs import errors
 
 ENDPOINTS = "/aws/sagemaker/Endpoints/"
 TRAINING = "/aws/sagemaker/TrainingJobs"
-OURS = "/aws/sagemaker/"
 
 NAME = r"[a-zA-Z0-9][a-zA-Z0-9-]{0,62}"
 GROUP = re.compile(rf"{ENDPOINTS}({NAME})|{TRAINING}")
 STREAM = re.compile(rf"({NAME})/({NAME})")
 ARN = re.compile(r"arn:aws[a-z-]*:logs:[^:]*:[^:]*:log-group:([^:]+)(?::\*)?")
+
+
+def name_of(identifier: str) -> str:
+    """Of a name or an ARN."""
+    arn = ARN.fullmatch(identifier)
+    return arn[1] if arn else identifier
+
+
+def is_ours(name: str) -> bool:
+    return name.startswith(ENDPOINTS) or name == TRAINING
 
 
 @dataclass(frozen=True)
@@ -51,12 +63,13 @@ class Groups:
     training: Path
 
     def place(self, identifier: str) -> Group:
-        """Where the group of this name or ARN is, or would be. Raises NotOurs."""
-        arn = ARN.fullmatch(identifier)
-        name = arn[1] if arn else identifier
-        ours = GROUP.fullmatch(name)
-        if ours is None:
+        """Where the group of this name or ARN is, or would be. Raises NotOurs, or ResourceNotFoundException."""
+        name = name_of(identifier)
+        if not is_ours(name):
             raise NotOurs
+        ours = GROUP.fullmatch(name)
+        if ours is None:  # no endpoint can be called so
+            raise errors.no_such_group()
         return Group(name, self.endpoints / ours[1] if ours[1] else self.training)
 
     def find(self, identifier: str) -> Group:

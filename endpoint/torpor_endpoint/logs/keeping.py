@@ -9,20 +9,25 @@ from typing import Any
 
 from torpor_endpoint.aws.service import Call
 from torpor_endpoint.logs import errors
-from torpor_endpoint.logs.groups import Group
+from torpor_endpoint.logs.groups import ENDPOINTS, GROUP, Group, is_ours
 from torpor_endpoint.logs.identifying import arn_of
 from torpor_endpoint.logs.reading import Logs
 from torpor_endpoint.logs.retention import DAYS, erase, set_days
 
+TAGS_MAX = 50
+
 
 def create_log_group(logs: Logs, call: Call) -> dict[str, Any]:
     """An endpoint's group may be there before its first instance, as Terraform likes to have it."""
-    group = logs.groups.place(call.params["logGroupName"])
+    name, tags = call.params["logGroupName"], call.params.get("tags", {})
+    if is_ours(name) and not GROUP.fullmatch(name):
+        raise errors.invalid(f"A log group below {ENDPOINTS} bears an endpoint's name.")
+    group = logs.groups.place(name)
     try:
         group.folder.mkdir(parents=True)
     except FileExistsError:
         raise errors.group_exists() from None
-    logs.store.put_tags(arn_of(call, group), call.params.get("tags", {}))
+    logs.store.put_tags(arn_of(call, group), tags)
     return {}
 
 
@@ -53,8 +58,7 @@ def delete_retention_policy(logs: Logs, call: Call) -> dict[str, Any]:
 
 
 def tag_resource(logs: Logs, call: Call) -> dict[str, Any]:
-    logs.store.put_tags(arn_of(call, _tagged(logs, call)), call.params["tags"])
-    return {}
+    return _tag(logs, call, _tagged(logs, call))
 
 
 def untag_resource(logs: Logs, call: Call) -> dict[str, Any]:
@@ -66,9 +70,31 @@ def list_tags_for_resource(logs: Logs, call: Call) -> dict[str, Any]:
     return {"tags": logs.store.tags(arn_of(call, _tagged(logs, call)))}
 
 
+def tag_log_group(logs: Logs, call: Call) -> dict[str, Any]:
+    """What older clients call, as the two that follow."""
+    return _tag(logs, call, _named(logs, call))
+
+
+def untag_log_group(logs: Logs, call: Call) -> dict[str, Any]:
+    logs.store.remove_tags(arn_of(call, _named(logs, call)), call.params["tags"])
+    return {}
+
+
 def list_tags_log_group(logs: Logs, call: Call) -> dict[str, Any]:
-    """What older clients call."""
-    return {"tags": logs.store.tags(arn_of(call, logs.groups.find(call.params["logGroupName"])))}
+    return {"tags": logs.store.tags(arn_of(call, _named(logs, call)))}
+
+
+def _tag(logs: Logs, call: Call, group: Group) -> dict[str, Any]:
+    arn = arn_of(call, group)
+    with logs.tagging:
+        if len({**logs.store.tags(arn), **call.params["tags"]}) > TAGS_MAX:
+            raise errors.too_many_tags(arn, TAGS_MAX)
+        logs.store.put_tags(arn, call.params["tags"])
+    return {}
+
+
+def _named(logs: Logs, call: Call) -> Group:
+    return logs.groups.find(call.params["logGroupName"])
 
 
 def _tagged(logs: Logs, call: Call) -> Group:

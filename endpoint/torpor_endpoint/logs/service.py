@@ -4,6 +4,7 @@ from torpor_endpoint.aws.service import Operation, Otherwise, Service
 from torpor_endpoint.logs import describing, keeping
 from torpor_endpoint.logs.filter_log_events import filter_log_events
 from torpor_endpoint.logs.get_log_events import get_log_events
+from torpor_endpoint.logs.guards import GUARDS
 from torpor_endpoint.logs.reading import Logs
 
 KEPT = ("logGroups", "logStreams", "events", "searchedLogStreams", "tags")
@@ -11,7 +12,7 @@ KEPT = ("logGroups", "logStreams", "events", "searchedLogStreams", "tags")
 
 OPERATIONS: dict[str, Operation[Logs]] = {
     "CreateLogGroup": keeping.create_log_group,
-    "DescribeLogGroups": describing.describe_log_groups,
+    "DescribeLogGroups": describing.describe_log_groups(None),
     "DeleteLogGroup": keeping.delete_log_group,
     "DescribeLogStreams": describing.describe_log_streams,
     "DeleteLogStream": keeping.delete_log_stream,
@@ -22,9 +23,13 @@ OPERATIONS: dict[str, Operation[Logs]] = {
     "TagResource": keeping.tag_resource,
     "UntagResource": keeping.untag_resource,
     "ListTagsForResource": keeping.list_tags_for_resource,
+    "TagLogGroup": keeping.tag_log_group,
+    "UntagLogGroup": keeping.untag_log_group,
     "ListTagsLogGroup": keeping.list_tags_log_group,
 }
 
 
 def logs_service(logs: Logs, *, account: str, otherwise: Otherwise | None = None) -> Service[Logs]:
-    return Service("logs", logs, OPERATIONS, account=account, kept=KEPT, otherwise=otherwise)
+    """`otherwise` keeps the other groups; where all are listed, it is asked for its own."""
+    operations = {**OPERATIONS, "DescribeLogGroups": describing.describe_log_groups(otherwise)}
+    return Service("logs", logs, operations, account=account, kept=KEPT, otherwise=otherwise, guards=GUARDS)

@@ -20,6 +20,16 @@ class Sample:
     overhead_s: float
     hit: bool | None  # None where there is no model cache
     loading_s: float = 0.0
+    concurrency: "Concurrency | None" = None  # of a serverless variant
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """Requests in flight as one came, itself included, and what the serverless variant allows and keeps awake."""
+
+    in_flight: int
+    most: int
+    provisioned: int
 
 
 class VariantMeter:
@@ -41,6 +51,7 @@ class VariantMeter:
         self._cache_hit = bound(metrics.MODEL_CACHE_HIT)
         self._loading_wait = bound(metrics.MODEL_LOADING_WAIT_TIME)
         self._no_capacity = bound(metrics.NO_CAPACITY_INVOCATION_FAILURES)
+        self._bound = bound
 
     def add(self, sample: Sample, at_s: float) -> None:
         self._invocations.add(1, at_s)
@@ -55,6 +66,25 @@ class VariantMeter:
             self._cache_hit.add(sample.hit, at_s)
             if not sample.hit:
                 self._loading_wait.add(sample.loading_s * MICROSECONDS, at_s)
+
+        if sample.concurrency is not None:
+            self._add_concurrency(sample.concurrency, at_s)
+
+    def add_setup(self, took_s: float, at_s: float) -> None:
+        self._bound(metrics.MODEL_SETUP_TIME).add(took_s * MICROSECONDS, at_s)
+
+    def _add_concurrency(self, seen: Concurrency, at_s: float) -> None:
+        def add(metric: metrics.Metric, value: float) -> None:
+            self._bound(metric).add(value, at_s)
+
+        add(metrics.SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION, seen.in_flight / seen.most)
+        if seen.provisioned:
+            within = min(seen.in_flight, seen.provisioned)
+            add(metrics.SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS, within)
+            add(metrics.SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION, within / seen.provisioned)
+            spilt = seen.in_flight > seen.provisioned
+            add(metrics.SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS, not spilt)
+            add(metrics.SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS, spilt)
 
     def add_no_capacity(self, at_s: float) -> None:
         self._no_capacity.add(1, at_s)
@@ -76,6 +106,10 @@ class Meters:
 
     def add(self, endpoint: str, variant: str, sample: Sample) -> None:
         self.of(endpoint, variant).add(sample, self._epoch())
+
+    def set_up(self, endpoint: str, variant: str, took_s: float) -> None:
+        """A serverless variant has launched an instance."""
+        self.of(endpoint, variant).add_setup(took_s, self._epoch())
 
     def no_capacity(self, endpoint: str, variant: str) -> None:
         self.of(endpoint, variant).add_no_capacity(self._epoch())

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from torpor_container import wire
 from torpor_container.upstream import Answer, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
 from torpor_endpoint.core.placement import least_busy, pick, weighted
-from torpor_endpoint.crew import Crew, Member
+from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.members import Member
 from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, no_response, timed_out
 from torpor_endpoint.runtime.request import INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_MODEL, TARGET_VARIANT, Invoke
 
@@ -43,7 +44,9 @@ class Served:
     """An instance's answer and what the way to it took, in seconds."""
 
     answer: Answer
+    instance: str
     instances: int
+    in_flight: int  # on the variant as it came, itself included
     waited: dict[str, float]  # by step
     sent_s: float
 
@@ -66,6 +69,8 @@ class Router:
 
     def find(self, name: str) -> LiveEndpoint:
         live = self._fleet.get(name)
+        if live is not None and live.trouble is not None:
+            raise RuntimeFault(Situation.PARAMETER, detail=live.trouble)
         if live is None or not live.crews:
             raise RuntimeFault(Situation.ENDPOINT_UNKNOWN)
         return live
@@ -98,8 +103,8 @@ class Router:
         """
         crew = route.crew
         self._admit(crew)
-        crew.in_flight += 1
-        crew.last_request_s = self._clock()
+        crew.traffic.came(self._clock())
+        in_flight = crew.traffic.in_flight
         waited: dict[str, float] = {}
         until_s = self._clock() + self.limits.hold_s
         try:
@@ -112,10 +117,10 @@ class Router:
                 except UpstreamRefused:
                     crew.suspect(member)
                     continue
-                return Served(answer, len(crew.ready), waited, self._clock() - sent_at_s)
+                took_s = self._clock() - sent_at_s
+                return Served(answer, member.incarnation, len(crew.ready), in_flight, waited, took_s)
         finally:
-            crew.in_flight -= 1
-            crew.last_request_s = self._clock()
+            crew.traffic.went(self._clock())
 
     # -- inside ----------------------------------------------------------------------------------------------------
     def _variant(self, live: LiveEndpoint, wanted: str | None) -> str:
@@ -127,7 +132,7 @@ class Router:
 
     def _admit(self, crew: Crew) -> None:
         serverless = crew.variant.serverless
-        if serverless is not None and crew.in_flight >= serverless.max_concurrency:
+        if serverless is not None and crew.traffic.in_flight >= serverless.max_concurrency:
             raise RuntimeFault(Situation.THROTTLED)
         if self._strict and serverless is None and not crew.ready and not crew.size:
             # AWS fails invocations at zero instances, and does not queue them; serverless ones wait.
@@ -139,13 +144,14 @@ class Router:
             return
         if crew.closed:
             raise CrewClosed
-        if crew.held >= self.limits.hold_requests or crew.held_bytes + size_bytes > self.limits.hold_bytes:
-            raise RuntimeFault(Situation.HOLD_FULL, held=crew.held)
+        traffic = crew.traffic
+        if traffic.held >= self.limits.hold_requests or traffic.held_bytes + size_bytes > self.limits.hold_bytes:
+            raise RuntimeFault(Situation.HOLD_FULL, held=traffic.held)
         began_s = self._clock()
         step = wire.Step.HOLD if crew.size else wire.Step.WAKE
         crew.wake()
-        crew.held += 1
-        crew.held_bytes += size_bytes
+        traffic.held += 1
+        traffic.held_bytes += size_bytes
         try:
             async with asyncio.timeout(until_s - began_s):
                 await crew.until(lambda: bool(crew.ready) or crew.closed)
@@ -154,8 +160,8 @@ class Router:
             waited[step.value] = waited.get(step.value, 0.0) + self._clock() - began_s
             raise RuntimeFault(Situation.NOT_READY, detail=detail, steps=waited) from None
         finally:
-            crew.held -= 1
-            crew.held_bytes -= size_bytes
+            traffic.held -= 1
+            traffic.held_bytes -= size_bytes
         if not crew.ready:
             raise CrewClosed
         waited[step.value] = waited.get(step.value, 0.0) + self._clock() - began_s

@@ -6,14 +6,14 @@ from typing import Final
 from torpor_endpoint.s3.buckets import Bucket
 from torpor_endpoint.s3.call import Call, moment, xml
 from torpor_endpoint.s3.conditions import Conditions
+from torpor_endpoint.s3.configurations import tag_pairs
 from torpor_endpoint.s3.documents import document, node, text
 from torpor_endpoint.s3.entries import ObjectName
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, document_of
-from torpor_endpoint.s3.names import only_version
+from torpor_endpoint.s3.names import US_EAST_1, legal_constraint, only_version
 from torpor_endpoint.s3.parsing import Element, parsed, required
 
-_US_EAST_1: Final = "us-east-1"
 _DELETIONS_MAX: Final = 1000
 _BUCKETS_MAX: Final = 10_000
 
@@ -48,19 +48,22 @@ async def create_bucket(call: Call) -> Answer:
         raise S3Error(Refusal.NotImplemented, "This object store has no Object Lock.")
     body = await document_of(call.request)
     wish = parsed(body, "CreateBucketConfiguration") if body.strip() else Element("CreateBucketConfiguration")
-    region = wish.findtext("LocationConstraint")
+    region = wish.findtext("LocationConstraint") or None
+    if region is not None and not legal_constraint(region):
+        raise S3Error(Refusal.InvalidLocationConstraint, LocationConstraint=region)
+    tags = tag_pairs(wish)
 
     def created() -> None:
-        call.store.buckets.create(call.bucket, region or None)
-        tags = [_tag(tag) for tag in wish.iterfind("Tags/Tag")]
+        call.store.buckets.create(call.bucket, region)
         if tags:
-            call.store.buckets.configure(call.bucket, "tagging", document("Tagging", node("TagSet", *tags)))
+            kept = node("TagSet", *(node("Tag", text("Key", key), text("Value", value)) for key, value in tags))
+            call.store.buckets.configure(call.bucket, "tagging", document("Tagging", kept))
 
     try:
         await asyncio.to_thread(created)
     except S3Error as error:
         # AWS: "returns this error in all AWS Regions except in the North Virginia Region", which answers 200.
-        if error.refusal is not Refusal.BucketAlreadyOwnedByYou or (region or call.site.region) != _US_EAST_1:
+        if error.refusal is not Refusal.BucketAlreadyOwnedByYou or (region or call.site.region) != US_EAST_1:
             raise
     return Answer(headers={"location": f"/{call.bucket}"})
 
@@ -80,7 +83,7 @@ async def get_bucket_location(call: Call) -> Answer:
     """AWS: "Buckets in Region us-east-1 have a LocationConstraint of null"."""
     bucket = await asyncio.to_thread(call.store.buckets.get, call.bucket)
     region = bucket.region or call.site.region
-    return xml(document("LocationConstraint", "" if region == _US_EAST_1 else region))
+    return xml(document("LocationConstraint", "" if region == US_EAST_1 else region))
 
 
 async def delete_objects(call: Call) -> Answer:
@@ -107,10 +110,6 @@ def _deleted(call: Call, item: Element, quiet: bool) -> str:
         what = text("Code", error.refusal.name) + text("Message", error)
         return node("Error", text("Key", key), text("VersionId", version), what)
     return "" if quiet else node("Deleted", text("Key", key), text("VersionId", version))
-
-
-def _tag(tag: Element) -> str:
-    return node("Tag", text("Key", required(tag, "Key")), text("Value", required(tag, "Value")))
 
 
 def _bucket(bucket: Bucket, call: Call) -> str:

@@ -10,7 +10,8 @@ from torpor_endpoint.s3.call import Call, Operation, xml
 from torpor_endpoint.s3.documents import document, flag, text
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, document_of
-from torpor_endpoint.s3.parsing import parsed
+from torpor_endpoint.s3.headers import BUCKET_TAGS_MAX, checked_tags
+from torpor_endpoint.s3.parsing import Element, parsed, required
 
 
 @dataclass(frozen=True)
@@ -22,25 +23,32 @@ class Configuration:
     unset: Refusal | str = ""
     deletion: str = ""  # the operation, where S3 has one
     put_status: int = 200
+    needs: str = ""  # the element that its document must have
 
 
 # An `unset` that is text is the inside of the document AWS then answers.
 CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
     "accelerate": Configuration("BucketAccelerateConfiguration", "AccelerateConfiguration"),
     "cors": Configuration(
-        "BucketCors", "CORSConfiguration", Refusal.NoSuchCORSConfiguration, deletion="DeleteBucketCors"
+        "BucketCors",
+        "CORSConfiguration",
+        Refusal.NoSuchCORSConfiguration,
+        deletion="DeleteBucketCors",
+        needs="CORSRule",
     ),
     "encryption": Configuration(
         "BucketEncryption",
         "ServerSideEncryptionConfiguration",
         Refusal.ServerSideEncryptionConfigurationNotFoundError,
         deletion="DeleteBucketEncryption",
+        needs="Rule",
     ),
     "lifecycle": Configuration(
         "BucketLifecycleConfiguration",
         "LifecycleConfiguration",
         Refusal.NoSuchLifecycleConfiguration,
         deletion="DeleteBucketLifecycle",
+        needs="Rule",
     ),
     "logging": Configuration("BucketLogging", "BucketLoggingStatus"),
     "notification": Configuration("BucketNotificationConfiguration", "NotificationConfiguration"),
@@ -52,6 +60,7 @@ CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
         "OwnershipControls",
         Refusal.OwnershipControlsNotFoundError,
         deletion="DeleteBucketOwnershipControls",
+        needs="Rule",
     ),
     "policy": Configuration(
         "BucketPolicy", None, Refusal.NoSuchBucketPolicy, deletion="DeleteBucketPolicy", put_status=204
@@ -67,12 +76,21 @@ CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
         "ReplicationConfiguration",
         Refusal.ReplicationConfigurationNotFoundError,
         deletion="DeleteBucketReplication",
+        needs="Rule",
     ),
     "requestPayment": Configuration(
-        "BucketRequestPayment", "RequestPaymentConfiguration", text("Payer", "BucketOwner")
+        "BucketRequestPayment",
+        "RequestPaymentConfiguration",
+        text("Payer", "BucketOwner"),
+        needs="Payer",
     ),
     "tagging": Configuration(
-        "BucketTagging", "Tagging", Refusal.NoSuchTagSet, deletion="DeleteBucketTagging", put_status=204
+        "BucketTagging",
+        "Tagging",
+        Refusal.NoSuchTagSet,
+        deletion="DeleteBucketTagging",
+        put_status=204,
+        needs="TagSet",
     ),
     "versioning": Configuration("BucketVersioning", "VersioningConfiguration"),
     "website": Configuration(
@@ -131,11 +149,22 @@ def _configure(call: Call, name: str, body: bytes | None) -> None:
     call.store.buckets.configure(call.bucket, name, body)
 
 
+def tag_pairs(tree: Element) -> list[tuple[str, str]]:
+    """A bucket's tags, as they stand anywhere in a document. Raises InvalidTag."""
+    pairs = [(required(tag, "Key"), required(tag, "Value")) for tag in tree.iter("Tag")]
+    checked_tags(pairs, BUCKET_TAGS_MAX, "Bucket")
+    return pairs
+
+
 def _check(rule: Configuration, body: bytes) -> None:
     if rule.root is not None:
-        parsed(body, rule.root)
+        tree = parsed(body, rule.root)
+        if rule.needs and tree.find(rule.needs) is None:
+            raise S3Error(Refusal.MalformedXML)
+        if rule.named == "BucketTagging":
+            tag_pairs(tree)
         return
     try:
         json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise S3Error(Refusal.MalformedPolicy) from error

@@ -28,6 +28,7 @@ class Refusal(Enum):
     InvalidBucketName = (400, "The specified bucket is not valid.")
     InvalidDigest = (400, "The Content-MD5 you specified was invalid.")
     InvalidEncryptionAlgorithmError = (400, "The encryption request that you specified is not valid.")
+    InvalidLocationConstraint = (400, "The specified location-constraint is not valid")
     InvalidPart = (
         400,
         "One or more of the specified parts could not be found.  The part may not have been uploaded, or the specified "

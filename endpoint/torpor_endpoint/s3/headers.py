@@ -38,6 +38,8 @@ DEFAULT_TYPE: Final = "binary/octet-stream"  # AWS: "The default value for Conte
 
 META_MAX_BYTES: Final = 2048  # AWS: "the user-defined metadata is limited to 2 KB in size"
 TAGS_MAX: Final = 10
+BUCKET_TAGS_MAX: Final = 50
+SYSTEM_TAGS: Final = "aws:"
 TAG_KEY_MAX: Final = 128
 TAG_VALUE_MAX: Final = 256
 
@@ -88,14 +90,16 @@ def header_tags(headers: Mapping[str, str]) -> dict[str, str]:
     return checked_tags(parse_qsl(headers.get("x-amz-tagging", ""), keep_blank_values=True))
 
 
-def checked_tags(pairs: list[tuple[str, str]]) -> dict[str, str]:
-    if len(pairs) > TAGS_MAX:
-        raise S3Error(Refusal.InvalidTag, f"Object tags cannot be greater than {TAGS_MAX}")
+def checked_tags(pairs: list[tuple[str, str]], most: int = TAGS_MAX, what: str = "Object") -> dict[str, str]:
+    if len(pairs) > most:
+        raise S3Error(Refusal.InvalidTag, f"{what} tags cannot be greater than {most}")
     if len(dict(pairs)) < len(pairs):
         raise S3Error(Refusal.InvalidTag, "Cannot provide multiple Tags with the same key")
     for key, value in pairs:
         if not 1 <= len(key) <= TAG_KEY_MAX:
             raise S3Error(Refusal.InvalidTag, "The TagKey you have provided is invalid", TagKey=key)
+        if key.lower().startswith(SYSTEM_TAGS):
+            raise S3Error(Refusal.InvalidTag, "System tags cannot be added/updated by requester")
         if len(value) > TAG_VALUE_MAX:
             raise S3Error(Refusal.InvalidTag, "The TagValue you have provided is invalid", TagKey=key)
     return dict(pairs)

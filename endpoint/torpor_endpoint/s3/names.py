@@ -16,6 +16,12 @@ _LEGAL: Final = re.compile(r"(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][a-z0-9.-]
 _RESERVED_STARTS: Final = ("xn--", "sthree-")
 _RESERVED_ENDS: Final = ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
 
+# By its form, so that AWS may open regions. "EU" is the old name of eu-west-1.
+_CONSTRAINT: Final = re.compile(
+    r"EU|[a-z]{2}(?:-gov|-iso[a-z]?)?-(?:north|south|east|west|central|(?:north|south)(?:east|west))-\d", re.ASCII
+)
+US_EAST_1: Final = "us-east-1"
+
 # The first that fits decides. A bucket may be called `s3.models`, but not `s3` or `s3.us-west-2`.
 _REGION: Final = r"(?:dualstack\.)?[a-z]{2}(?:-[a-z]+)+-\d"
 _VIRTUAL_HOSTS: Final = (
@@ -39,6 +45,11 @@ def legal_bucket(name: str) -> bool:
         and not name.startswith(_RESERVED_STARTS)
         and not name.endswith(_RESERVED_ENDS)
     )
+
+
+def legal_constraint(region: str) -> bool:
+    """Whether a bucket can be asked for in this region: in us-east-1 it is by asking for none."""
+    return _CONSTRAINT.fullmatch(region) is not None and region != US_EAST_1
 
 
 def address(raw_path: bytes, headers: Mapping[str, str]) -> Address:

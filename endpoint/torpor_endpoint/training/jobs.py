@@ -8,7 +8,7 @@ from torpor_endpoint.training.lifecycle import MOVES, Stage, TrainingJob, Transi
 
 
 class Jobs:
-    """Any thread may read. Jobs are added and moved on the event loop only."""
+    """Any thread may call; each call waits for the disk."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         self._shelf = Shelf(database, "training_jobs", _decoded)
@@ -31,11 +31,10 @@ class Jobs:
 
     def move(self, name: str, stage: Stage, reason: str | None = None) -> bool:
         """Write down a job's next stage; False, and nothing changed, when it may not go there from where it is."""
-        job = self._shelf.get(name)
-        if job is None or stage not in MOVES[job.stage]:
-            return False
-        self._shelf.put(moved(job, stage, self._clock(), reason))
-        return True
+        while (job := self._shelf.get(name)) is not None and stage in MOVES[job.stage]:
+            if self._shelf.replace(moved(job, stage, self._clock(), reason), still=job.__eq__):
+                return True
+        return False
 
 
 def _decoded(record: Mapping[str, Any]) -> TrainingJob:

@@ -1,5 +1,6 @@
 """CreateTrainingJob, DescribeTrainingJob, ListTrainingJobs, StopTrainingJob, for the service `sagemaker` to take in."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -33,11 +34,11 @@ async def create_training_job(training: Training, call: Call) -> dict[str, Any]:
     name = call.params["TrainingJobName"]
     arn = f"arn:aws:sagemaker:{call.region}:{call.account}:training-job/{name.lower()}"
     request = {member: value for member, value in call.params.items() if member not in ("Tags", "TrainingJobName")}
-    if not training.jobs.add(begun(name, arn, request, training.clock())):
+    if not await asyncio.to_thread(training.jobs.add, begun(name, arn, request, training.clock())):
         text = "Training job names must be unique within an AWS account and region, and a training job with this name"
         raise AwsError("ResourceInUse", 400, f"{text} already exists ({arn})")
-    training.tag(arn, {tag["Key"]: tag["Value"] for tag in call.params.get("Tags", ())})
     training.trainer.begin(name)
+    await asyncio.to_thread(training.tag, arn, {tag["Key"]: tag["Value"] for tag in call.params.get("Tags", ())})
     return {"TrainingJobArn": arn}
 
 
@@ -51,11 +52,11 @@ def list_training_jobs(training: Training, call: Call) -> dict[str, Any]:
 
 
 async def stop_training_job(training: Training, call: Call) -> dict[str, Any]:
-    job = _found(training, call)
+    job = await asyncio.to_thread(_found, training, call)
     if not MOVES[job.stage]:
         raise invalid(f"The request was rejected because the training job is in status {job.status}.")
     if job.stage is not Stage.STOPPING:
-        training.trainer.stop(job.name)
+        await training.trainer.stop(job.name)
     return {}
 
 

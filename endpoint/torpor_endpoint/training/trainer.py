@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from torpor_endpoint.training.jobs import Jobs
 from torpor_endpoint.training.lifecycle import MOVES, Stage
 from torpor_endpoint.training.reasons import INTERRUPTED, internal_error
+from torpor_endpoint.training.transport import finished
 from torpor_endpoint.training.workbench import Failed, Ground, Stopped, Workbench, unless
 
 log = logging.getLogger(__name__)
@@ -30,14 +32,14 @@ class Trainer:
 
     async def start(self) -> None:
         """Take up what an earlier endpoint left: jobs that still waited wait again, those that ran have failed."""
-        left = [job for job in self._jobs.all() if MOVES[job.stage]]
+        left = [job for job in await asyncio.to_thread(self._jobs.all) if MOVES[job.stage]]
         for job in sorted(left, key=lambda job: job.created_s):
             if job.stage is Stage.STARTING:
                 self.begin(job.name)
                 continue
             await self._workbench.clear(job.name)
-            if not self._jobs.move(job.name, Stage.STOPPED):  # where it was going
-                self._jobs.move(job.name, Stage.FAILED, INTERRUPTED.format(stage=job.stage))
+            if not await self._move(job.name, Stage.STOPPED):  # where it was going
+                await self._move(job.name, Stage.FAILED, INTERRUPTED.format(stage=job.stage))
 
     def begin(self, name: str) -> None:
         stop = asyncio.Event()
@@ -45,9 +47,9 @@ class Trainer:
         self._running[name] = Running(task, stop)
         task.add_done_callback(lambda _: self._running.pop(name, None))
 
-    def stop(self, name: str) -> None:
+    async def stop(self, name: str) -> None:
         """Have a job stopped: its script is told, and may save its model yet."""
-        self._jobs.move(name, Stage.STOPPING)
+        await self._move(name, Stage.STOPPING)
         if running := self._running.get(name):
             running.stop.set()
 
@@ -70,20 +72,26 @@ class Trainer:
 
     async def _carry_out(self, name: str, stop: asyncio.Event) -> None:
         try:
-            self._jobs.move(name, await self._in_turn(name, stop))
+            await self._move(name, await self._in_turn(name, stop))
         except Stopped:
-            self._jobs.move(name, Stage.STOPPED)
+            await self._move(name, Stage.STOPPED)
         except Failed as failed:
-            self._jobs.move(name, Stage.FAILED, str(failed))
+            await self._move(name, Stage.FAILED, str(failed))
         except Exception as error:  # an outer edge: one job's trouble is no other's
             log.exception("the training job %s failed", name)
-            self._jobs.move(name, Stage.FAILED, internal_error(error))
+            await self._move(name, Stage.FAILED, internal_error(error))
 
     async def _in_turn(self, name: str, stop: asyncio.Event) -> Stage:
         await unless(stop, self._turns.acquire())
         try:
-            job = self._jobs.get(name)
+            job = await finished(self._jobs.get, name)
             assert job is not None  # jobs are never deleted
-            return await self._workbench.train(job, stop, lambda stage: self._jobs.move(name, stage))
+            if job.stage is Stage.STOPPING:  # told so before its task began
+                raise Stopped
+            return await self._workbench.train(job, stop, partial(self._move, name))
         finally:
             self._turns.release()
+
+    async def _move(self, name: str, stage: Stage, reason: str | None = None) -> bool:
+        """Off the event loop, since it waits for the disk; and to its end, whoever is cancelled."""
+        return await finished(self._jobs.move, name, stage, reason)

@@ -54,17 +54,19 @@ class Workbench:
         self._ground = ground
         self._transport = Transport(ground.storage)
 
-    async def train(self, job: TrainingJob, stop: asyncio.Event, entered: Callable[[Stage], object]) -> Stage:
+    async def train(
+        self, job: TrainingJob, stop: asyncio.Event, entered: Callable[[Stage], Awaitable[object]]
+    ) -> Stage:
         """The stage it ends in; `entered` is told each one before. Raises Stopped, Failed."""
-        entered(Stage.DOWNLOADING)
+        await entered(Stage.DOWNLOADING)
         async with self._folder(job.name) as layout:
             try:
                 await unless(stop, self._transport.bring(job, layout))
             except InputMissing as missing:
                 raise Failed(client_error(missing)) from missing
-            entered(Stage.TRAINING)
+            await entered(Stage.TRAINING)
             ended = await self._run(job, layout, stop)
-            entered(Stage.UPLOADING)
+            await entered(Stage.UPLOADING)
             await self._deliver(job, layout)
         return Stage.STOPPED if stop.is_set() else END[ended.how]
 

@@ -6,6 +6,7 @@ It reads CSV and libsvm files of the channels `train` and `validation`, and pass
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,11 @@ from xgboost.core import XGBoostError
 
 OURS = frozenset({"num_round", "early_stopping_rounds", "csv_weights", "eval_metric", "save_model_on_termination"})
 """Hyperparameters that are not XGBoost's own."""
+
+CPP_PLACE = re.compile(r"^\[[0-9:]+\] \S+?:[0-9]+: (Check failed: [^:]*: )?")
+"""`[18:38:01] /workspace/src/objective/regression_obj.cu:114: Check failed: is_valid: `"""
+REASON_MAX = 500
+"""Characters: DescribeTrainingJob's FailureReason has room for 1024, and says more than this."""
 
 CSV, LIBSVM = ("csv", "text/csv"), ("libsvm", "text/libsvm", "text/x-libsvm")
 
@@ -81,13 +87,20 @@ def _channels(hyperparameters: Mapping[str, Any]) -> dict[str, xgboost.DMatrix]:
     return {"train": train, "validation": matrix(folder, content_type, False, train.num_col())}
 
 
+def reason(error: Exception) -> str:
+    """What a person can act on: XGBoost puts where it was in C++ around it, and the whole is in the log."""
+    told = str(error).partition("Stack trace:")[0].strip()
+    told = CPP_PLACE.sub("", str(error).partition("Stack trace:")[0].strip())
+    return told if len(told) <= REASON_MAX else f"{told[: REASON_MAX - 1]}…"
+
+
 def main() -> int:
     hyperparameters = json.loads(os.environ["SM_HPS"])
     try:
         booster = train(hyperparameters, _channels(hyperparameters))
     except (Unusable, XGBoostError, ValueError) as error:
         print(error, file=sys.stderr)
-        Path(os.environ["SM_OUTPUT_DIR"], "failure").write_text(str(error))
+        Path(os.environ["SM_OUTPUT_DIR"], "failure").write_text(reason(error))
         return 1
     Path(os.environ["SM_MODEL_DIR"], "xgboost-model").write_bytes(booster.save_raw("ubj"))
     return 0

@@ -2,7 +2,7 @@
 
 import typer
 
-from torpor.cli import demo, env, invoke, logs, ls, metrics, up, why
+from torpor.cli import cold_starts, costs, demo, env, invoke, logs, ls, metrics, up, why
 from torpor.cli.edge import PlainErrors
 
 app = typer.Typer(
@@ -13,5 +13,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-for command in (up.up, env.env, demo.demo, invoke.invoke, ls.ls, metrics.metrics, why.why, logs.logs):
+for command in (
+    up.up,
+    env.env,
+    demo.demo,
+    invoke.invoke,
+    ls.ls,
+    metrics.metrics,
+    why.why,
+    cold_starts.cold_starts,
+    costs.costs,
+    logs.logs,
+):
     app.command()(command)

@@ -34,10 +34,8 @@ class PlainErrors(TyperGroup):
 
 
 def connected(url: str | None) -> Connection:
-    """The connection, after a look whether anybody answers. Raises EndpointUnreachable."""
-    connection = Connection.configured(url)
-    connection.page("health")
-    return connection
+    """The connection, after a look who answers. Raises EndpointUnreachable, NotTorpor."""
+    return Connection.configured(url).identified()
 
 
 def only(connection: Connection, name: str | None) -> str:

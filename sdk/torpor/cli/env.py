@@ -9,7 +9,7 @@ import typer
 
 from torpor.cli.edge import Url, connected
 from torpor.connection import Connection
-from torpor.errors import TorporError
+from torpor.errors import EndpointUnreachable, NotTorpor, TorporError
 from torpor.sagemaker_files import CONFIG_VARIABLE, METADATA, Identity, Outcome, config_path, put
 
 NO_ROLE = """\
@@ -33,7 +33,7 @@ def env(
         connection = connected(url)
         typer.echo(lines({**connection.environment, **_write_files(connection, metadata)}))
     else:
-        typer.echo(exports(Connection.configured(url)))
+        typer.echo(exports(_identified(Connection.configured(url))))
 
 
 def exports(connection: Connection) -> str:
@@ -42,6 +42,15 @@ def exports(connection: Connection) -> str:
 
 def lines(variables: Mapping[str, str]) -> str:
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
+
+
+def _identified(connection: Connection) -> Connection:
+    """With the endpoint's own region. One that is not there, or not there yet, is a warning: the exports hold still."""
+    try:
+        return connection.identified()
+    except (EndpointUnreachable, NotTorpor) as error:
+        typer.echo(f"torpor: {error}", err=True)
+        return connection
 
 
 def _write_files(connection: Connection, metadata: Path) -> dict[str, str]:

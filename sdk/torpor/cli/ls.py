@@ -15,14 +15,18 @@ def ls(url: Url = None) -> None:
     if not found:
         console().print(NO_ENDPOINT)
     for status in found:
-        console().print(headline(status), style="bold", markup=False, soft_wrap=True)
-        if status.name in serving:
-            console().print(table(serving[status.name]))
+        endpoint = serving.get(status.name)
+        trouble = endpoint.trouble if endpoint else ""
+        console().print(headline(status, trouble), style="bold", markup=False, soft_wrap=True)
+        if endpoint and endpoint.variants:
+            console().print(table(endpoint))
 
 
-def headline(status: seen.Status) -> str:
-    reason = f": {status.failure_reason}" if status.failure_reason else ""
-    return f"{status.name}  {status.status}{reason}"
+def headline(status: seen.Status, trouble: str = "") -> str:
+    """One in trouble is in service as SageMaker's API has it, and serves nobody."""
+    standing = f"{status.status}, but not served" if trouble else status.status
+    reason = trouble or status.failure_reason
+    return f"{status.name}  {standing}{f': {reason}' if reason else ''}"
 
 
 def table(endpoint: seen.Endpoint) -> Table:

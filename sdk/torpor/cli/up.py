@@ -1,16 +1,18 @@
 """`torpor up`: an endpoint in the foreground, which says how to reach it once it can be reached."""
 
 import os
+import shlex
 import signal
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from torpor.cli.env import exports
-from torpor.connection import Connection
+from torpor.connection import URL, Connection
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.occupancy import ensure_free
@@ -28,6 +30,10 @@ def up(
     aws_strict: Annotated[bool, typer.Option("--aws-strict", help=MEANING["strict"])] = DEFAULT.strict,
     s3_endpoint: Annotated[str | None, typer.Option(help=MEANING["s3_endpoint"], metavar="URL")] = DEFAULT.s3_endpoint,
     images: Annotated[Path | None, typer.Option(help=MEANING["images"], metavar="FILE")] = DEFAULT.images,
+    warm_idle: Annotated[float, typer.Option(help=MEANING["warm_idle_s"], metavar="SECONDS")] = DEFAULT.warm_idle_s,
+    emulate: Annotated[str | None, typer.Option(help=MEANING["emulate"], metavar="aws")] = DEFAULT.emulate,
+    seed: Annotated[int | None, typer.Option(help=MEANING["seed"])] = DEFAULT.seed,
+    time_scale: Annotated[float, typer.Option(help=MEANING["time_scale"])] = DEFAULT.time_scale,
     region: Annotated[str, typer.Option(help=MEANING["region"])] = DEFAULT.region,
     account: Annotated[str, typer.Option(help=MEANING["account"])] = DEFAULT.account,
     log_level: Annotated[str, typer.Option(help=MEANING["log_level"])] = DEFAULT.log_level,
@@ -36,16 +42,17 @@ def up(
     require("an endpoint", "endpoint", "container")
     from torpor_endpoint.up import BadOption, check, run
 
-    ensure_free(data_dir)
-    listener = _listen(host, port)
     options = Options(
         data_dir=data_dir,
         host=host,
-        port=listener.getsockname()[1],
-        descriptor=listener.fileno(),
+        port=port,
         strict=aws_strict,
         s3_endpoint=s3_endpoint,
         images=images,
+        warm_idle_s=warm_idle,
+        emulate=emulate,
+        seed=seed,
+        time_scale=time_scale,
         region=region,
         account=account,
         log_level=log_level,
@@ -54,9 +61,19 @@ def up(
         check(options)
     except BadOption as error:
         raise EndpointFailed(str(error)) from error
-    _announce(Connection(options.url, region), listener)
+    ensure_free(data_dir)
+    listener = _listen(host, port)
+    bound = replace(options, port=listener.getsockname()[1], descriptor=listener.fileno())
+    _announce(Connection(bound.url, region), listener)
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
-    run(options)
+    run(bound)
+
+
+def next_step(url: str, program: str) -> str:
+    """What a person at a terminal does now. `program` is how this command was called."""
+    torpor = shlex.quote(program) if Path(program).name == "torpor" else f"{shlex.quote(sys.executable)} -m torpor"
+    where = "" if url == URL else f" --url {url}"
+    return f'Serving at {url} until Ctrl-C. In another terminal: eval "$({torpor} env{where})"'
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -76,6 +93,8 @@ def _announce(connection: Connection, listener: socket.socket) -> None:
         listener.close()
         connection.page("health", timeout_s=READY_WITHIN_S)
         print(exports(connection), flush=True)
+        if sys.stderr.isatty():
+            print(next_step(connection.url, sys.argv[0]), file=sys.stderr, flush=True)
     except TorporError:
         pass  # it did not start, and says so itself
     finally:

@@ -23,7 +23,7 @@ OF = {"ServiceNamespace": "sagemaker", "ResourceId": "endpoint/ep/variant/v", "S
 INVOCATIONS = {"PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}}
 
 
-def refused(resource_id: str, dimension: str) -> str | None:
+def refused(resource_id: str, dimension: str, capacity_min: int) -> str | None:
     """There is everything but the endpoint `ghost`."""
     return "Could not find endpoint ghost." if "ghost" in resource_id else None
 
@@ -37,7 +37,7 @@ class Desk:
         self.client: Any = client(autoscaling_service(self.context, account=ACCOUNT))
 
     def clear(self) -> None:
-        for table in ("scalable_targets", "scaling_policies", "scheduled_actions", "tags"):
+        for table in ("scalable_targets", "scaling_policies", "scheduled_actions", "alarms", "tags"):
             self.database.changed(f"DELETE FROM {table}")
 
     def register(self, **members: Any) -> str:

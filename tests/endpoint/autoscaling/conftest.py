@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 from autoscaling_desk import Desk
+from scaling_site import ScalingDesk
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +17,17 @@ def desk(autoscaling_desk: Desk) -> Desk:
     """With nothing registered."""
     autoscaling_desk.clear()
     return autoscaling_desk
+
+
+@pytest.fixture(scope="module")
+def scaling_desk() -> Iterator[ScalingDesk]:
+    desk = ScalingDesk()
+    yield desk
+    desk.close()
+
+
+@pytest.fixture
+def scaled(scaling_desk: ScalingDesk) -> ScalingDesk:
+    """At noon, one instance, nothing registered; every delay as on AWS."""
+    scaling_desk.site.begin_anew()
+    return scaling_desk

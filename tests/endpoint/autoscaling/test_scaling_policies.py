@@ -6,7 +6,8 @@ import pytest
 from autoscaling_desk import ACCOUNT, CONCURRENCY, INVOCATIONS, NOW_S, OF, Desk
 from botocore.exceptions import ClientError
 
-from torpor_endpoint.autoscaling.records import CustomMetric, MetricQuery, StepAdjustment, StepScaling, TargetTracking
+from torpor_endpoint.autoscaling.records import CustomMetric, MetricQuery, TargetTracking
+from torpor_endpoint.core.stepping import StepAdjustment, StepScaling
 
 UP = {"MetricIntervalLowerBound": 0.0, "ScalingAdjustment": 1}
 STEPS = {"AdjustmentType": "ChangeInCapacity", "StepAdjustments": [UP]}
@@ -36,7 +37,7 @@ def test_a_policy_is_described_as_it_was_put(desk: Desk) -> None:
     desk.register()
     sent = {"TargetValue": 70.0, **INVOCATIONS, "ScaleInCooldown": 60}
     answer = put(desk, "TargetTrackingScaling", **sent)
-    assert answer["Alarms"] == []
+    assert [alarm["AlarmName"].split("-")[2] for alarm in answer["Alarms"]] == ["AlarmHigh", "AlarmLow"]
     assert answer["PolicyARN"].startswith(f"arn:aws:autoscaling:us-east-1:{ACCOUNT}:scalingPolicy:")
     assert answer["PolicyARN"].endswith(":resource/sagemaker/endpoint/ep/variant/v:policyName/p")
     (policy,) = policies(desk, PolicyNames=["p"], ResourceId=OF["ResourceId"])

@@ -7,7 +7,7 @@ import pytest
 from autoscaling_desk import OF, Desk
 from botocore.exceptions import ClientError
 
-from torpor_endpoint.autoscaling.schedules import At, BadSchedule, Cron, Rate, parse
+from torpor_endpoint.core.schedules import At, BadSchedule, Cron, Rate, parse
 
 MARCH = datetime(2027, 3, 1, tzinfo=UTC)
 MAY = datetime(2027, 5, 1, tzinfo=UTC)

@@ -6,10 +6,10 @@ from typing import Any
 import botocore.exceptions
 import pytest
 
-from torpor_endpoint.aws.asgi import DRAIN_MAX_BYTES, Message, taken
+from torpor_endpoint.aws.asgi import DRAIN_MAX_BYTES, App, Message, Receive, Request, Response, taken
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, Call, Operation, Service
+from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, Call, Operation, Service
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012:model/a"
 JSON = {"content-type": "application/x-amz-json-1.1"}
@@ -195,3 +195,71 @@ def test_a_caller_that_leaves_before_its_request_is_whole_gets_no_answer() -> No
     scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
     asyncio.run(service()(scope, receive, send))
     assert sent == []
+
+
+class Others:
+    """Note how large the bodies are that are left to them."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    async def __call__(self, service: str, operation: str, request: Request) -> Response:
+        self.sizes.append(len(request.body))
+        return Response(200, b"{}")
+
+
+def exchange(app: App, operation: str, body: bytes, receive_more: Receive | None = None) -> list[Message]:
+    """One call; behind its body the caller says what `receive_more` does, else nothing."""
+    pairs = [(b"content-type", JSON["content-type"].encode()), (b"x-amz-target", f"SageMaker.{operation}".encode())]
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": pairs}
+    bodies, sent = [body], list[Message]()
+
+    async def receive() -> Message:
+        if bodies:
+            return {"type": "http.request", "body": bodies.pop(), "more_body": False}
+        return await (receive_more() if receive_more else asyncio.Event().wait())  # type: ignore[return-value]
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    return sent
+
+
+def test_what_is_left_to_others_may_be_larger_than_what_is_ours() -> None:
+    others = Others()
+    app = Service("sagemaker", {}, OPERATIONS, account="1", otherwise=others)
+    assert exchange(app, "CreateApp", b" " * OTHERS_BODY_LIMIT_BYTES)[0]["status"] == 200
+    assert exchange(app, "DescribeModel", b" " * (BODY_LIMIT_BYTES + 1))[0]["status"] == 413
+    assert exchange(app, "CreateApp", b" " * (OTHERS_BODY_LIMIT_BYTES + 1))[0]["status"] == 413
+    assert others.sizes == [OTHERS_BODY_LIMIT_BYTES]
+
+
+def test_nobody_works_on_for_a_caller_who_has_gone() -> None:
+    ended = []
+
+    async def otherwise(service: str, operation: str, request: Request) -> Response:
+        try:
+            return await asyncio.Event().wait()  # type: ignore[return-value]  never
+        finally:
+            ended.append(operation)
+
+    async def gone() -> Message:
+        return {"type": "http.disconnect"}
+
+    app = Service("sagemaker", {}, OPERATIONS, account="1", otherwise=otherwise)
+    assert exchange(app, "CreateApp", b"{}", gone) == []
+    assert ended == ["CreateApp"]
+
+
+def test_a_guard_sees_the_call_before_others_do() -> None:
+    def guard(context: dict[str, Call], call: Call) -> None:
+        if call.params["AppName"] == "ours":
+            raise AwsError("Ours")
+
+    others = Others()
+    app = Service("sagemaker", {}, OPERATIONS, account="1", otherwise=others, guards={"DescribeApp": guard})
+    named = b'{"DomainId": "d-1", "AppType": "CodeEditor", "AppName": "%s"}'
+    assert b"Ours" in exchange(app, "DescribeApp", named % b"ours")[1]["body"]
+    assert exchange(app, "DescribeApp", named % b"theirs")[0]["status"] == 200
+    assert len(others.sizes) == 1

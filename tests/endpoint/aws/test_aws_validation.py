@@ -115,3 +115,11 @@ def test_whatever_is_sent_is_read_or_refused(sagemaker: ServiceModel, data: st.D
     params = {name: data.draw(json_values) for name in shape.members}
     with suppress(AwsError):
         message(list(violations(read(params, shape), shape)))
+
+
+def test_of_what_has_parts_the_size_is_named_and_not_the_parts(sagemaker: ServiceModel) -> None:
+    variants = [{"VariantName": "v", "ModelName": "secret"}] * 11
+    params = {"EndpointConfigName": "c", "ProductionVariants": variants}
+    text = said(params, sagemaker.operation_model("CreateEndpointConfig").input_shape)
+    assert "Value '[11 items]' at 'productionVariants' failed to satisfy constraint" in text
+    assert "secret" not in text

@@ -169,6 +169,7 @@ IAM: dict[str, Row] = {
     "DeleteRolePolicy": {**ROLE, "PolicyName": "inline"},
     "AttachRolePolicy": {**ROLE, "PolicyArn": POLICY_ARN},
     "ListAttachedRolePolicies": ROLE,
+    "ListEntitiesForPolicy": {"PolicyArn": POLICY_ARN},
     "DetachRolePolicy": {**ROLE, "PolicyArn": POLICY_ARN},
     "ListInstanceProfilesForRole": ROLE,
     "SimulatePrincipalPolicy": {"PolicySourceArn": ROLE_ARN, "ActionNames": ["s3:GetObject"]},
@@ -246,6 +247,8 @@ LOGS: dict[str, Row] = {
     "ListTagsForResource": {"resourceArn": GROUP_ARN},
     "ListTagsLogGroup": GROUP,
     "UntagResource": {"resourceArn": GROUP_ARN, "tagKeys": ["purpose"]},
+    "TagLogGroup": {**GROUP, "tags": {"purpose": "walk"}},
+    "UntagLogGroup": {**GROUP, "tags": ["purpose"]},
     "DeleteLogStream": stream,
     "DeleteLogGroup": GROUP,
 }

@@ -16,6 +16,7 @@ from torpor_endpoint.store import Store
 
 NOON_S = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 TOPIC = "arn:aws:sns:us-east-1:123456789012:pager"
+BROKEN = "arn:aws:sns:us-east-1:123456789012:broken"
 BUSY: dict[str, Any] = {
     "AlarmName": "busy",
     "Namespace": "shop",
@@ -30,7 +31,7 @@ BUSY: dict[str, Any] = {
 
 @dataclass
 class AlarmSite:
-    """`acted` has the alarm, the states before and after, and the action. The action `broken` fails."""
+    """`acted` has the alarm, the states before and after, and the action. The action BROKEN fails."""
 
     path: Path | str = ":memory:"
     now_s: float = NOON_S
@@ -63,7 +64,7 @@ class AlarmSite:
             await self.watch.look()
 
     async def _act(self, alarm: Alarm, change: StateChange) -> None:
-        if change.action == "broken":
+        if change.action == BROKEN:
             raise OSError("no line")
         self.acted.append((alarm.name, change.before.state, change.after.state, change.action))
 

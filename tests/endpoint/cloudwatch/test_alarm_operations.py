@@ -1,12 +1,17 @@
 """The operations on alarms through boto3, in each protocol."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from alarm_site import BUSY, NOON_S, TOPIC, AlarmSite
 from botocore.exceptions import ClientError
+
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.service import Call
+from torpor_endpoint.cloudwatch.alarms.tags import tag_resource
 
 PROTOCOLS = ["json", "query", "smithy-rpc-v2-cbor"]
 ARN = "arn:aws:cloudwatch:us-east-1:123456789012:alarm:busy"
@@ -88,7 +93,9 @@ def test_putting_again_overwrites_all_but_the_state(boto: Any, site: AlarmSite) 
 
 def test_filters_and_pages(boto: Any, site: AlarmSite) -> None:
     for name in ("a1", "a2", "a3", "A1", "b1"):
-        boto.put_metric_alarm(**{**BUSY, "AlarmName": name}, AlarmActions=[f"arn:{name}"])
+        boto.put_metric_alarm(
+            **{**BUSY, "AlarmName": name}, AlarmActions=[f"arn:aws:sns:us-east-1:123456789012:{name}"]
+        )
     boto.set_alarm_state(AlarmName="a2", StateValue="OK", StateReason="drill")
 
     def names(**filters: Any) -> list[str]:
@@ -99,7 +106,7 @@ def test_filters_and_pages(boto: Any, site: AlarmSite) -> None:
     assert names(AlarmNamePrefix="a") == ["a1", "a2", "a3"]
     assert names(AlarmNames=["b1", "gone"]) == ["b1"]
     assert names(StateValue="OK") == ["a2"]
-    assert names(ActionPrefix="arn:b") == ["b1"]
+    assert names(ActionPrefix="arn:aws:sns:us-east-1:123456789012:b") == ["b1"]
     assert names(AlarmTypes=["CompositeAlarm"]) == []
     assert refused(boto, "describe_alarms", AlarmNames=["b1"], AlarmNamePrefix="b") == "InvalidParameterCombination"
     assert refused(boto, "describe_alarms", NextToken="mine") in ("InvalidNextToken", "InvalidNextTokenException")
@@ -191,6 +198,9 @@ def test_a_state_can_be_set_for_alarms_that_exist_and_with_data_that_is_json(bot
         ({**BUSY, "ThresholdMetricId": "ad1"}, "ValidationError"),
         ({**BUSY, "Metrics": [{"Id": "a", "Expression": "1"}]}, "InvalidParameterCombination"),
         ({**without("Namespace", "MetricName", "Statistic", "Period"), "Metrics": []}, "ValidationError"),
+        ({**BUSY, "AlarmActions": ["junk"]}, "ValidationError"),
+        ({**BUSY, "OKActions": [TOPIC, "arn:"]}, "ValidationError"),
+        ({**BUSY, "Tags": [{"Key": str(number), "Value": ""} for number in range(51)]}, "ValidationError"),
     ],
 )
 def test_what_put_metric_alarm_refuses(boto: Any, site: AlarmSite, members: dict[str, Any], expected: str) -> None:
@@ -208,3 +218,34 @@ def test_a_metric_math_alarm_returns_the_data_of_one_query_and_has_one_period(bo
     mixed = [{"Id": "a", **minute, "ReturnData": False}, {"Id": "b", **hour, "ReturnData": False}]
     mixed.append({"Id": "c", "Expression": "a + b"})
     assert refused(boto, "put_metric_alarm", **members, Metrics=mixed) == "ValidationError"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["a +", "gone", "True * a", "[a, a]", "FILL([METRICS(), METRICS()], 0)", "[" + ",".join("a" * 501) + "]"],
+)
+def test_an_expression_that_can_never_be_watched_is_refused_when_it_is_put(
+    boto: Any, site: AlarmSite, expression: str
+) -> None:
+    members = without("Namespace", "MetricName", "Statistic", "Period")
+    metric = {"Namespace": "shop", "MetricName": "Orders"}
+    stat = {"MetricStat": {"Metric": metric, "Period": 60, "Stat": "Sum"}, "ReturnData": False}
+    metrics = [{"Id": "a", **stat}, {"Id": "e", "Expression": expression}]
+    assert refused(boto, "put_metric_alarm", **members, Metrics=metrics) == "ValidationError"
+    assert site.alarms.all() == ()
+
+
+def test_tags_added_at_once_are_counted_one_after_the_other(boto: Any, site: AlarmSite) -> None:
+    boto.put_metric_alarm(**BUSY)
+
+    def tag(number: int) -> bool:
+        tags = [{"Key": f"{number}-{one}", "Value": ""} for one in range(10)]
+        try:
+            tag_resource(site.alarms, Call("TagResource", {"ResourceARN": ARN, "Tags": tags}, "", "", ""))
+        except AwsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(tag, range(8))) == 5
+    assert len(site.store.tags(ARN)) == 50

@@ -4,14 +4,16 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from alarm_site import BUSY, NOON_S, TOPIC, AlarmSite
+from alarm_site import BROKEN, BUSY, NOON_S, TOPIC, AlarmSite
 
 from torpor_endpoint.cloudwatch.alarms.records import HISTORY_MAX, Alarm
+
+SECOND, RELIEF = f"{TOPIC}-second", f"{TOPIC}-relief"
 
 
 @dataclass
@@ -80,16 +82,16 @@ def test_the_minute_that_is_not_over_does_not_count(desk: Desk) -> None:
 
 
 def test_each_action_of_the_new_state_is_carried_out_once(desk: Desk) -> None:
-    desk.put(AlarmActions=[TOPIC, "second"], OKActions=["relief"])
+    desk.put(AlarmActions=[TOPIC, SECOND], OKActions=[RELIEF])
     desk.order(5.0)
     desk.pass_s(110)
     assert desk.site.acted == [
         ("busy", "INSUFFICIENT_DATA", "ALARM", TOPIC),
-        ("busy", "INSUFFICIENT_DATA", "ALARM", "second"),
+        ("busy", "INSUFFICIENT_DATA", "ALARM", SECOND),
     ]
     desk.order(0.0)
     desk.pass_s(60)
-    assert desk.site.acted[2:] == [("busy", "ALARM", "OK", "relief")]
+    assert desk.site.acted[2:] == [("busy", "ALARM", "OK", RELIEF)]
 
 
 def test_disabled_actions_are_not_carried_out_and_the_state_changes_all_the_same(desk: Desk) -> None:
@@ -105,14 +107,14 @@ def test_disabled_actions_are_not_carried_out_and_the_state_changes_all_the_same
 
 
 def test_an_action_that_fails_is_noted_and_keeps_nobody_back(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    desk.put(AlarmActions=["broken", TOPIC])
+    desk.put(AlarmActions=[BROKEN, TOPIC])
     desk.order(5.0)
     with caplog.at_level(logging.ERROR):
         desk.pass_s(60)
     assert [action for *_, action in desk.site.acted] == [TOPIC]
     items = desk.boto.describe_alarm_history(AlarmName="busy", HistoryItemType="Action")["AlarmHistoryItems"]
     assert {item["HistorySummary"] for item in items} == {
-        "Failed to execute action broken",
+        f"Failed to execute action {BROKEN}",
         f"Successfully executed action {TOPIC}",
     }
     assert "no line" in caplog.text
@@ -153,8 +155,10 @@ def test_an_alarm_on_an_expression(desk: Desk) -> None:
 
 
 def test_an_expression_that_turns_out_to_be_none_leaves_the_alarm_without_data(desk: Desk) -> None:
-    members = {name: BUSY[name] for name in ("AlarmName", "EvaluationPeriods", "Threshold", "ComparisonOperator")}
-    desk.boto.put_metric_alarm(**members, Metrics=[{"Id": "e", "Expression": "gone + 1", "Period": 60}])
+    desk.put()
+    metrics = [{"Id": "e", "Expression": "gone + 1", "Period": 60}]  # from before such were refused
+    request = {name: BUSY[name] for name in ("EvaluationPeriods", "Threshold", "ComparisonOperator")}
+    desk.site.alarms.change("busy", lambda alarm: replace(alarm, request={**request, "Metrics": metrics}))
     desk.set_state("OK")
     desk.pass_s(10)
     (alarm,) = desk.boto.describe_alarms()["MetricAlarms"]

@@ -1,3 +1,4 @@
+import time
 from collections import defaultdict
 
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import strategies as st
 
 from torpor_endpoint.cloudwatch import sketch
 from torpor_endpoint.cloudwatch.metrics import INVOCATIONS, LOADED_MODEL_COUNT, METRICS
-from torpor_endpoint.cloudwatch.registry import MetricRegistry
+from torpor_endpoint.cloudwatch.registry import SERIES_MAX, MetricRegistry
 from torpor_endpoint.cloudwatch.series import FIVE_MINUTES_S, KEPT_S, MINUTES_KEPT_S, Series, SeriesKey
 from torpor_endpoint.cloudwatch.statistics import percentile, statistic
 from torpor_endpoint.cloudwatch.tally import Tally
@@ -163,3 +164,23 @@ def test_a_series_has_the_dimensions_of_its_metric() -> None:
 def test_no_two_metrics_share_a_name() -> None:
     assert len({(metric.namespace, metric.name) for metric in METRICS}) == len(METRICS)
     assert len({metric.prometheus for metric in METRICS}) == len(METRICS)
+
+
+def test_however_many_series_a_caller_sends_none_of_ours_makes_room() -> None:
+    registry = MetricRegistry(lambda: NOON_S, series_max=3)
+    ours = registry.series(INVOCATIONS, VARIANT)
+    ours.add(1, NOON_S)
+    for number in range(10):
+        registry.at(SeriesKey("shop", f"m{number}", (), "None")).add(1, NOON_S + 60 * number)
+    assert ours in list(registry.find())
+    assert [series.key.name for series in registry.find("shop")] == ["m7", "m8", "m9"]
+
+
+def test_making_room_does_not_look_at_every_series() -> None:
+    """Twenty thousand at a limit of ten: a search through all for each would take most of a minute."""
+    registry = MetricRegistry(lambda: NOON_S)
+    begun_s = time.perf_counter()
+    for number in range(2 * SERIES_MAX):
+        registry.at(SeriesKey("shop", f"m{number}", (), "None")).add(1, NOON_S)
+    assert time.perf_counter() - begun_s < 10
+    assert len(list(registry.find())) == SERIES_MAX

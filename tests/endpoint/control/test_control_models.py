@@ -34,6 +34,16 @@ def archive(**source: str) -> dict[str, Any]:
         ({"PrimaryContainer": {"Image": "i", "ModelDataUrl": "https://b.s3/k"}}, "must begin with s3://"),
         ({"PrimaryContainer": {**SINGLE, "Environment": {str(n): "" for n in range(101)}}}, "more than 100 entries"),
         ({"PrimaryContainer": {**SINGLE, "Environment": {"K": "é" * 513}}}, "longer than 1024 bytes"),
+        ({"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_VCPU": "two"}}}, "Environment.TORPOR_VCPU is 'two'"),
+        (
+            {"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_IDLE_SECONDS": "-1"}}},
+            "must be a number more than 0",
+        ),
+        ({"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_KEEP_ALIVE": "ever"}}}, "one of fixed, histogram"),
+        (
+            {"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_TYPO": "1"}}},
+            "TORPOR_TYPO is not a setting of Torpor",
+        ),
         ({"PrimaryContainer": {**SINGLE, "Environment": {str(n): "x" * 1000 for n in range(33)}}}, "32768 bytes"),
     ],
 )

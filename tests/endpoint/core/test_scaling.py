@@ -1,43 +1,118 @@
-"""How many instances: sleep when nobody calls, wake when somebody does, and only where that is allowed."""
+"""How many instances: asleep when nobody calls, awake when somebody does, more when they are busy; where it is allowed."""
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.scaling import Seen, at_start, desired, may_sleep
+from torpor_endpoint.core.scaling import (
+    GROW_S,
+    SHRINK_S,
+    Demand,
+    Range,
+    Rest,
+    after_update,
+    at_start,
+    desired,
+    may_sleep,
+    size_range,
+)
 from torpor_endpoint.records import Container, Serverless, Variant
 
 PLAIN = Variant("AllTraffic", "houses", Container("torpor"), instance_type="ml.m5.large", instance_count=2)
-TO_ZERO = replace(PLAIN, instances_min=0)
+MANAGED = replace(PLAIN, instances_min=0, instances_max=4)
 SERVERLESS = Variant("AllTraffic", "houses", Container("torpor"), serverless=Serverless(1024, 20))
-IDLE_S = 60.0
+AWAKE, ASLEEP, DUE = Rest(True), Rest(False), Rest(True, due=True)
 
-traffic = st.builds(Seen, in_flight=st.integers(0, 50), last_request_s=st.floats(0, 1000), now_s=st.floats(1000, 5000))
-
-
-@given(traffic, st.integers(0, 5))
-def test_a_plain_variant_never_sleeps(seen: Seen, present: int) -> None:
-    assert desired(PLAIN, present, seen, IDLE_S) == present
-
-
-@given(traffic, st.integers(0, 5), st.sampled_from([TO_ZERO, SERVERLESS]))
-def test_who_may_sleep_is_at_zero_only_when_idle_for_long(seen: Seen, present: int, variant: Variant) -> None:
-    wanted = desired(variant, present, seen, IDLE_S)
-    if seen.in_flight:
-        assert wanted >= 1
-    elif seen.now_s - seen.last_request_s >= IDLE_S:
-        assert wanted == 0
-    else:
-        assert wanted == present
+ranges = st.builds(
+    lambda floor, more, each: Range(floor, max(1, floor + more), each),
+    st.integers(0, 4),
+    st.integers(0, 6),
+    st.integers(1, 20),
+)
 
 
-def test_provisioned_concurrency_keeps_awake() -> None:
-    provisioned = replace(SERVERLESS, serverless=Serverless(1024, 20, provisioned_concurrency=3))
-    assert not may_sleep(provisioned)
-    assert at_start(provisioned) == desired(provisioned, 3, Seen(0, 0.0, 1e6), IDLE_S) == 3
+def seen(in_flight: list[int], now_s: float = 1000.0) -> Demand:
+    """One number a second, the last of them now."""
+    demand = Demand()
+    for ago, number in zip(range(len(in_flight) - 1, -1, -1), in_flight, strict=True):
+        demand.seen(number, now_s - ago)
+    return demand
 
 
-def test_a_variant_told_to_have_none_has_none() -> None:
-    assert at_start(replace(TO_ZERO, instance_count=0)) == 0
+def size(allowed: Range, present: int, rest: Rest, in_flight: list[int]) -> int:
+    wanted = desired(allowed, present, rest, seen(in_flight), 1000.0)
+    return present if wanted is None else wanted.size
+
+
+@given(ranges, st.integers(0, 10), st.sampled_from([AWAKE, ASLEEP, DUE]), st.lists(st.integers(0, 200), max_size=80))
+def test_it_is_never_outside_its_range_but_for_sleep(
+    allowed: Range, more: int, rest: Rest, in_flight: list[int]
+) -> None:
+    present = min(allowed.floor + more, allowed.ceiling)
+    wanted = desired(allowed, present, rest, seen(in_flight), 1000.0)
+    if wanted is not None:
+        assert allowed.floor <= wanted.size <= allowed.ceiling
+        assert wanted.size != present
+        assert wanted.why
+
+
+def test_a_number_that_was_given_is_not_ours_to_choose() -> None:
+    assert size_range(PLAIN) is None
+    assert not may_sleep(PLAIN)
+    assert (at_start(PLAIN), after_update(PLAIN, 1)) == (2, 2)
+
+
+def test_who_may_sleep_does_so_when_the_keep_alive_says_it() -> None:
+    for variant in (MANAGED, SERVERLESS):
+        allowed = size_range(variant)
+        assert allowed is not None
+        assert size(allowed, 1, AWAKE, [0]) == 1
+        assert size(allowed, 2, ASLEEP, [0]) == 0
+        assert size(allowed, 0, ASLEEP, [0]) == 0
+        assert size(allowed, 0, AWAKE, [0]) == 0  # whoever calls wakes it by himself
+        assert size(allowed, 0, DUE, [0]) == 1
+
+
+def test_a_burst_starts_no_second_instance_and_lasting_demand_does() -> None:
+    allowed = Range(0, 5, 8)
+    assert size(allowed, 1, AWAKE, [0, 0, 0, 0, 0, 40]) == 1
+    assert size(allowed, 1, AWAKE, [24] * (int(GROW_S) + 1)) == 3
+    assert size(allowed, 1, AWAKE, [100] * 10) == 5
+
+
+def test_an_instance_goes_when_fewer_have_been_enough_for_a_while() -> None:
+    allowed = Range(0, 5, 8)
+    assert size(allowed, 3, AWAKE, [1] * 20) == 3
+    assert size(allowed, 3, AWAKE, [1] * int(SHRINK_S)) == 1
+    assert size(allowed, 3, AWAKE, [1] * 30 + [20] + [1] * 29) == 3
+
+
+@given(ranges, st.integers(1, 10), st.integers(0, 300), st.integers(0, 300))
+def test_more_callers_never_get_fewer_instances(allowed: Range, present: int, fewer: int, more: int) -> None:
+    present = allowed.clamped(present)
+    low, high = sorted((fewer, more))
+    assert size(allowed, present, AWAKE, [low] * 70) <= size(allowed, present, AWAKE, [high] * 70)
+
+
+@pytest.mark.parametrize(("provisioned", "kept"), [(1, 1), (8, 1), (9, 2), (20, 3)])
+def test_provisioned_concurrency_keeps_as_many_awake_as_it_needs(provisioned: int, kept: int) -> None:
+    variant = replace(SERVERLESS, serverless=Serverless(1024, 20, provisioned))
+    allowed = size_range(variant)
+    assert allowed is not None
+    assert not may_sleep(variant)
+    assert at_start(variant) == kept
+    assert size(allowed, 5, ASLEEP, [0]) == kept
+    assert size(allowed, 0, ASLEEP, [0]) == kept
+
+
+def test_the_requests_an_instance_is_meant_to_have_can_be_set() -> None:
+    variant = replace(SERVERLESS, container=Container("torpor", environment={"TORPOR_CONCURRENCY": "2"}))
+    assert size_range(variant) == Range(0, 10, 2)
+
+
+def test_an_update_wakes_nobody_and_keeps_what_callers_need() -> None:
+    assert (after_update(SERVERLESS, 0), after_update(SERVERLESS, 2), after_update(MANAGED, 9)) == (0, 2, 4)
+    assert at_start(replace(MANAGED, instance_count=0)) == 0
     assert at_start(SERVERLESS) == 1

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from torpor_endpoint.aws.in_process import client
+from torpor_endpoint.aws.service import Otherwise
 from torpor_endpoint.iam.context import Iam
 from torpor_endpoint.iam.service import iam_service
 from torpor_endpoint.schema import opened
@@ -26,9 +27,9 @@ def permissions(**members: Any) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
-def iam_over(database: Database) -> Any:
+def iam_over(database: Database, otherwise: Otherwise | None = None) -> Any:
     context = Iam(database, Store(database, lambda: NOW_S), lambda: NOW_S)
-    return client(iam_service(context, account=ACCOUNT))
+    return client(iam_service(context, account=ACCOUNT, otherwise=otherwise))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from iam_desk import permissions
+from iam_desk import permissions, trust
 
 FULL_ACCESS = "arn:aws:iam::aws:policy/AmazonSageMakerFullAccess"
 
@@ -88,3 +88,20 @@ def test_tags_are_added_replaced_paged_and_taken_away(iam: Any) -> None:
     many = [{"Key": f"{number}", "Value": ""} for number in range(50)]
     with pytest.raises(ClientError, match="LimitExceeded"):
         iam.tag_role(RoleName="reader", Tags=many)
+
+
+def test_two_keys_that_differ_in_case_are_the_same_tag(iam: Any) -> None:
+    iam.tag_role(RoleName="reader", Tags=[{"Key": "Team", "Value": "1"}])
+    iam.tag_role(RoleName="reader", Tags=[{"Key": "team", "Value": "2"}])
+    assert iam.list_role_tags(RoleName="reader")["Tags"] == [{"Key": "team", "Value": "2"}]
+    with pytest.raises(ClientError, match=r"InvalidInput.*Duplicate tag keys found"):
+        iam.tag_role(RoleName="reader", Tags=[{"Key": "a", "Value": "1"}, {"Key": "A", "Value": "2"}])
+    iam.untag_role(RoleName="reader", TagKeys=["TEAM"])
+    assert iam.list_role_tags(RoleName="reader")["Tags"] == []
+
+
+def test_a_boundary_is_a_policys_arn(iam: Any) -> None:
+    with pytest.raises(ClientError, match=r"InvalidInput.*ARN arn:aws:iam::junk-junk-junk is not valid"):
+        iam.put_role_permissions_boundary(RoleName="reader", PermissionsBoundary="arn:aws:iam::junk-junk-junk")
+    with pytest.raises(ClientError, match=r"InvalidInput.*is not valid"):
+        iam.create_role(RoleName="b", AssumeRolePolicyDocument=trust(), PermissionsBoundary="arn:aws:iam::aws:role/b")

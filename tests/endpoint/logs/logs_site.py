@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from torpor_endpoint.aws.in_process import client
+from torpor_endpoint.aws.service import Otherwise
 from torpor_endpoint.logs.book import Book
 from torpor_endpoint.logs.groups import Groups
 from torpor_endpoint.logs.reading import Logs
@@ -24,13 +25,14 @@ class LogsSite:
     folder: Path
     now_ms: int = NOON_MS + 3_600_000
     writing: set[Path] = field(default_factory=set)
+    otherwise: Otherwise | None = None
 
     def __post_init__(self) -> None:
         self.groups = Groups(self.folder / "endpoints", self.folder / "training")
         self.database = opened(":memory:")
         store = Store(self.database, lambda: self.now_ms / 1000)
         self.logs = Logs(self.groups, Book(), store, lambda: self.now_ms / 1000, lambda: self.writing)
-        self.service = logs_service(self.logs, account="123456789012")
+        self.service = logs_service(self.logs, account="123456789012", otherwise=self.otherwise)
 
     def client(self) -> Any:
         return client(self.service)

@@ -142,7 +142,7 @@ def test_the_chore_notes_what_is_written_and_once_more_what_no_longer_is(site: L
 
 
 @pytest.mark.parametrize(
-    "name", ["/my/app", "/aws/lambda/f", "/aws/sagemaker/Endpoints/a.b", "/aws/sagemaker/NotebookInstances"]
+    "name", ["/my/app", "/aws/lambda/f", "/aws/sagemaker/TrainingJobs2", "/aws/sagemaker/NotebookInstances"]
 )
 def test_groups_of_others_are_not_ours(site: LogsSite, name: str) -> None:
     with pytest.raises(NotOurs):

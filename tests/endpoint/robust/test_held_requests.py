@@ -1,18 +1,20 @@
 """Requests that wait for an instance, when what they wait for is taken away."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
-from torpor_endpoint.crew import Crew, Numbers, Yard
+from torpor_endpoint.crew import Crew, Numbers
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.records import Container, Variant
 from torpor_endpoint.runtime.errors import Place, RuntimeFault
 from torpor_endpoint.runtime.request import Invoke
 from torpor_endpoint.runtime.router import CrewClosed, Limits, Route, Router
+from torpor_endpoint.yard import Yard
 
 PLACE = Place("shop", "123456789012", "us-east-1", "1")
 
@@ -51,7 +53,7 @@ class Shop:
         self.host = SlowHost()
         self.numbers = Numbers()
         variant = Variant("AllTraffic", "m", Container("torpor"), instances_min=0)
-        self.crew = Crew("shop", variant, Yard(self.host, lambda variant, slot: LaunchSpec(slot)), self.numbers)
+        self.crew = Crew("shop", variant, Yard(self.host, lambda variant, slot: LaunchSpec(slot), time.time), self.numbers)
         self.live = LiveEndpoint("shop", "arn", {"AllTraffic": self.crew})
         fleet = Fleet()
         fleet.serve(self.live)
@@ -80,12 +82,12 @@ def test_who_waits_for_a_crew_that_closes_is_sent_to_look_elsewhere_and_wakes_no
     async def story() -> None:
         shop = Shop()
         calls = [shop.call() for _ in range(3)]
-        await so(lambda: (shop.crew.held, len(shop.host.running)) == (3, 1))
-        await shop.crew.close()
+        await so(lambda: (shop.crew.traffic.held, len(shop.host.running)) == (3, 1))
+        await shop.crew.close("the test ends")
         late = shop.call()
         ends = await asyncio.gather(*calls, late, return_exceptions=True)
         assert [type(end) for end in ends] == [CrewClosed] * 4
-        assert (shop.crew.held, shop.crew.in_flight, shop.crew.size) == (0, 0, 0)
+        assert (shop.crew.traffic.held, shop.crew.traffic.in_flight, shop.crew.size) == (0, 0, 0)
         assert shop.host.list() == ()
 
     run(story())
@@ -94,11 +96,11 @@ def test_who_waits_for_a_crew_that_closes_is_sent_to_look_elsewhere_and_wakes_no
 def test_a_slot_is_free_again_once_its_instance_is_gone_and_not_before() -> None:
     async def story() -> None:
         shop = Shop()
-        shop.crew.scale(2)
+        shop.crew.scale(2, "wanted")
         await so(lambda: len(shop.host.running) == 2)
-        shop.crew.scale(0)
+        shop.crew.scale(0, "not wanted")
         assert shop.numbers.take() == 2
-        await shop.crew.close()
+        await shop.crew.close("the test ends")
         assert [shop.numbers.take() for _ in range(2)] == [0, 1]
 
     run(story())
@@ -111,8 +113,8 @@ def test_waiting_is_bounded_in_number_and_in_time(limits: Limits) -> None:
         calls = [shop.call() for _ in range(3)]
         done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         assert {type(call.exception()) for call in done} == {RuntimeFault}
-        await shop.crew.close()
+        await shop.crew.close("the test ends")
         await asyncio.gather(*calls, return_exceptions=True)
-        assert (shop.crew.held, shop.crew.held_bytes) == (0, 0)
+        assert (shop.crew.traffic.held, shop.crew.traffic.held_bytes) == (0, 0)
 
     run(story())

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.session import Session as BotoSession
 from s3_server import Server, client
+
+from torpor_endpoint.s3.names import legal_constraint
 
 RULE = {"ID": "r", "Status": "Enabled", "Filter": {"Prefix": ""}, "Expiration": {"Days": 1}}
 ENCRYPTION = {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]}
@@ -183,3 +186,42 @@ def test_a_list_asked_for_wrongly_is_refused(s3: Any, bucket: str, wrong: dict[s
     with pytest.raises(ClientError) as refused:
         s3.list_objects_v2(Bucket=bucket, **wrong)
     assert code(refused) == "InvalidArgument"
+
+
+@pytest.mark.parametrize("region", ["mars-1", "us-east-1", "us", "eu-west-1 ", "us-moon-1"])
+def test_a_bucket_in_no_region_is_not_made(s3: Any, region: str) -> None:
+    with pytest.raises(ClientError) as refused:
+        s3.create_bucket(Bucket="nowhere", CreateBucketConfiguration={"LocationConstraint": region})
+    assert code(refused) == "InvalidLocationConstraint"
+
+
+@pytest.mark.parametrize("region", BotoSession().get_available_regions("s3"))
+def test_every_region_of_aws_is_one_here(region: str) -> None:
+    assert legal_constraint(region) == (region != "us-east-1")
+
+
+@pytest.mark.parametrize(
+    ("operation", "member", "value"),
+    [
+        ("put_bucket_cors", "CORSConfiguration", {"CORSRules": []}),
+        ("put_bucket_lifecycle_configuration", "LifecycleConfiguration", {"Rules": []}),
+        ("put_bucket_encryption", "ServerSideEncryptionConfiguration", {"Rules": []}),
+    ],
+)
+def test_a_configuration_without_a_rule_is_malformed(
+    s3: Any, bucket: str, operation: str, member: str, value: dict[str, Any]
+) -> None:
+    with pytest.raises(ClientError) as refused:
+        getattr(s3, operation)(Bucket=bucket, **{member: value})
+    assert code(refused) == "MalformedXML"
+
+
+@pytest.mark.parametrize("keys", [["a", "a"], ["aws:a"], [str(number) for number in range(51)]])
+def test_a_buckets_tags_are_checked_wherever_they_come(s3: Any, bucket: str, keys: list[str]) -> None:
+    tags = [{"Key": key, "Value": ""} for key in keys]
+    with pytest.raises(ClientError) as refused:
+        s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags})
+    assert code(refused) == "InvalidTag"
+    with pytest.raises(ClientError) as refused:
+        s3.create_bucket(Bucket="badly-tagged", CreateBucketConfiguration={"Tags": tags})
+    assert code(refused) == "InvalidTag"

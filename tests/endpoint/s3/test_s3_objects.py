@@ -256,7 +256,8 @@ def test_metadata_beyond_two_kilobytes_is_refused(s3: Any, bucket: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tags", [[("a", "1")] * 2, [(str(n), "") for n in range(11)], [("k" * 129, "")], [("a", "v" * 257)]]
+    "tags",
+    [[("a", "1")] * 2, [(str(n), "") for n in range(11)], [("k" * 129, "")], [("a", "v" * 257)], [("aws:a", "")]],
 )
 def test_tags_that_s3_does_not_take_are_refused(s3: Any, bucket: str, tags: list[tuple[str, str]]) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")

@@ -18,6 +18,7 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.service import Call
 from torpor_endpoint.s3.store import ObjectStore
 from torpor_endpoint.schema import opened
+from torpor_endpoint.shelf import Database
 from torpor_endpoint.training.jobs import Jobs
 from torpor_endpoint.training.operations import OPERATIONS, Training
 from torpor_endpoint.training.storage import EmbeddedStorage
@@ -78,7 +79,7 @@ class Site:
         trainer = Trainer(jobs, ground, at_once)
         await trainer.start()
         try:
-            yield Api(Training(jobs, trainer, self.tags.__setitem__, time.time))
+            yield Api(Training(jobs, trainer, self.tags.__setitem__, time.time), database)
         finally:
             await trainer.close()
             objects.close()
@@ -88,6 +89,7 @@ class Site:
 @dataclass(frozen=True)
 class Api:
     training: Training
+    database: Database
 
     async def __call__(self, operation: str, **params: Any) -> Any:
         call = Call(operation, params, "us-east-1", "123456789012", "id")

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from threading import Lock
 
 from torpor_endpoint.cloudwatch.alarms.records import Alarm, Entry, Kind, Standing, StateChange, decoded
 from torpor_endpoint.cloudwatch.alarms.shapes import actions
@@ -34,6 +35,7 @@ class Alarms:
         self._act = act
         self.clock = clock
         self.store = store
+        self.tagging = Lock()  # so that no two calls count an alarm's tags at once
 
     def get(self, name: str) -> Alarm | None:
         return self._shelf.get(name)

@@ -22,12 +22,13 @@ def put_metric_alarm(alarms: Alarms, call: Call) -> dict[str, Any]:
     previous configuration of the alarm." """
     request = {name: value for name, value in call.params.items() if name != "Tags"}
     check(request)
+    first_tags = tags.read(call.params.get("Tags", []))
     new = _new(call, request, alarms.clock())
     while alarms.change(new.name, lambda stored: _updated(stored, new)) is None:
         if len(alarms.all()) >= ALARMS_MAX:
             raise AwsError("LimitExceeded", 400, f"The maximum number of alarms, {ALARMS_MAX}, was reached.")
         if alarms.add(new):  # "If you are using this operation to update [..], any tags you specify [..] are ignored"
-            alarms.store.put_tags(new.arn, tags.read(call.params.get("Tags", [])))
+            alarms.store.put_tags(new.arn, first_tags)
             break
     return {}
 

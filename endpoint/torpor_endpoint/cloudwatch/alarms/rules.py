@@ -1,10 +1,14 @@
 """What PutMetricAlarm refuses beyond the constraints of its shapes. Values in, an error or nothing out."""
 
+import re
+
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.cloudwatch import errors, querying
-from torpor_endpoint.cloudwatch.alarms.shapes import METRIC_MEMBERS, Request, periods_s, queries
+from torpor_endpoint.cloudwatch.alarms.shapes import ACTIONS, METRIC_MEMBERS, Request, periods_s, queries
 from torpor_endpoint.cloudwatch.statistics import SIMPLE
 from torpor_endpoint.core.alarms import COMPARISONS, Missing
+
+ARN = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:[^:\s]*:\S+", re.ASCII)
 
 DAY_S = 86_400
 HOUR_S = 3600
@@ -29,6 +33,7 @@ def check(request: Request) -> None:
     if "Threshold" not in request:
         raise invalid("The parameter Threshold is required.")
     _check_words(request)
+    _check_actions(request)
     _check_metric(request)
     _check_periods(request)
 
@@ -43,6 +48,13 @@ def _check_words(request: Request) -> None:
         raise invalid(f"TreatMissingData must be one of {', '.join(Missing)}.")
     if low not in (None, "evaluate"):
         raise invalid(f"Torpor does not implement EvaluateLowSampleCountPercentile {low}.")
+
+
+def _check_actions(request: Request) -> None:
+    for name in ACTIONS.values():
+        for action in request.get(name, []):
+            if not ARN.fullmatch(action):
+                raise invalid(f"Invalid arn syntax: {action}")
 
 
 def _check_metric(request: Request) -> None:
@@ -67,6 +79,10 @@ def _check_queries(request: Request) -> None:
     returned = [query["Id"] for query in request["Metrics"] if query.get("ReturnData", True)]
     if len(returned) != 1:
         raise invalid(f"Exactly one element of the metrics list should return data, and {len(returned)} do.")
+    periods = range(min(request["EvaluationPeriods"], DAY_S // 10))  # more are refused below
+    series = querying.rehearsed(request["Metrics"], periods)[returned[0]]
+    if len(series) != 1:
+        raise invalid(f"The expression has {len(series)} time series, and an alarm watches one.")
 
 
 def _check_periods(request: Request) -> None:

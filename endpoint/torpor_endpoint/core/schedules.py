@@ -87,7 +87,7 @@ def _cron(fields: list[str]) -> Cron:
     for place, text in enumerate(whole):
         if not _allowed(place, text.upper()):
             raise BadSchedule(f"Invalid CRON expression: {text} is no value for the field {FIELDS[place]}")
-    return Cron(tuple(whole))
+    return Cron(tuple(text.upper() for text in whole))
 
 
 def _allowed(place: int, text: str) -> bool:

@@ -1,0 +1,55 @@
+"""The delays of AWS's automatic scaling in one table, and the number that shortens them all. It waits for nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+LOOK_MIN_S: Final = 1.0
+"""However short the delays become, nothing is looked at more often."""
+
+
+class Delay(StrEnum):
+    LOOK = "between two looks at a target"
+    PERIOD = "one data point of a metric"
+    SHORT_PERIOD = "one data point of a high-resolution metric"
+    LAG = "from a data point to the alarm that it makes"
+    RETRY = "from a change that failed to the next try"
+    COOLDOWN = "after a scaling activity, where a policy does not say"
+
+
+@dataclass(frozen=True)
+class Lasting:
+    seconds: float
+    source: str
+
+
+DELAYS: Final[Mapping[Delay, Lasting]] = {
+    Delay.LOOK: Lasting(10, "the shortest period of a CloudWatch alarm"),
+    Delay.PERIOD: Lasting(60, "target tracking evaluates metrics aggregated at a one-minute granularity (user guide)"),
+    Delay.SHORT_PERIOD: Lasting(10, "ConcurrentRequestsPerModel is emitted every 10 seconds (SageMaker guide)"),
+    Delay.LAG: Lasting(60, "one to two minutes on both alarms, the shorter taken (AWS blog, December 2024)"),
+    Delay.RETRY: Lasting(60, "an alarm that stays in its state repeats its action once a minute (CloudWatch guide)"),
+    Delay.COOLDOWN: Lasting(300, "the default value for SageMaker endpoint variants (API reference)"),
+}
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """How many times shorter than on AWS every delay is; 1 keeps them. Rates of traffic are not scaled."""
+
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.factor > 0:
+            raise ValueError(f"the time scale must be greater than 0, and is {self.factor}")
+
+    def of(self, delay: Delay) -> float:
+        return self.shortened(DELAYS[delay].seconds)
+
+    def shortened(self, seconds: float) -> float:
+        return seconds / self.factor
+
+    @property
+    def look_s(self) -> float:
+        return max(LOOK_MIN_S, self.of(Delay.LOOK))

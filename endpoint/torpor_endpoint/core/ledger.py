@@ -1,0 +1,88 @@
+"""What a request waited for, and how requests add up by the minute. It keeps nothing and reads no clock."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from torpor_container.wire import Step
+from torpor_endpoint.ledger.records import Invocation
+
+COLD_STEPS = frozenset({Step.HOLD, Step.WAKE, Step.QUEUE, Step.DOWNLOAD, Step.UNPACK, Step.LOAD})
+NOTICED_S = 0.0001
+"""What took no longer was not waited for."""
+TOLERANCE_S = 0.001
+"""The steps of a request add up to its wall time, give or take this."""
+
+MINUTE_S = 60
+ERROR_FROM = 400
+UNKNOWN = "unknown"
+"""The size of an instance whose life the ledger was not told of."""
+
+
+def is_cold(steps: Mapping[str, float]) -> bool:
+    """Whether the request waited for anything that a warm one has ready."""
+    return any(took_s > NOTICED_S and step in COLD_STEPS for step, took_s in steps.items())
+
+
+def adds_up(invocation: Invocation) -> bool:
+    return abs(sum(invocation.steps.values()) - invocation.total_s) <= TOLERANCE_S
+
+
+class Kind(NamedTuple):
+    """What is added up together. `size` is the instance's; "" for requests that never reached one."""
+
+    minute_s: int
+    endpoint: str
+    variant: str
+    model: str
+    size: str
+
+
+@dataclass(slots=True)
+class Sums:
+    """Requests added up. The milliseconds are each request's own, rounded up, as serverless inference is billed."""
+
+    requests: int = 0
+    cold: int = 0
+    errors: int = 0
+    total_s: float = 0.0
+    load_s: float = 0.0
+    predict_s: float = 0.0
+    busy_ms: int = 0  # load and predict
+    predict_ms: int = 0
+    request_bytes: int = 0
+    response_bytes: int = 0
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds of processing. A load counts for every request that waited for it."""
+        return self.load_s + self.predict_s
+
+    @property
+    def moved_bytes(self) -> int:
+        return self.request_bytes + self.response_bytes
+
+    def add(self, invocation: Invocation, cold: bool) -> None:
+        load_s = invocation.steps.get(Step.LOAD, 0.0)
+        predict_s = invocation.steps.get(Step.PREDICT, 0.0)
+        self.requests += 1
+        self.cold += cold
+        self.errors += invocation.status >= ERROR_FROM
+        self.total_s += invocation.total_s
+        self.load_s += load_s
+        self.predict_s += predict_s
+        self.busy_ms += milliseconds(load_s + predict_s)
+        self.predict_ms += milliseconds(predict_s)
+        self.request_bytes += invocation.request_bytes
+        self.response_bytes += invocation.response_bytes
+
+
+def minute_of(at_s: float) -> int:
+    """When the minute began that this moment is in."""
+    return int(at_s // MINUTE_S) * MINUTE_S
+
+
+def milliseconds(seconds: float) -> int:
+    """Rounded up; what is a whole number but for the floating point stays it."""
+    return ceil(seconds * 1000 - 1e-6)

@@ -1,0 +1,94 @@
+"""What the ledger tells: cold starts as they were, and costs as they are reckoned. It writes nothing."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torpor_endpoint import catalogue
+from torpor_endpoint.core.accounts import Prices, Traffic, Window, accounts
+from torpor_endpoint.core.alternatives import Alternative, alternatives
+from torpor_endpoint.core.costs import VariantCosts, costs
+from torpor_endpoint.core.ledger import Sums
+from torpor_endpoint.ledger.records import Invocation, Life
+from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables, names
+
+PRICES = Prices(
+    catalogue.CATALOGUE,
+    catalogue.SERVERLESS_USD_PER_GB_SECOND,
+    catalogue.SERVERLESS_USD_PER_GB_MOVED,
+    catalogue.PRICED_ON,
+    catalogue.PRICE_SOURCE,
+)
+
+
+@dataclass(frozen=True)
+class Bill:
+    """One variant's costs, and what its traffic would have cost otherwise."""
+
+    costs: VariantCosts
+    on_aws: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class Statement:
+    window: Window  # as far as the ledger still knows the traffic
+    prices: Prices
+    bills: tuple[Bill, ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Any thread may call. `clock` gives epoch seconds. Raises sqlite3.Error."""
+
+    tables: Tables
+    clock: Callable[[], float]
+    retention: Retention = RETENTION
+    prices: Prices = PRICES
+
+    def knows(self, endpoint: str) -> bool:
+        """Whether it has anything of an endpoint of this name."""
+        found = "SELECT 1 FROM {} WHERE endpoint = ? LIMIT 1"
+        tables = ("lives", "cold_starts", "minutes")
+        return any(self.tables.database.rows(found.format(table), endpoint) for table in tables)
+
+    def cold_starts(
+        self, endpoint: str | None = None, model: str | None = None, since_s: float = 0.0, limit: int = 100
+    ) -> list[Invocation]:
+        """The latest of them, oldest first."""
+        rows = self.tables.database.rows(
+            f"SELECT {', '.join(names(Invocation))} FROM cold_starts WHERE at_s >= ?1 "
+            "AND (?2 IS NULL OR endpoint = ?2) AND (?3 IS NULL OR model = ?3) ORDER BY at_s DESC, number DESC LIMIT ?4",
+            *(since_s, endpoint, model, limit),
+        )
+        return [_invocation(row) for row in reversed(rows)]
+
+    def costs(self, endpoint: str | None, since_s: float, until_s: float) -> Statement:
+        """Of every variant that had an instance or a request in the window."""
+        now_s = self.clock()
+        window = Window(max(since_s, now_s - self.retention.minutes_s), min(until_s, now_s))
+        found = accounts(self._lives(endpoint), self._traffic(endpoint, window), window)
+        bills = (Bill(costs(one, window, self.prices), alternatives(one, window, self.prices)) for one in found)
+        return Statement(window, self.prices, tuple(bills))
+
+    def _lives(self, endpoint: str | None) -> list[Life]:
+        rows = self.tables.database.rows(
+            f"SELECT {', '.join(names(Life))} FROM lives WHERE ?1 IS NULL OR endpoint = ?1 ORDER BY started_s", endpoint
+        )
+        return [Life(*row) for row in rows]
+
+    def _traffic(self, endpoint: str | None, window: Window) -> list[Traffic]:
+        """Of the minutes that begin in the window."""
+        added = ", ".join(f"sum({name})" for name in names(Sums))
+        rows = self.tables.database.rows(
+            f"SELECT endpoint, variant, model, size, {added} FROM minutes WHERE minute_s >= ?1 AND minute_s < ?2 "
+            "AND (?3 IS NULL OR endpoint = ?3) GROUP BY endpoint, variant, model, size",
+            *(window.since_s, window.until_s, endpoint),
+        )
+        return [Traffic(endpoint, variant, model, size, Sums(*sums)) for endpoint, variant, model, size, *sums in rows]
+
+
+def _invocation(row: tuple[Any, ...]) -> Invocation:
+    values = dict(zip(names(Invocation), row, strict=True))
+    cold = json.loads(values["cold"]) if values["cold"] is not None else None
+    return Invocation(**{**values, "steps": json.loads(values["steps"]), "cold": cold})

@@ -1,0 +1,41 @@
+"""What the ledger is told: one invocation, and one instance's life. Values; they decide nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torpor_container import wire
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One invocation that was sent to a variant, however it ended. Its mappings are not changed afterwards."""
+
+    at_s: float  # epoch seconds when it arrived
+    request_id: str
+    endpoint: str
+    variant: str
+    model: str  # the TargetModel; "" on a single-model variant
+    instance: str  # the incarnation; "" if it never reached one
+    status: int  # the caller's
+    steps: Mapping[str, float]  # seconds by `wire.Step`, overhead included; they add up to `total_s`
+    total_s: float
+    request_bytes: int
+    response_bytes: int
+    cold: wire.Cold | None  # the instance's own account of a load; None on a hit
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One instance's life, whole or so far."""
+
+    endpoint: str
+    variant: str
+    instance: str
+    slot: int
+    size: str  # its ml.* type, or `serverless-<memory in MiB>`
+    why_started: str
+    started_s: float
+    ready_s: float | None = None
+    why_stopped: str = ""
+    stopped_s: float | None = None
+    provisioned: bool = False  # kept awake by ProvisionedConcurrency

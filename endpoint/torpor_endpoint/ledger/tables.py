@@ -1,0 +1,154 @@
+"""The ledger's own SQLite file: its tables, what is written to them, and what goes when it is old or too much."""
+
+import json
+import logging
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from pathlib import Path
+
+from torpor_endpoint.core.ledger import Kind, Sums
+from torpor_endpoint.ledger.records import Invocation, Life
+from torpor_endpoint.shelf import Database
+
+ENDED = "the endpoint ended"
+"""Why a life stopped that nobody saw stop."""
+
+MIGRATIONS = (
+    """
+    CREATE TABLE cold_starts (
+        number INTEGER PRIMARY KEY, at_s REAL NOT NULL, request_id TEXT NOT NULL, endpoint TEXT NOT NULL,
+        variant TEXT NOT NULL, model TEXT NOT NULL, instance TEXT NOT NULL, status INTEGER NOT NULL,
+        steps TEXT NOT NULL, total_s REAL NOT NULL, request_bytes INTEGER NOT NULL, response_bytes INTEGER NOT NULL,
+        cold TEXT
+    );
+    CREATE INDEX cold_starts_by_time ON cold_starts (at_s);
+    CREATE TABLE minutes (
+        minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, model TEXT NOT NULL,
+        size TEXT NOT NULL, requests INTEGER NOT NULL, cold INTEGER NOT NULL, errors INTEGER NOT NULL,
+        total_s REAL NOT NULL, load_s REAL NOT NULL, predict_s REAL NOT NULL, busy_ms INTEGER NOT NULL,
+        predict_ms INTEGER NOT NULL, request_bytes INTEGER NOT NULL, response_bytes INTEGER NOT NULL,
+        PRIMARY KEY (minute_s, endpoint, variant, model, size)
+    ) WITHOUT ROWID;
+    CREATE TABLE lives (
+        endpoint TEXT NOT NULL, variant TEXT NOT NULL, instance TEXT PRIMARY KEY, slot INTEGER NOT NULL,
+        size TEXT NOT NULL, why_started TEXT NOT NULL, started_s REAL NOT NULL, ready_s REAL,
+        why_stopped TEXT NOT NULL, stopped_s REAL, provisioned INTEGER NOT NULL
+    );
+    CREATE TABLE heartbeat (only INTEGER PRIMARY KEY CHECK (only = 1), at_s REAL NOT NULL);
+    """,
+)
+"""Only ever add to the end: the number of entries is the schema's version."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How much is kept. The minutes have a bound in rows too, since each model that is called has its own."""
+
+    cold_starts: int = 100_000
+    minutes_s: float = 14 * 24 * 3600.0
+    minute_rows: int = 2_000_000
+    lives: int = 10_000
+
+
+RETENTION = Retention()
+
+
+@dataclass
+class Batch:
+    """What is to be written at once."""
+
+    cold_starts: list[Invocation] = field(default_factory=list)
+    minutes: dict[Kind, Sums] = field(default_factory=dict)
+    lives: dict[str, Life] = field(default_factory=dict)
+
+
+class Tables:
+    """Any thread may call. Everything raises sqlite3.Error."""
+
+    def __init__(self, path: Path | str) -> None:
+        """A file that is no database is set aside, and a new one begun. Raises SchemaTooNew."""
+        self.database = _opened(path)
+        self.database.rows("PRAGMA synchronous = NORMAL")  # a loss of power may take the last moments with it
+
+    def write(self, batch: Batch, now_s: float) -> None:
+        with self.database.transaction():
+            self.database.write_many(_COLD_START, map(_cold_start_row, batch.cold_starts))
+            self.database.write_many(_MINUTE, (_row(*kind, *_sums(sums)) for kind, sums in batch.minutes.items()))
+            self.database.write_many(_LIFE, (_row(*_life(life)) for life in batch.lives.values()))
+            self.database.rows("INSERT OR REPLACE INTO heartbeat VALUES (1, ?)", now_s)
+
+    def bury(self) -> None:
+        """Lives that were open when the endpoint was killed ended when it was last known to live."""
+        with self.database.transaction():
+            self.database.rows(
+                "UPDATE lives SET why_stopped = ?, stopped_s = max(started_s, coalesce(ready_s, 0), "
+                "coalesce((SELECT at_s FROM heartbeat), 0)) WHERE stopped_s IS NULL",
+                ENDED,
+            )
+
+    def prune(self, retention: Retention, now_s: float) -> None:
+        """What is old goes, and the oldest of what is too much."""
+        bounds = (retention.cold_starts, now_s - retention.minutes_s, retention.minute_rows, retention.lives)
+        for statement, bound in zip(_PRUNING, bounds, strict=True):
+            self.database.rows(statement, bound)
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def names(record: type) -> tuple[str, ...]:
+    """The columns of a table that has one for each field."""
+    return tuple(one.name for one in fields(record))
+
+
+# -- inside --------------------------------------------------------------------------------------------------------
+def _into(table: str, columns: tuple[str, ...]) -> str:
+    return f"INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
+_COLD_START = f"INSERT {_into('cold_starts', names(Invocation))}"
+_LIFE = f"INSERT OR REPLACE {_into('lives', names(Life))}"
+_MINUTE = (
+    f"INSERT {_into('minutes', (*Kind._fields, *names(Sums)))}"
+    f" ON CONFLICT DO UPDATE SET {', '.join(f'{name} = {name} + excluded.{name}' for name in names(Sums))}"
+)
+_PRUNING = (
+    "DELETE FROM cold_starts WHERE number <= (SELECT max(number) FROM cold_starts) - ?",
+    "DELETE FROM minutes WHERE minute_s < ?",
+    "DELETE FROM minutes WHERE minute_s <= (SELECT minute_s FROM minutes ORDER BY minute_s DESC LIMIT 1 OFFSET ?)",
+    """DELETE FROM lives WHERE instance IN
+       (SELECT instance FROM lives WHERE stopped_s IS NOT NULL ORDER BY stopped_s DESC LIMIT -1 OFFSET ?)""",
+)
+_invocation = attrgetter(*names(Invocation))
+_life = attrgetter(*names(Life))
+_sums = attrgetter(*names(Sums))
+
+
+def _cold_start_row(invocation: Invocation) -> tuple[object, ...]:
+    values = dict(zip(names(Invocation), _invocation(invocation), strict=True))
+    values["steps"] = json.dumps(dict(invocation.steps))
+    values["cold"] = None if invocation.cold is None else json.dumps(invocation.cold, ensure_ascii=False)
+    return _row(*values.values())
+
+
+def _row(*values: object) -> tuple[object, ...]:
+    """Names come from callers: what is no text gets question marks, since SQLite and JSON would refuse it."""
+    return tuple(one.encode(errors="replace").decode() if isinstance(one, str) else one for one in values)
+
+
+def _opened(path: Path | str) -> Database:
+    try:
+        return Database(path, MIGRATIONS)
+    except sqlite3.OperationalError:  # a full disk, no permission: the file may be whole
+        raise
+    except sqlite3.DatabaseError as error:
+        aside = Path(f"{path}.broken")
+        log.error("the ledger %s is set aside as %s, and begins anew: %s", path, aside.name, error)
+        for part in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                Path(f"{path}{part}").replace(f"{aside}{part}")
+        return Database(path, MIGRATIONS)

@@ -1,0 +1,57 @@
+"""An executor of one thread that nobody waits for at the end: work that hangs in it cannot keep a process alive."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Work = Callable[[], None]
+
+
+class LoneThread(Executor):
+    """What is submitted is done in its order. The thread starts with the first of it, and is a daemon."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._closed = False
+        self._waiting: SimpleQueue[tuple[Future[Any], Work] | None] = SimpleQueue()
+
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Raises RuntimeError after the shutdown."""
+        future: Future[T] = Future()
+        with self._lock:
+            if self._closed:
+                raise RuntimeError(f"{self._name} was shut down")
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+            self._waiting.put((future, lambda: future.set_result(function(*args, **kwargs))))
+        return future
+
+    def shutdown(self, wait: bool = False, *, cancel_futures: bool = True) -> None:
+        """At once: what still waits is cancelled, and what is being done is left to itself."""
+        with self._lock:
+            self._closed = True
+            while not self._waiting.empty():
+                if (left := self._waiting.get()) is not None:
+                    left[0].cancel()
+            self._waiting.put(None)
+
+    def _run(self) -> None:
+        while (next_one := self._waiting.get()) is not None:
+            future, work = next_one
+            if future.set_running_or_notify_cancel():
+                _settled(future, work)
+
+
+def _settled(future: Future[Any], work: Work) -> None:
+    try:
+        work()
+    except BaseException as error:  # noqa: BLE001  whoever awaits the future is told
+        future.set_exception(error)

@@ -1,0 +1,35 @@
+"""Instances as the router and the ledger see them: one incarnation of a slot, and what went wrong with a start."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from torpor_container.upstream import Upstream
+from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
+from torpor_endpoint.host import Slot
+from torpor_endpoint.ledger.records import Life
+
+
+@dataclass(eq=False)
+class Member:
+    """One incarnation of a slot, as the router sees it. `life` is what the ledger is told of it."""
+
+    slot: Slot
+    incarnation: str
+    upstream: Upstream
+    life: Life
+    phase: InstancePhase = InstancePhase.STARTING
+    in_flight: int = 0
+    last_seq: int = 0  # the last decision read from it
+    doubt: asyncio.Event = field(default_factory=asyncio.Event)  # the watch shall look now
+
+    def happened(self, event: InstanceEvent) -> None:
+        self.phase = move_instance(self.phase, event)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """The last start that failed, and how many failed in a row."""
+
+    reason: str
+    failures: int
+    final: bool

@@ -1,0 +1,60 @@
+"""One invocation on its way through the endpoint: what it waited for and what became of it, for whoever accounts."""
+
+import json
+from dataclasses import dataclass, field
+
+from torpor_container import wire
+from torpor_container.wire import Step
+from torpor_endpoint.ledger.records import Invocation
+from torpor_endpoint.runtime.router import Route, Served
+
+COLD = wire.COLD.lower().encode()
+
+
+@dataclass
+class Journey:
+    """It begins when the request's first byte is there. Times are of the router's clock, but for `at_s`."""
+
+    request_id: str
+    at_s: float  # epoch seconds
+    began_s: float
+    request_bytes: int = 0
+    steps: dict[str, float] = field(default_factory=dict)
+    route: Route | None = None
+    served: Served | None = None
+
+    def ended(self, status: int, response_bytes: int, total_s: float) -> Invocation | None:
+        """For the ledger; None of a request that was sent to no variant."""
+        if self.route is None:
+            return None
+        return Invocation(
+            self.at_s,
+            self.request_id,
+            self.route.live.name,
+            self.route.variant,
+            (self.route.target or "").removeprefix("/"),
+            self.served.instance if self.served else "",
+            status,
+            {**self.steps, Step.OVERHEAD.value: max(0.0, total_s - sum(self.steps.values()))},
+            total_s,
+            self.request_bytes,
+            response_bytes,
+            self._cold(),
+        )
+
+    def _cold(self) -> wire.Cold | None:
+        told = self.served.answer.header(COLD) if self.served else None
+        cold: wire.Cold | None = json.loads(told) if told else None
+        return cold
+
+
+def server_timing(steps: dict[str, float], total_s: float) -> bytes:
+    """What the caller reads, in milliseconds: it adds up to the wall time."""
+    shown = {**steps, Step.OVERHEAD.value: max(0.0, total_s - sum(steps.values()))}
+    return ", ".join([f"{step};dur={took_s * 1000:.3f}" for step, took_s in shown.items()]).encode()
+
+
+def steps_of(told: bytes) -> dict[str, float]:
+    """Seconds by step of an instance's Server-Timing, its own overhead left out: ours is measured around it."""
+    steps = (part.partition(";dur=") for part in told.decode("latin-1").split(", ") if part)
+    return {name: float(took_ms) / 1000 for name, _, took_ms in steps if name != Step.OVERHEAD.value and took_ms}

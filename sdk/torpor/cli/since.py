@@ -1,0 +1,22 @@
+"""How far to look back, as a person says it: `90s`, `30m`, `1h`, `7d`."""
+
+import re
+import time
+
+import typer
+
+UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 24 * 3600.0}
+SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+
+def span_s(text: str) -> float:
+    """Seconds. Raises BadParameter."""
+    found = SPAN.fullmatch(text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no span of time, such as 90s, 30m, 1h or 7d")
+    return float(found[1]) * UNITS_S[found[2]]
+
+
+def ago_s(text: str) -> float:
+    """The epoch seconds of then."""
+    return max(0.0, time.time() - span_s(text))

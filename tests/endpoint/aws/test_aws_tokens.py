@@ -1,0 +1,45 @@
+from contextlib import suppress
+
+import pytest
+from hostile_tokens import HOSTILE
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_endpoint.aws import tokens
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.paging import page
+from torpor_endpoint.cloudwatch.tokens import offset, token
+from torpor_endpoint.control.listing import page as control_page
+from torpor_endpoint.logs.describing import _offset
+from torpor_endpoint.logs.filter_log_events import _decoded
+
+INVALID = AwsError("InvalidToken")
+READERS = {
+    "cloudwatch": lambda given: offset(given, INVALID),
+    "iam and autoscaling": lambda given: page([], str, given, 1, INVALID),
+    "sagemaker": lambda given: control_page([], {"NextToken": given}),
+    "log groups and streams": _offset,
+    "log events": _decoded,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("given", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_token_that_nobody_was_given_is_refused(reader: str, given: str) -> None:
+    with pytest.raises(AwsError):
+        READERS[reader](given)
+
+
+@given(st.lists(st.text() | st.integers(0, tokens.NUMBER_MAX) | st.booleans()))
+def test_what_is_written_is_read_again(value: list[object]) -> None:
+    assert tokens.read(tokens.written(value), INVALID) == value
+
+
+@given(st.text())
+def test_any_other_text_is_invalid_and_nothing_worse(text: str) -> None:
+    with suppress(AwsError):
+        tokens.read(text, INVALID)
+
+
+def test_an_offset_is_read_again() -> None:
+    assert offset(token(500), INVALID) == 500

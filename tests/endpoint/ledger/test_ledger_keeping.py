@@ -1,0 +1,235 @@
+"""What the ledger keeps: across restarts, kills, full disks and its own bounds."""
+
+import asyncio
+import logging
+import resource
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledger_site import FIRST_USE, NOON_S, Site, invocation, life
+
+from torpor_endpoint.core.ledger import COLD_STEPS, Sums
+from torpor_endpoint.ledger.keeping import COLD_PENDING_MAX, Ledger
+from torpor_endpoint.ledger.records import Invocation
+from torpor_endpoint.ledger.tables import ENDED, Retention, Tables, names
+
+COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    yield made
+    made.ledger.close()
+
+
+def minutes(tables: Tables) -> list[tuple[int, str, str, int, int]]:
+    return tables.database.rows("SELECT minute_s, model, size, requests, cold FROM minutes ORDER BY 1, 2, 3")
+
+
+def lives(tables: Tables) -> list[tuple[str, str, float | None]]:
+    return tables.database.rows("SELECT instance, why_stopped, stopped_s FROM lives ORDER BY 1")
+
+
+def test_a_cold_start_is_kept_whole_and_a_warm_request_in_its_minute(site: Site) -> None:
+    cold = invocation(NOON_S, COLD, cold=FIRST_USE)
+    site.ledger.lived(life())
+    for one in (cold, invocation(NOON_S + 59.9), invocation(NOON_S + 60), invocation(NOON_S + 60, model="b")):
+        site.ledger.invoked(one)
+    site.flush()
+    assert site.reading.cold_starts() == [cold]
+    noon, size = int(NOON_S), "ml.m5.large"
+    assert minutes(site.ledger.tables) == [
+        (noon, "a", size, 2, 1), (noon + 60, "a", size, 1, 0), (noon + 60, "b", size, 1, 0)
+    ]  # fmt: skip
+
+
+def test_a_minute_goes_on_after_it_was_written_and_after_a_restart(site: Site) -> None:
+    for _ in range(2):
+        site.ledger.lived(life())
+        site.ledger.invoked(invocation())
+        site.flush()
+    site.ledger.close()
+    site = site.again()
+    site.ledger.lived(life())
+    site.ledger.invoked(invocation())
+    site.ledger.close()
+    assert minutes(Tables(site.folder / "ledger.sqlite")) == [(int(NOON_S), "a", "ml.m5.large", 3, 0)]
+
+
+@settings(max_examples=25, deadline=None)  # each on a file of its own
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab"), st.booleans(), st.booleans()), max_size=30))
+def test_the_minutes_are_the_whole_traffic_whenever_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, str, bool, bool]]
+) -> None:
+    site = Site(tmp_path_factory.mktemp("ledger"))
+    for minute, model, cold, flush in rows:
+        site.ledger.invoked(invocation(NOON_S + 60 * minute, COLD if cold else None, model=model))
+        if flush:
+            site.flush()
+    site.flush()
+    added = site.ledger.tables.database.rows(f"SELECT {', '.join(f'sum({name})' for name in names(Sums))} FROM minutes")
+    assert list(added[0][:2]) == ([len(rows), sum(row[2] for row in rows)] if rows else [None, None])
+    assert len(site.reading.cold_starts()) == sum(row[2] for row in rows)
+    site.ledger.close()
+
+
+def test_the_size_of_an_instance_is_known_until_its_last_answers_are_in(site: Site) -> None:
+    site.ledger.lived(life(NOON_S - 100, NOON_S, size="serverless-2048"))
+    site.flush()
+    for instance in ("i-1", "i-never-heard-of", ""):
+        site.ledger.invoked(invocation(instance=instance))
+    site.flush()
+    assert [row[2] for row in minutes(site.ledger.tables)] == ["", "serverless-2048", "unknown"]
+    site.now_s += 61
+    site.flush()
+    site.ledger.invoked(invocation(NOON_S + 61))
+    site.flush()
+    assert minutes(site.ledger.tables)[-1][2] == "unknown"
+
+
+def test_lives_that_nobody_saw_end_ended_when_the_endpoint_was_last_alive(site: Site) -> None:
+    site.ledger.lived(life(NOON_S - 100, NOON_S - 50, instance="i-0"))
+    site.ledger.lived(life(NOON_S - 100))
+    site.flush()
+    site.now_s += 30  # it lives on, and nothing else happens
+    site.flush()
+    again = site.again()  # the first one never said good-bye
+    again.now_s += 1000
+    assert lives(again.ledger.tables) == [("i-0", "idle", NOON_S - 50), ("i-1", ENDED, NOON_S + 30)]
+    again.ledger.close()
+
+
+def test_at_zero_nothing_is_written(site: Site) -> None:
+    site.ledger.lived(life(NOON_S - 100, NOON_S))
+    site.flush()
+    site.now_s += 61
+    site.flush()
+    before = site.ledger.tables.database.rows("SELECT total_changes()")
+    site.now_s += 10
+    site.flush()
+    assert site.ledger.tables.database.rows("SELECT total_changes()") == before
+
+
+def test_the_latest_are_kept_and_the_oldest_go(tmp_path: Path) -> None:
+    site = Site(tmp_path, Retention(cold_starts=3, minutes_s=600.0, minute_rows=4, lives=2))
+    for number in range(8):
+        at_s = NOON_S + 60 * number
+        site.ledger.invoked(invocation(at_s, COLD, model=f"m{number}", instance=""))
+        site.ledger.lived(life(at_s, at_s + 1, instance=f"i-{number}"))
+    site.ledger.lived(life(NOON_S - 10**6, instance="i-open"))
+    site.flush()
+    site.ledger.tables.prune(site.retention, NOON_S)
+    assert [one.model for one in site.reading.cold_starts()] == ["m5", "m6", "m7"]
+    assert [row[1] for row in minutes(site.ledger.tables)] == ["m4", "m5", "m6", "m7"]
+    assert [row[0] for row in lives(site.ledger.tables)] == ["i-6", "i-7", "i-open"]
+    site.ledger.tables.prune(site.retention, NOON_S + 60 * 6 + 600)
+    assert [row[1] for row in minutes(site.ledger.tables)] == ["m6", "m7"]
+    site.ledger.close()
+
+
+def test_a_flood_of_cold_starts_is_bounded_and_counted(site: Site) -> None:
+    for _ in range(COLD_PENDING_MAX + 5):
+        site.ledger.invoked(invocation(steps=COLD, instance=""))
+    site.flush()
+    assert len(site.reading.cold_starts(limit=10**6)) == COLD_PENDING_MAX
+    assert minutes(site.ledger.tables)[0][3:] == (COLD_PENDING_MAX + 5, COLD_PENDING_MAX + 5)
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file may grow in the block: a write beyond its size fails, as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_loses_rows_is_said_once_and_no_instance_lives_for_ever(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.ledger.lived(life())
+    site.flush()
+    with full_disk():
+        for _ in range(3):
+            site.ledger.invoked(invocation(steps={**COLD, "hold": 1.0}))
+            site.ledger.lived(life(NOON_S, NOON_S + 5))
+            site.flush()
+        assert len(caplog.records) == 1
+    site.ledger.invoked(invocation(steps=COLD))
+    site.flush()
+    assert len(site.reading.cold_starts()) == 1
+    assert lives(site.ledger.tables) == [("i-1", "idle", NOON_S + 5)]
+    assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.WARNING]
+
+
+def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "ledger.sqlite").write_text("this is no database " * 100)
+    site = Site(tmp_path)
+    site.ledger.invoked(invocation(steps=COLD))
+    site.flush()
+    assert len(site.reading.cold_starts()) == 1
+    assert (tmp_path / "ledger.sqlite.broken").read_text().startswith("this is no database")
+    assert "begins anew" in caplog.text
+    site.ledger.close()
+
+
+def test_the_chore_writes_by_itself_and_may_be_stopped_at_any_time(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = Site(tmp_path)
+        chore = asyncio.create_task(site.ledger.run())
+        site.ledger.invoked(invocation(steps=COLD))
+        async with asyncio.timeout(10):
+            while not await asyncio.to_thread(site.reading.cold_starts):
+                await asyncio.sleep(0.05)
+        site.ledger.invoked(invocation(steps=COLD))
+        chore.cancel()
+        await asyncio.gather(chore, return_exceptions=True)
+        site.ledger.close()
+
+    asyncio.run(story())
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as database:
+        assert database.execute("SELECT count(*) FROM cold_starts").fetchone() == (2,)
+    database.close()
+
+
+def test_steps_that_do_not_add_up_are_kept_as_they_are_and_said_once(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd = replace(invocation(steps=COLD), total_s=1.0)
+    site.ledger.invoked(odd)
+    site.ledger.invoked(odd)
+    site.flush()
+    assert site.reading.cold_starts() == [odd, odd]
+    assert caplog.text.count("add up to 0.253000 s, and it took 1.000000 s") == 1
+
+
+def test_a_warm_invocation_costs_next_to_nothing(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite", lambda: NOON_S)
+    told = [invocation(model=f"m{number % 10}") for number in range(2000)]
+    began_s = time.process_time()
+    for one in told:
+        ledger.invoked(one)
+    assert (time.process_time() - began_s) / len(told) < 0.00005  # some 3 µs on a quiet machine
+    ledger.close()
+
+
+def test_every_cold_step_is_kept(site: Site) -> None:
+    told = [invocation(steps={step.value: 0.2, "overhead": 0.001}) for step in sorted(COLD_STEPS)]
+    for one in told:
+        site.ledger.invoked(one)
+    site.flush()
+    kept: list[Invocation] = site.reading.cold_starts()
+    assert kept == told
