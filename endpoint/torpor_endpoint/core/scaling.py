@@ -87,11 +87,11 @@ class Demand:
         while self._samples and self._samples[0][0] <= now_s - SHRINK_S:
             self._samples.popleft()
 
-    def mean(self, span_s: float, now_s: float) -> float:
-        """The mean over the last `span_s`; 0 as long as less was seen than that."""
+    def excess(self, limit: int, span_s: float, now_s: float) -> float:
+        """The mean over the last `span_s`, if more than the limit was in flight for all of it; else 0."""
         inside = [number for at_s, number in self._samples if at_s > now_s - span_s]
         long_enough = bool(self._samples) and self._samples[0][0] <= now_s - span_s + 1.0
-        return sum(inside) / len(inside) if inside and long_enough else 0.0
+        return sum(inside) / len(inside) if long_enough and min(inside, default=0) > limit else 0.0
 
     def most(self) -> int:
         return max((number for _, number in self._samples), default=0)
@@ -117,7 +117,7 @@ def desired(allowed: Range, present: int, rest: Rest, demand: Demand, now_s: flo
         return Wanted(allowed.floor, "nobody calls")
     if present == 0:  # whoever calls wakes it by himself
         return Wanted(1, "the next call is expected") if rest.due else None
-    busy = demand.mean(GROW_S, now_s)
+    busy = demand.excess(present * allowed.concurrency, GROW_S, now_s)
     if allowed.enough(busy) > present:
         return Wanted(allowed.enough(busy), f"{busy:.0f} requests in flight, {allowed.concurrency} an instance")
     fewest = max(1, allowed.enough(demand.most()))

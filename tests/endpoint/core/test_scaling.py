@@ -77,7 +77,8 @@ def test_who_may_sleep_does_so_when_the_keep_alive_says_it() -> None:
 
 def test_a_burst_starts_no_second_instance_and_lasting_demand_does() -> None:
     allowed = Range(0, 5, 8)
-    assert size(allowed, 1, AWAKE, [0, 0, 0, 0, 0, 40]) == 1
+    assert size(allowed, 1, AWAKE, [0, 0, 0, 0, 0, 1000]) == 1
+    assert size(allowed, 1, AWAKE, [0] * 9 + [1000] * 3) == 1
     assert size(allowed, 1, AWAKE, [24] * (int(GROW_S) + 1)) == 3
     assert size(allowed, 1, AWAKE, [100] * 10) == 5
 
