@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 
@@ -65,7 +66,5 @@ class Caller:
 
     async def close(self) -> None:
         self._writer.close()
-        try:
+        with suppress(ConnectionError):  # the other side was faster
             await self._writer.wait_closed()
-        except ConnectionError:  # the other side was faster
-            pass

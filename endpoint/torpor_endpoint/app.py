@@ -16,7 +16,9 @@ from starlette.applications import Starlette
 
 from torpor_endpoint.alarm_actions import alarm_actions
 from torpor_endpoint.autoscaling.context import Autoscaling
+from torpor_endpoint.autoscaling.scaler import Scaler, World
 from torpor_endpoint.autoscaling.service import autoscaling_service
+from torpor_endpoint.autoscaling.tracking_alarms import judged_here
 from torpor_endpoint.autoscaling.variants import refusal
 from torpor_endpoint.aws.asgi import App
 from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
@@ -28,6 +30,7 @@ from torpor_endpoint.control.context import Control
 from torpor_endpoint.control.operations import sagemaker_service
 from torpor_endpoint.controller import Controller
 from torpor_endpoint.core import emulation
+from torpor_endpoint.core.delays import TimeScale
 from torpor_endpoint.data_dir import DataDir
 from torpor_endpoint.fleet import Fleet
 from torpor_endpoint.gateway import Gateway
@@ -50,6 +53,7 @@ from torpor_endpoint.longtail import LongTail
 from torpor_endpoint.options import Options
 from torpor_endpoint.own import Own
 from torpor_endpoint.records import Variant
+from torpor_endpoint.rescaling import Rescaling
 from torpor_endpoint.runtime.app import Account, Clocks, RuntimeApp
 from torpor_endpoint.runtime.meter import Meters
 from torpor_endpoint.runtime.router import Limits, Router
@@ -93,9 +97,10 @@ class Endpoint:
         self._jobs = Jobs(self._database, time.time)
         self._trainer = Trainer(self._jobs, self._ground(), at_once=os.cpu_count() or 1)
         self._tail = LongTail(options.account)
-        self._alarms = Alarms(self._database, self._store, time.time, alarm_actions(self._tail.answer))
         refused = refusal(self._store, strict=options.strict)
         self._autoscaling = Autoscaling(self._database, self._store, time.time, refused)
+        acting = alarm_actions(self._tail.answer, self._autoscaling.fired)
+        self._alarms = Alarms(self._database, self._store, time.time, acting)
         groups = Groups(self._dir.endpoint_logs, self._dir.training_logs)
         self._logs = Logs(groups, Book(), self._store, time.time, self._writing)
 
@@ -131,6 +136,11 @@ class Endpoint:
     def _control(self) -> Control:
         changed, strict = self._controller.changed, self._options.strict
         return Control(self._store, time.time, strict, self._fleet, changed, has_elsewhere=self._jobs.has)
+
+    def _scaler(self) -> Scaler:
+        rescaling = Rescaling(self._fleet, self._control(), self._options.account, self._options.region)
+        world = World(rescaling.load, self._registry, rescaling.apply)
+        return Scaler(self._autoscaling, world, TimeScale(self._options.time_scale))
 
     def _runtime(self) -> RuntimeApp:
         router = Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
@@ -213,7 +223,8 @@ class Endpoint:
             "sizer": Sizer(self._fleet, time.perf_counter).run,
             "ledger": self._ledger.run,
             "warm parent": lambda: self._host.retire(lambda: bool(self._trainer.writing), self._options.warm_idle_s),
-            "alarms": Watch(self._alarms, self._registry, self._collector.refresh).run,
+            "alarms": Watch(self._alarms, self._registry, self._collector.refresh, judges=judged_here).run,
+            "scaler": self._scaler().run,
             "logs": Gauge(self._logs).run,
         }
 

@@ -10,7 +10,7 @@
 #
 # The endpoints then serve it as house.tar.gz:
 #
-#     torpor invoke terraform-serverless --target-model house.tar.gz --body 0.4,0.2,0.7
+#     ../../.venv/bin/torpor invoke terraform-serverless --target-model house.tar.gz --body 0.4,0.2,0.7
 
 terraform {
   required_providers {

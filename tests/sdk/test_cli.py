@@ -134,11 +134,11 @@ def test_the_only_endpoint_needs_no_name(run: Run) -> None:
 
 def test_ls_shows_an_endpoint_that_failed_and_its_reason(run: Run, endpoint: torpor.Local) -> None:
     sagemaker = endpoint.client("sagemaker")
-    with pytest.raises(torpor.TorporError, match="FIFO"):
-        deploy(sagemaker, Plan("broken", endpoint.model_data_url, {"TORPOR_POLICY": "FIFO"}))
+    with pytest.raises(torpor.TorporError, match="nobodys:1"):
+        deploy(sagemaker, Plan("broken", endpoint.model_data_url, image="nobodys:1"))
     shown, refused = run("ls").stdout, run("logs")
     withdraw(sagemaker, "broken")
-    assert re.search(r"^broken  Failed: .*FIFO.*^shared  InService$", shown, re.MULTILINE | re.DOTALL)
+    assert re.search(r"^broken  Failed: .*nobodys:1.*^shared  InService$", shown, re.MULTILINE | re.DOTALL)
     assert "name one of the endpoints: broken, shared" in refused.stderr
 
 

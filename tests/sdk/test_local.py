@@ -77,21 +77,26 @@ def test_an_endpoint_that_cannot_start_tells_what_it_printed(tmp_path: Path) -> 
 
 
 def test_a_deployment_that_fails_tells_the_reason(models: Path) -> None:
+    with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
+        torpor.local(models, image="nobodys:1")
+
+
+def test_a_setting_that_is_none_is_named(models: Path) -> None:
     with pytest.raises(EndpointFailed, match="FIFO"):
         torpor.local(models, environment={"TORPOR_POLICY": "FIFO"})
 
 
 def test_a_failed_endpoint_in_a_kept_folder_is_replaced(models: Path, tmp_path: Path) -> None:
-    with pytest.raises(EndpointFailed, match="FIFO"):
-        torpor.local(models, environment={"TORPOR_POLICY": "FIFO"}, data_dir=tmp_path / "kept")
+    with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
+        torpor.local(models, image="nobodys:1", data_dir=tmp_path / "kept")
     with torpor.local(data_dir=tmp_path / "kept") as mended:
         assert len(mended.invoke(CITIES[0], ROWS)) == 3
 
 
 def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(models: Path) -> None:
     with torpor.local(models) as endpoint:
-        with pytest.raises(EndpointFailed, match="FIFO"):
-            endpoint.deploy(environment={"TORPOR_POLICY": "FIFO"})
+        with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
+            deploy(endpoint.client("sagemaker"), Plan(endpoint.name, endpoint.model_data_url, image="nobodys:1"))
         endpoint.deploy()
         assert len(endpoint.invoke(CITIES[0], ROWS)) == 3
 

@@ -54,11 +54,6 @@ def test_an_image_that_is_not_known_any_more_says_so_to_who_calls_and_comes_back
         assert call(knowing.until_ready())
 
 
-def test_an_image_that_nobody_knows_is_an_endpoint_that_failed(models: Path) -> None:
-    with pytest.raises(torpor.EndpointFailed, match="own:1"):
-        torpor.local(models, image="own:1")
-
-
 def test_a_file_of_images_that_is_none_is_told_without_a_traceback(tmp_path: Path) -> None:
     with pytest.raises(torpor.EndpointFailed, match=r"--images: .*nowhere\.toml") as caught:
         torpor.local(images=tmp_path / "nowhere.toml")

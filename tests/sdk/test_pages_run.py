@@ -49,6 +49,7 @@ def test_everything_that_an_endpoint_can_do_is_on_the_page() -> None:
     assert names("methods") == {name for name in vars(torpor.Local) if not name.startswith("_")}
 
 
+@pytest.mark.slow
 def test_the_page_runs(tmp_path: Path) -> None:
     tests = [block for block in blocks(PYTHON) if "def test_" in block]
     (tmp_path / "page.py").write_text("\n".join(block for block in blocks(PYTHON) if block not in tests))
@@ -57,6 +58,7 @@ def test_the_page_runs(tmp_path: Path) -> None:
     assert "3 passed" in run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_page.py"], tmp_path)
 
 
+@pytest.mark.slow
 def test_the_readme_runs(tmp_path: Path) -> None:
     with EndpointProcess() as process:
         process.until_ready()

@@ -1,1 +1,1 @@
-"""Application Auto Scaling: targets, policies and schedules, checked and kept. Nothing here scales anything."""
+"""Application Auto Scaling: targets, policies and schedules, checked and kept, and a scaler that acts on them."""

@@ -101,9 +101,10 @@ class Tended:
         for policy, scaling in kept.stepping(self.scale):
             for alarm in invoking(kept.alarms, policy.arn):
                 cause = wording.caused(alarm.name, alarm.standing.state, policy.policy_name)
-                if breach := self.invocations.new(alarm, policy.arn, now_s):
-                    if wanted := stepping.wish(scaling, breach, cause, reach.capacity, counted_from):
-                        yield wanted
+                breach = self.invocations.new(alarm, policy.arn, now_s)
+                wanted = breach and stepping.wish(scaling, breach, cause, reach.capacity, counted_from)
+                if wanted:
+                    yield wanted
 
 
 def reach_of(target: ScalableTarget, load: Load) -> Reach:

@@ -63,7 +63,7 @@ class Undertaking:
 
     async def close(self) -> None:
         """Leave it as it is."""
-        if self._trying is not None:
+        if self._trying is not None and not self._trying.done():
             self._trying.cancel()
             await asyncio.gather(self._trying, return_exceptions=True)
 

@@ -1,7 +1,7 @@
 """How many instances a variant should have, and why. It counts; it starts and stops nothing.
 
-Serverless variants and those with managed scaling have as many as their callers keep busy, between a floor and a ceiling;
-at a floor of zero they sleep by their keep-alive. All others have the number that they were given.
+Serverless variants and those with managed scaling have as many as their callers keep busy, between a floor and a
+ceiling; at a floor of zero they sleep by their keep-alive. All others have the number that they were given.
 """
 
 from collections import deque

@@ -5,7 +5,7 @@ from torpor.extras import require
 
 
 def demo() -> None:
-    """Serve ten house-price models and two others from one endpoint, watch them load and leave, and clean up."""
+    """Serve twelve house-price models, and then one more, from one endpoint; watch them load and leave; clean up."""
     require("the demo", "container", "endpoint")
     from torpor.demo import play
 

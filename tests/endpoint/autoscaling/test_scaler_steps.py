@@ -41,6 +41,17 @@ def test_an_alarm_that_stays_invokes_its_policy_again_after_the_cooldown(scaled:
     assert counts == [2, 2, 2, 3, 3, 3, 4]
 
 
+def test_one_breach_invokes_the_policy_once_however_long_its_alarm_stays(scaled: ScalingDesk) -> None:
+    scaled.site.begin_anew(60.0)  # the cooldown is over after a second, and the minutes of alarms are what they are
+    scaled.register()
+    scaled.wake_by(scaled.step())
+    nobody_there(scaled.site)
+    assert scaled.after(119) == 2
+    assert scaled.after(120) == 2
+    nobody_there(scaled.site)
+    assert scaled.after(60) == 3
+
+
 def test_a_state_that_somebody_sets_invokes_the_policy_at_once(scaled: ScalingDesk) -> None:
     scaled.register()
     scaled.wake_by(scaled.step())
@@ -182,4 +193,4 @@ def test_the_chore_looks_at_once_when_something_was_registered(scaled: ScalingDe
 
     scaled.register(MinCapacity=3)
     scaled.site.context.rebounded.take()
-    assert asyncio.run(asyncio.wait_for(chore(), 5.0)) == 3
+    assert scaled.runner.run(asyncio.wait_for(chore(), 5.0)) == 3

@@ -59,7 +59,7 @@ def test_what_lies_outside_all_values_is_not_filled_by_them() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "a +", "c", "1", "SUM(a)", "a ** 2", "a.values", "a if a else b", "f", "FILL(a, a)", "SUM([1])", "METRICS(a)",
-     "RATE(a)", 
+     "RATE(a)",
      "METRICS('a', 'b')", "True * a", "a + 0x10",
      "a + 1_0", "a # b", "a + 1j", "a + 1.2.3", "(" * 300 + "a" + ")" * 300, "+".join("a" * 1000) + "+" + "9" * 400],
 )  # fmt: skip

@@ -52,7 +52,7 @@ def test_nothing_is_not_scaled_out_of_by_tracking_alone() -> None:
     assert found.to == 0
 
 
-@pytest.mark.parametrize(("target", "value", "capacity"), [(0.7, 0.7, 10), (0.1, 0.3, 1), (70.0, 70.0, 3)])
+@pytest.mark.parametrize(("target", "value", "capacity"), [(0.7, 0.7, 10), (0.1, 0.1, 3), (70.0, 70.0, 3)])
 def test_arithmetic_adds_no_instance(target: float, value: float, capacity: int) -> None:
     assert desired(Tracking(target), Point(0.0, value, capacity)) == round(capacity * value / target)
 

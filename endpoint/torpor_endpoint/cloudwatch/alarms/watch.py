@@ -22,14 +22,20 @@ Turn = tuple[float, float, int]
 """A configuration, a standing and a stretch of time: an alarm is judged once in each."""
 
 
+def every_alarm(alarm: Alarm) -> bool:
+    """There is nobody else who says how alarms stand."""
+    return True
+
+
 @dataclass
 class Watch:
-    """`refresh` brings levels up to date; it is awaited before alarms are judged."""
+    """`judges` says which alarms are its own. `refresh` brings levels up to date, and is awaited before them."""
 
     alarms: Alarms
     registry: MetricRegistry
     refresh: Callable[[], Awaitable[None]]
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    judges: Callable[[Alarm], bool] = every_alarm
     _turns: dict[str, Turn] = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -41,7 +47,7 @@ class Watch:
     async def look(self) -> None:
         """Judge each alarm whose turn it is: also one that was configured or set to a state since."""
         now_s = self.alarms.clock()
-        every = await asyncio.to_thread(self.alarms.all)
+        every = [alarm for alarm in await asyncio.to_thread(self.alarms.all) if self.judges(alarm)]
         due = [alarm for alarm in every if self._turns.get(alarm.name) != _turn(alarm, now_s)]
         self._turns = {alarm.name: _turn(alarm, now_s) for alarm in every}
         if due:

@@ -1,0 +1,103 @@
+"""Endpoints that sleep after a second without a call: made, awaited until they do, and counted when they wake."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.request import urlopen
+
+from torpor.deploying import Plan, deploy
+from torpor.process import EndpointProcess
+
+BUCKET = "benchmark"
+IDLE = {"TORPOR_IDLE_SECONDS": "1"}
+POLL_S = 0.05
+
+
+class StillAwake(Exception):
+    """Nobody calls, and something runs all the same."""
+
+
+class Sleepers:
+    """The endpoints of one process, all over one prefix, and the processes below it: worker, warm parent, instances."""
+
+    def __init__(self, process: EndpointProcess) -> None:
+        self.process = process
+        self._sagemaker = process.client("sagemaker")
+
+    @property
+    def port(self) -> int:
+        return int(self.process.url.rpartition(":")[2])
+
+    def add(self, name: str, instances: int = 1) -> None:
+        """An endpoint in service, of at most so many instances. (A serverless one takes 200 requests at once.)"""
+        deploy(self._sagemaker, Plan(name, f"s3://{BUCKET}/models/", IDLE, instance_count=instances, may_sleep=True))
+
+    def until_asleep(self, within_s: float = 60.0) -> None:
+        """Raises StillAwake."""
+        deadline_s = time.monotonic() + within_s
+        while awake := [*self._wanted(), *(str(pid) for pid in self.instances())]:
+            if time.monotonic() > deadline_s:
+                raise StillAwake(f"after {within_s:g} s there is still {', '.join(awake)}")
+            time.sleep(POLL_S)
+
+    def _wanted(self) -> Iterator[str]:
+        with urlopen(f"{self.process.url}/_torpor/endpoints") as answer:
+            for endpoint in json.load(answer)["endpoints"]:
+                if any(variant["wanted"] + variant["leaving"] for variant in endpoint["variants"]):
+                    yield endpoint["name"]
+
+    def started(self, name: str) -> int:
+        """How many instances an endpoint ever had: each begins a log of its own."""
+        return sum(1 for _ in (self.process.data_dir / "logs" / "endpoints" / name).glob("*/*.log"))
+
+    # -- its processes ---------------------------------------------------------------------------------------------
+    def own(self) -> list[int]:
+        """The endpoint itself: gunicorn's arbiter and its worker."""
+        return [self.process.pid, *children(self.process.pid)]
+
+    def warm_parent(self) -> int | None:
+        found = [pid for worker in children(self.process.pid) for pid in children(worker)]
+        return found[0] if found else None
+
+    def instances(self) -> list[int]:
+        """And what they started: everything has been forked by the warm parent."""
+        warm_parent = self.warm_parent()
+        return children(warm_parent) if warm_parent is not None else []
+
+    def end_warm_parent(self) -> None:
+        """As its long idle time would."""
+        pid = self.warm_parent()
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+        while self.warm_parent() is not None:
+            time.sleep(POLL_S)
+
+
+def children(pid: int) -> list[int]:
+    """Those that run; one that has ended and is not buried yet is none."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [int(child) for child in found if _state(child) != "Z"]
+    return []
+
+
+def _state(pid: str) -> str:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return "Z"
+
+
+def rss_mib(pids: list[int]) -> float:
+    """Resident memory, pages that they share counted for each."""
+    pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids)
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@contextmanager
+def sleepers() -> Iterator[Sleepers]:
+    with EndpointProcess() as process:
+        yield Sleepers(process.until_ready())

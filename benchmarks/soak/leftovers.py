@@ -1,0 +1,71 @@
+"""What an endpoint holds on to while everything sleeps: looked at now and then, a leak is what has grown."""
+
+import os
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.sleeping import rss_mib
+from benchmarks.soak.stage import Stage
+
+GROWTH_MIB = 24.0
+"""By how much the endpoint's memory may be more at the end than in the middle: metrics and the ledger fill up yet."""
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """At one moment, with every endpoint asleep and no caller connected."""
+
+    when: str
+    at_s: float
+    processes: int  # besides the endpoint's own two and the warm parent
+    descriptors: int  # of the worker
+    kinds: Counter[str]  # of those
+    sockets: int  # of instances, in the folder for them
+    temporary: int  # files and folders, of anybody's
+    unfinished: int  # downloads
+    rss_mib: float  # of the endpoint's own processes
+    logs: int
+
+
+def seen(stage: Stage, when: str, at_s: float) -> Leftovers:
+    own, warm_parent = stage.own(), stage.warm_parent()
+    kinds = _descriptors(own[-1])
+    return Leftovers(
+        when,
+        at_s,
+        len(set(stage.marked()) - {*own, warm_parent}),
+        kinds.total(),
+        kinds,
+        sum(1 for _ in (stage.data_dir / "run").glob("i-*")),
+        sum(1 for _ in stage.temporary.rglob("*")),
+        sum(1 for _ in (stage.data_dir / "instances").glob("**/.unfinished/*")),
+        rss_mib(own),
+        stage.started(),
+    )
+
+
+def leaks(looks: list[Leftovers]) -> list[str]:
+    """What must not be. The first look sets what the last one is measured by."""
+    first, middle, last = looks[0], looks[len(looks) // 2], looks[-1]
+    found = [
+        f"{name}: {getattr(look, name)} {look.when}"
+        for look in looks
+        for name in ("processes", "sockets", "temporary", "unfinished")
+        if getattr(look, name)
+    ]
+    if last.descriptors > first.descriptors:
+        found.append(f"descriptors: {dict(last.kinds - first.kinds)} more than at first")
+    if last.rss_mib > middle.rss_mib + GROWTH_MIB:
+        found.append(f"memory: {last.rss_mib:.1f} MiB at the end, {middle.rss_mib:.1f} MiB in the middle")
+    return found
+
+
+def _descriptors(pid: int) -> Counter[str]:
+    """Open descriptors by what they are, numbers left out."""
+    kinds: Counter[str] = Counter()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            kinds[os.readlink(entry).partition(":[")[0]] += 1
+    return kinds

@@ -1,0 +1,168 @@
+"""The endpoint process of a soak, and its endpoints: how they are made, and what can be seen of them from outside."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import boto3
+
+from benchmarks.sleeping import children
+from torpor.deploying import ROLE
+
+BUCKET = "soak"
+SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 200}}
+TO_ZERO = {
+    "InstanceType": "ml.m5.large",
+    "InitialInstanceCount": 1,
+    "ManagedInstanceScaling": {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 2},
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One endpoint over the bucket's models: where it runs, and what its container is told."""
+
+    name: str
+    capacity: Mapping[str, Any]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def revalidates(self) -> bool:
+        return self.environment.get("TORPOR_REVALIDATE") == "true"
+
+
+KINDS = (
+    Kind("serverless", SERVERLESS),
+    Kind("serverless-fresh", SERVERLESS, {"TORPOR_REVALIDATE": "true", "TORPOR_MODEL_IDLE_SECONDS": "1"}),
+    Kind("to-zero", TO_ZERO, {"TORPOR_MODEL_IDLE_SECONDS": "1"}),
+    Kind("to-zero-fresh", TO_ZERO, {"TORPOR_REVALIDATE": "true", "TORPOR_MEMORY_MIB": "160"}),
+)
+"""Models leave for lack of calls, for lack of room, or not at all; what is loaded again is asked for in S3, or not."""
+
+
+class Stage:
+    """One endpoint process. Everything that it starts carries a mark in its environment, and a temporary folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data_dir = folder / "endpoint"
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+        self._mark = uuid.uuid4().hex
+        environment = {**os.environ, "TMPDIR": str(self.temporary), "TORPOR_SOAK": self._mark}
+        with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener, self._log.open("wb") as log:
+            self.port: int = listener.getsockname()[1]
+            descriptor = listener.fileno()
+            command = [sys.executable, "-m", "torpor_endpoint", "--data-dir", str(self.data_dir)]
+            self._process = subprocess.Popen(
+                [*command, "--port", str(self.port), "--descriptor", str(descriptor)],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                pass_fds=[descriptor],
+            )
+
+    @property
+    def _log(self) -> Path:
+        return self.temporary.parent / "endpoint.log"
+
+    def output(self) -> list[str]:
+        return self._log.read_text(errors="replace").splitlines()
+
+    def stop(self) -> int:
+        """Its exit code."""
+        self._process.terminate()
+        return self._process.wait(60.0)
+
+    # -- its endpoints ---------------------------------------------------------------------------------------------
+    @cached_property
+    def sagemaker(self) -> Any:
+        session = boto3.Session("soak", "soak", region_name="us-east-1")
+        return session.client("sagemaker", endpoint_url=f"http://127.0.0.1:{self.port}")
+
+    def configure(self, kind: Kind, config: str) -> None:
+        """A model and an endpoint configuration of this name; two of them differ, and so need instances of their own."""
+        container = {
+            "Image": "torpor",
+            "Mode": "MultiModel",
+            "ModelDataUrl": f"s3://{BUCKET}/models/",
+            "Environment": {"TORPOR_IDLE_SECONDS": "1", "SOAK_CONFIG": config, **kind.environment},
+        }
+        variant = {"VariantName": "AllTraffic", "ModelName": config, **kind.capacity}
+        self.sagemaker.create_model(ModelName=config, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+        self.sagemaker.create_endpoint_config(EndpointConfigName=config, ProductionVariants=[variant])
+
+    def forget(self, config: str) -> None:
+        self.sagemaker.delete_endpoint_config(EndpointConfigName=config)
+        self.sagemaker.delete_model(ModelName=config)
+
+    def present(self) -> dict[str, int]:
+        """Instances that are wanted or not gone yet, by endpoint, as the endpoint's own page has it."""
+        with urlopen(f"http://127.0.0.1:{self.port}/_torpor/endpoints", timeout=30.0) as answer:
+            endpoints = json.load(answer)["endpoints"]
+        return {
+            endpoint["name"]: sum(variant["wanted"] + variant["leaving"] for variant in endpoint["variants"])
+            for endpoint in endpoints
+        }
+
+    # -- its processes ---------------------------------------------------------------------------------------------
+    def own(self) -> list[int]:
+        """gunicorn's arbiter, and its worker."""
+        return [self._process.pid, *children(self._process.pid)]
+
+    def warm_parent(self) -> int | None:
+        found = [pid for worker in children(self._process.pid) for pid in children(worker)]
+        return found[0] if found else None
+
+    def forked(self) -> list[int]:
+        """What the warm parent has forked: instances, and the scripts of their models."""
+        warm_parent = self.warm_parent()
+        return children(warm_parent) if warm_parent is not None else []
+
+    def instances(self, endpoint: str) -> list[int]:
+        """Those whose output goes to a log of this endpoint."""
+        logs = self.data_dir / "logs" / "endpoints" / endpoint
+        return [pid for pid in self.forked() if _output(pid).is_relative_to(logs)]
+
+    def marked(self) -> list[int]:
+        """Every process that carries the mark, whoever its parent is by now."""
+        return [int(folder.name) for folder in Path("/proc").glob("[0-9]*") if self._mark in _environment(folder)]
+
+    def started(self) -> int:
+        """How many instances there ever were: each has a log of its own."""
+        return sum(1 for _ in (self.data_dir / "logs" / "endpoints").glob("*/*/*.log"))
+
+
+def _output(pid: int) -> Path:
+    with suppress(OSError):
+        return Path(os.readlink(f"/proc/{pid}/fd/1"))
+    return Path("/")
+
+
+def _environment(folder: Path) -> str:
+    with suppress(OSError):
+        return (folder / "environ").read_bytes().decode("latin-1")
+    return ""
+
+
+@contextmanager
+def stage(folder: Path) -> Iterator[Stage]:
+    """Ended with the block, and killed whole if it does not end."""
+    made = Stage(folder)
+    try:
+        yield made
+    finally:
+        with suppress(subprocess.TimeoutExpired):
+            made.stop()
+        for pid in made.marked():
+            with suppress(ProcessLookupError):
+                os.kill(pid, 9)
