@@ -32,6 +32,7 @@ from torpor_container.journal import ON_DISK, Journal
 from torpor_container.keeper import Keeper, Patience
 from torpor_container.memory import cpu_s, few_arenas
 from torpor_container.parent import Parent
+from torpor_container.rest import Rest
 from torpor_container.routes import Routes
 from torpor_container.serving import Kept, Serving
 from torpor_container.settings import BadSetting, Settings
@@ -133,8 +134,10 @@ class Instance:
             books = Residency(settings.memory_bytes, Nobody(), UNLIMITED, self._journal.writer())
             return Contract(self._workshop, books, clock, settings.invocation_timeout_s)
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
-        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache, _resting(settings))
-        return Kept(keeper, settings.invocation_timeout_s)
+        resting = _resting(settings)
+        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting)
+        rest = Rest(keeper, resting, clock) if resting is not None else None
+        return Kept(keeper, settings.invocation_timeout_s, rest)
 
     def _make_shelf(self) -> Shelf:
         settings = self._settings

@@ -54,7 +54,7 @@ class Keeper:
         cache: bool = True,
         resting: Resting | None = None,
     ) -> None:
-        """`resting`: models also leave because nobody calls them. Else they do for lack of room only."""
+        """`resting` is told of every use, for who makes models leave and come by their callers' habits."""
         self._shelf = shelf
         self._workshop = workshop
         self._tier = Tier(books, clock, self._unload)
@@ -62,15 +62,12 @@ class Keeper:
         self._clock = clock
         self._cache = cache
         self._resting = resting
-        self._looking: asyncio.Task[None] | None = None
         self._runners: dict[str, Runner] = {}
         self._coming: dict[str, Coming] = {}
 
     async def start(self) -> None:
         await self._workshop.start()
         self._tier.books.measured(await self._workshop.used_bytes())
-        if self._resting is not None:
-            self._looking = asyncio.create_task(self._look(self._resting), name="look who sleeps")
 
     def name_of(self, target: str) -> str:
         """The one name of a target, however it is written. Raises TargetForbidden."""
@@ -94,8 +91,6 @@ class Keeper:
         return self._workshop.unready()
 
     async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
         for coming in self._coming.values():
             coming.work.cancel()
         await asyncio.gather(*(coming.work for coming in self._coming.values()), return_exceptions=True)
@@ -104,6 +99,24 @@ class Keeper:
 
     def models(self) -> list[LoadedModel]:
         return self._tier.models(self._runners)
+
+    # -- for who knows the callers' habits -------------------------------------------------------------------------
+    def idle(self) -> list[str]:
+        """The models in memory that nobody uses now."""
+        return [name for name, model in self._tier.books if not model.pins]
+
+    def dismiss(self, name: str, reason: str) -> None:
+        """An idle model leaves, whatever the policy says."""
+        if self._tier.books.drop(name, reason, self._clock()):
+            self._tier.dismiss((name,))
+
+    def expect(self, name: str) -> None:
+        """Bring a model in before anybody asks for it, unless it is here, coming or leaving."""
+        if self._tier.books.get(name) is None:
+            self._tier.books.request(name, self._clock())
+            self._start(name)
+            coming = self._coming[name]
+            coming.work.add_done_callback(lambda _: self._give_up(name, coming))
 
     # -- making it resident ----------------------------------------------------------------------------------------
     async def _obtain(self, name: str, timing: Timing) -> bool:
@@ -230,25 +243,6 @@ class Keeper:
         if dropped:
             self._tier.dismiss((name,))
         return dropped
-
-    async def _look(self, resting: Resting) -> None:
-        """Once a second: who has not been called for long leaves, who is about to be called comes."""
-        while True:
-            await asyncio.sleep(1.0)
-            now_s = self._clock()
-            idle = [name for name, model in self._tier.books if not model.pins]
-            for name in resting.asleep(idle, now_s):
-                if self._tier.books.drop(name, "nobody calls", now_s):
-                    self._tier.dismiss((name,))
-            for name in [name for name in resting.due(now_s) if self._tier.books.get(name) is None]:
-                self._expect(name)
-
-    def _expect(self, name: str) -> None:
-        """Bring a model in before anybody asks for it."""
-        if isinstance(self._tier.books.request(name, self._clock()), Lead):
-            self._start(name)
-            coming = self._coming[name]
-            coming.work.add_done_callback(lambda _: self._give_up(name, coming))
 
     def _busy(self, name: str) -> bool:
         model = self._tier.books.get(name)

@@ -3,11 +3,13 @@
 Each mode answers the same four questions: ready? state? invoke! and, where the contract has them, load and unload.
 """
 
+import asyncio
 from typing import Protocol
 
 from torpor_container.errors import ModelLost, TargetMissing
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper
+from torpor_container.rest import Rest
 from torpor_container.timing import Timing
 from torpor_container.wire import Fault, LoadedModel
 
@@ -33,14 +35,20 @@ class Serving(Protocol):
 class Kept:
     """Kept mode: the model that a request names is made resident, then invoked."""
 
-    def __init__(self, keeper: Keeper, timeout_s: float) -> None:
+    def __init__(self, keeper: Keeper, timeout_s: float, rest: Rest | None = None) -> None:
         self._keeper = keeper
+        self._rest = rest
+        self._resting: asyncio.Task[None] | None = None
         self._timeout_s = timeout_s
 
     async def start(self) -> None:
         await self._keeper.start()
+        if self._rest is not None:
+            self._resting = asyncio.create_task(self._rest.run(), name="rest")
 
     async def close(self) -> None:
+        if self._resting is not None:
+            self._resting.cancel()
         await self._keeper.close()
 
     def unready(self) -> str | None:

@@ -256,3 +256,42 @@ def hurt(site: Site, harm: str, caller: "asyncio.Task[bytes]") -> None:
 def only(site: Site) -> FakeRunner:
     (runner,) = site.workshop.loaded
     return runner
+
+
+def test_a_model_that_is_expected_is_brought_in_once_and_kept_for_nobody() -> None:
+    async def story() -> None:
+        site = Site()
+        site.keeper.expect("a")
+        site.keeper.expect("a")
+        await site.settled()
+        assert site.resident() == {"a"}
+        assert site.scene.counts()["load", "a"] == 1
+        assert site.pins() == 0
+        assert site.keeper.idle() == ["a"]
+
+    run(story())
+
+
+def test_a_model_that_is_expected_in_vain_harms_nobody() -> None:
+    async def story() -> None:
+        site = Site()
+        site.scene.broken = {"a"}
+        site.keeper.expect("a")
+        await site.settled()
+        assert site.resident() == set()
+        assert await site.call("b") == b"b"
+
+    run(story())
+
+
+def test_an_idle_model_is_dismissed_and_a_busy_one_is_not() -> None:
+    async def story() -> None:
+        site = Site()
+        await site.call("a")
+        async with site.keeper.lend("b", Timing(site.clock)):
+            site.keeper.dismiss("a", "nobody calls")
+            site.keeper.dismiss("b", "nobody calls")
+        await site.settled()
+        assert site.resident() == {"b"}
+
+    run(story())
