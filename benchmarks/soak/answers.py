@@ -73,8 +73,8 @@ class Kill:
 class Call:
     """One call and its end: the number that it was told, or else the error.
 
-    `led_s` is when the first of the calls began that wanted this model of this endpoint and were still in flight as this
-    one began: if it waited for a load, none earlier has begun it.
+    `led_s` is when the first of the calls began that wanted this model of this endpoint and were still in flight as
+    this one began: if it waited for a load, none earlier has begun it.
     """
 
     endpoint: str

@@ -21,7 +21,7 @@ class Leftovers:
     at_s: float
     processes: int  # besides the endpoint's own two and the warm parent
     descriptors: int  # of the worker
-    kinds: Counter[str]  # of those
+    kinds: dict[str, int]  # of those, but for the databases', of which each of its threads may have one
     sockets: int  # of instances, in the folder for them
     temporary: int  # files and folders, of anybody's
     unfinished: int  # downloads
@@ -31,13 +31,13 @@ class Leftovers:
 
 def seen(stage: Stage, when: str, at_s: float) -> Leftovers:
     own, warm_parent = stage.own(), stage.warm_parent()
-    kinds = _descriptors(own[-1])
+    descriptors = _descriptors(own[-1])
     return Leftovers(
         when,
         at_s,
         len(set(stage.marked()) - {*own, warm_parent}),
-        kinds.total(),
-        kinds,
+        descriptors.total(),
+        {kind: number for kind, number in descriptors.items() if ".sqlite" not in kind},
         sum(1 for _ in (stage.data_dir / "run").glob("i-*")),
         sum(1 for _ in stage.temporary.rglob("*")),
         sum(1 for _ in (stage.data_dir / "instances").glob("**/.unfinished/*")),
@@ -55,8 +55,8 @@ def leaks(looks: list[Leftovers]) -> list[str]:
         for name in ("processes", "sockets", "temporary", "unfinished")
         if getattr(look, name)
     ]
-    if last.descriptors > first.descriptors:
-        found.append(f"descriptors: {dict(last.kinds - first.kinds)} more than at first")
+    if more := Counter(last.kinds) - Counter(first.kinds):
+        found.append(f"descriptors: {dict(more)} more than at first")
     if last.rss_mib > middle.rss_mib + GROWTH_MIB:
         found.append(f"memory: {last.rss_mib:.1f} MiB at the end, {middle.rss_mib:.1f} MiB in the middle")
     return found

@@ -1,22 +1,20 @@
 """A soak's figures, as tables and as JSON."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import quantiles
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.soak.answers import Verdict
-
-if TYPE_CHECKING:
-    from benchmarks.soak.__main__ import Soaked
+from benchmarks.soak.soaking import Soaked
+from benchmarks.tables import table
 
 PERCENTS = (50, 95, 99)
 
 
-def as_json(soaked: "Soaked") -> dict[str, Any]:
+def as_json(soaked: Soaked) -> dict[str, Any]:
     truth = soaked.truth
     return {
         "seed": soaked.seed,
@@ -31,21 +29,21 @@ def as_json(soaked: "Soaked") -> dict[str, Any]:
     }
 
 
-def show(console: Console, soaked: "Soaked") -> None:
+def show(console: Console, soaked: Soaked) -> None:
     told = as_json(soaked)
     calls = [{"endpoint": name, **counts} for name, counts in told["by_endpoint"].items()]
-    console.print(_table("Calls", [*calls, {"endpoint": "all", **told["calls"]}]))
-    console.print(_table("What they were told, if not an answer", _pairs("error", told["errors"])))
-    console.print(_table("What was done meanwhile", _pairs("deed", told["done"])))
+    console.print(table("Calls", [*calls, {"endpoint": "all", **told["calls"]}]))
+    console.print(table("What they were told, if not an answer", _pairs("error", told["errors"])))
+    console.print(table("What was done meanwhile", _pairs("deed", told["done"])))
     rows = [{"calls": name, **spread} for name, spread in told["latency_ms"].items()]
-    console.print(_table("Latency, in ms", rows))
+    console.print(table("Latency, in ms", rows))
     looks = [{name: cell for name, cell in look.items() if name != "kinds"} for look in told["looks"]]
-    console.print(_table("What was held on to, with everything asleep", looks))
+    console.print(table("What was held on to, with everything asleep", looks))
     console.print(f"seed {soaked.seed}, {soaked.took_s:.0f} s in all: ", end="")
     console.print("\n".join([f"{len(told['faults'])} faults", *told["faults"]]), markup=False)
 
 
-def _by_endpoint(soaked: "Soaked") -> dict[str, dict[str, int]]:
+def _by_endpoint(soaked: Soaked) -> dict[str, dict[str, int]]:
     verdicts = soaked.truth.verdicts
     names = sorted({name for name, _ in verdicts})
     return {name: {verdict.value: verdicts[name, verdict] for verdict in Verdict} for name in names}
@@ -64,17 +62,3 @@ def _spread_ms(took_s: Sequence[float]) -> dict[str, float]:
 
 def _pairs(name: str, counted: dict[str, int]) -> list[dict[str, Any]]:
     return [{name: key, "times": number} for key, number in counted.items()]
-
-
-def _table(title: str, rows: Iterable[dict[str, Any]]) -> Table:
-    table, listed = Table(title=title, title_justify="left"), list(rows)
-    columns = list(dict.fromkeys(name for row in listed for name in row))
-    for name in columns:
-        table.add_column(name.replace("_", " "))
-    for row in listed:
-        table.add_row(*(_shown(row.get(name, "")) for name in columns))
-    return table
-
-
-def _shown(cell: object) -> str:
-    return f"{cell:,.1f}" if isinstance(cell, float) else str(cell)

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from torpor.deploying import ROLE
 
 BUCKET = "soak"
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 200}}
+WARM_IDLE_S = 1.0
 TO_ZERO = {
     "InstanceType": "ml.m5.large",
     "InitialInstanceCount": 1,
@@ -45,7 +47,7 @@ KINDS = (
     Kind("serverless", SERVERLESS),
     Kind("serverless-fresh", SERVERLESS, {"TORPOR_REVALIDATE": "true", "TORPOR_MODEL_IDLE_SECONDS": "1"}),
     Kind("to-zero", TO_ZERO, {"TORPOR_MODEL_IDLE_SECONDS": "1"}),
-    Kind("to-zero-fresh", TO_ZERO, {"TORPOR_REVALIDATE": "true", "TORPOR_MEMORY_MIB": "160"}),
+    Kind("to-zero-fresh", TO_ZERO, {"TORPOR_REVALIDATE": "true", "TORPOR_MEMORY_MIB": "48"}),
 )
 """Models leave for lack of calls, for lack of room, or not at all; what is loaded again is asked for in S3, or not."""
 
@@ -63,8 +65,9 @@ class Stage:
             self.port: int = listener.getsockname()[1]
             descriptor = listener.fileno()
             command = [sys.executable, "-m", "torpor_endpoint", "--data-dir", str(self.data_dir)]
+            command += ["--port", str(self.port), "--descriptor", str(descriptor), "--warm-idle", str(WARM_IDLE_S)]
             self._process = subprocess.Popen(
-                [*command, "--port", str(self.port), "--descriptor", str(descriptor)],
+                command,
                 env=environment,
                 stdout=log,
                 stderr=log,
@@ -90,7 +93,7 @@ class Stage:
         return session.client("sagemaker", endpoint_url=f"http://127.0.0.1:{self.port}")
 
     def configure(self, kind: Kind, config: str) -> None:
-        """A model and an endpoint configuration of this name; two of them differ, and so need instances of their own."""
+        """A model and an endpoint configuration of this name. No two are alike, so each needs instances of its own."""
         container = {
             "Image": "torpor",
             "Mode": "MultiModel",
@@ -107,12 +110,18 @@ class Stage:
 
     def present(self) -> dict[str, int]:
         """Instances that are wanted or not gone yet, by endpoint, as the endpoint's own page has it."""
-        with urlopen(f"http://127.0.0.1:{self.port}/_torpor/endpoints", timeout=30.0) as answer:
+        with urlopen(f"http://127.0.0.1:{self.port}/_torpor/endpoints", timeout=120.0) as answer:
             endpoints = json.load(answer)["endpoints"]
         return {
             endpoint["name"]: sum(variant["wanted"] + variant["leaving"] for variant in endpoint["variants"])
             for endpoint in endpoints
         }
+
+    def until_quiet(self, within_s: float) -> None:
+        """Wait until no endpoint has an instance; for so long at most."""
+        deadline_s = time.monotonic() + within_s
+        while any(self.present().values()) and time.monotonic() < deadline_s:
+            time.sleep(0.1)
 
     # -- its processes ---------------------------------------------------------------------------------------------
     def own(self) -> list[int]:

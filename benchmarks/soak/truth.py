@@ -1,4 +1,4 @@
-"""What a soak knows to be so, while it goes on: what S3 holds, who was killed when, who slept; and what became of calls."""
+"""What a soak knows to be so: what S3 holds, who was killed when, who slept; and what became of each call."""
 
 import time
 from collections import Counter, defaultdict

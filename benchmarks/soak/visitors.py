@@ -1,4 +1,4 @@
-"""The callers of one endpoint: they come in bursts, and stay away until it sleeps, or nearly."""
+"""The callers of each endpoint: they come in bursts, and stay away until it sleeps, or nearly; at night all do."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from benchmarks.caller import Answer, Caller, invocation, steps_ms
 from benchmarks.own_answers import number_in
 from benchmarks.scene import ROW
 from benchmarks.soak.answers import Call
-from benchmarks.soak.stage import Stage
+from benchmarks.soak.stage import WARM_IDLE_S, Stage
 from benchmarks.soak.truth import Truth
 
 CALLERS = (1, 1, 2, 4, 8, 16)
@@ -20,8 +20,35 @@ ABSENT_SHARE = 0.03
 """Of all calls, so many are for a model that is not there."""
 
 
+class Night:
+    """Now and then nobody calls at all, until every endpoint sleeps and the warm parent has gone, or is about to."""
+
+    def __init__(self, stage: Stage, truth: Truth, random: Random) -> None:
+        self._stage = stage
+        self._truth = truth
+        self._random = random
+        self._day = asyncio.Event()
+        self._day.set()
+
+    async def over(self) -> None:
+        await self._day.wait()
+
+    async def run(self, until_s: float) -> None:
+        while time.monotonic() < until_s:
+            await asyncio.sleep(self._random.uniform(10.0, 25.0))
+            self._day.clear()
+            await asyncio.to_thread(self._stage.until_quiet, ASLEEP_WITHIN_S)
+            await asyncio.sleep(self._random.uniform(0.0, 2 * WARM_IDLE_S))
+            self._truth.deeds["nights"] += 1
+            self._truth.deeds["nights without a warm parent"] += self._stage.warm_parent() is None
+            self._day.set()
+
+
 class Visitors:
-    def __init__(self, endpoint: str, stage: Stage, truth: Truth, random: Random) -> None:
+    """Those of one endpoint."""
+
+    def __init__(self, endpoint: str, stage: Stage, truth: Truth, random: Random, night: Night) -> None:
+        self._night = night
         self._endpoint = endpoint
         self._stage = stage
         self._truth = truth
@@ -32,6 +59,7 @@ class Visitors:
         while time.monotonic() < until_s:
             await self._visit()
             await self._stay_away()
+            await self._night.over()
 
     # -- being there -----------------------------------------------------------------------------------------------
     async def _visit(self) -> None:

@@ -174,7 +174,8 @@ class Upstream:
         connection = await self._connection()
         waiting = connection.request(_head(method, path, headers, len(body)), body)
         try:
-            answer = await asyncio.wait_for(waiting, timeout_s)
+            async with asyncio.timeout(timeout_s):  # in Python 3.11 `wait_for` may swallow a cancellation
+                answer = await waiting
         except TimeoutError:
             connection.close()
             raise UpstreamTimedOut(f"no answer within {timeout_s:g} s") from None

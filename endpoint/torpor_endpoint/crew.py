@@ -16,9 +16,6 @@ from torpor_endpoint.tending import Tending
 from torpor_endpoint.traffic import Traffic
 from torpor_endpoint.yard import Yard
 
-GRACE_S = 30.0
-"""AWS: SIGTERM, then SIGKILL 30 s later."""
-
 
 class Numbers:
     """The slot numbers of one endpoint: always the lowest free one, so that the slot's disk is found again."""
@@ -58,12 +55,20 @@ class Crew:
         return len(self._tended)
 
     @property
+    def hopeless(self) -> bool:
+        """Whether nobody should wait for it to become ready."""
+        return self.trouble is not None and self.trouble.hopeless
+
+    @property
     def leaving(self) -> int:
         """How many are not wanted any more, and not gone yet."""
         return len(self._leaving)
 
     def scale(self, size: int, why: str) -> None:
         """Want this many. More are started at once, in parallel; the highest slot numbers are the first to go."""
+        size = 0 if self.closed else size
+        if not self._tended:
+            self.trouble = None  # of a start that was given up; this one is another
         while len(self._tended) < size:
             number = self._numbers.take()
             tending = Tending(self, Slot(self.endpoint, self.variant.name, number), self._yard, why)
@@ -115,18 +120,24 @@ class Crew:
         self._changed()
 
     def offer(self, member: Member) -> None:
+        self.trouble = None
         self.ready[str(member.slot)] = member
         self._changed()
 
     def offered(self, member: Member) -> bool:
         return self.ready.get(str(member.slot)) is member
 
-    def forget(self, member: Member) -> None:
-        """One that is draining is not forgotten: `_retire` has taken it over."""
+    def forget(self, member: Member, why: str) -> None:
+        """One that was retired is not forgotten: `_leave` sees it out."""
         if self._members.get(member.slot.number) is member:
             del self._members[member.slot.number]
             self.ready.pop(str(member.slot), None)
             member.upstream.close()
+            self._yard.ended(member.life, why)
+        self._changed()
+
+    def failed(self, trouble: Trouble) -> None:
+        self.trouble = trouble
         self._changed()
 
     # -- leaving ---------------------------------------------------------------------------------------------------
@@ -144,22 +155,26 @@ class Crew:
 
     async def _leave(self, number: int, member: Member | None, tended: "asyncio.Task[None]", why: str) -> None:
         await asyncio.gather(tended, return_exceptions=True)
-        drained = member is not None and member.phase is InstancePhase.DRAINING
-        if member is not None:
-            await self._drain(member)
-        await self._yard.host.terminate(Slot(self.endpoint, self.variant.name, number), GRACE_S)
-        if member is not None and drained:
-            self._yard.ended(member.life, why)
-        self._numbers.give(number)
+        grace_s = self._yard.paces.grace_s
+        try:
+            if member is not None and not await self._drained(member):
+                grace_s = 0.0  # it has had its time
+        finally:
+            await self._yard.host.terminate(Slot(self.endpoint, self.variant.name, number), grace_s)
+            if member is not None:
+                self._yard.ended(member.life, why)
+            self._numbers.give(number)
 
-    async def _drain(self, member: Member) -> None:
+    async def _drained(self, member: Member) -> bool:
+        """Let it finish what it has: whether it did in time."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_S):
+            async with asyncio.timeout(self._yard.paces.grace_s):
                 await self.until(lambda: member.in_flight == 0)
         if member.phase is InstancePhase.DRAINING:
             await self._yard.farewell(self.endpoint, self.variant.name, member)
             member.happened(InstanceEvent.TIMED_OUT if member.in_flight else InstanceEvent.LAST_REPLY)
         member.upstream.close()
+        return member.in_flight == 0
 
     def _changed(self) -> None:
         self._change.set()

@@ -4,15 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torpor_endpoint.core.scaling import after_update, at_start
+from torpor_endpoint.core.scaling import after_update, at_start, may_sleep
 from torpor_endpoint.crew import Crew, Numbers
 from torpor_endpoint.fleet import LiveEndpoint, same_machine
 from torpor_endpoint.records import Variant
 from torpor_endpoint.yard import Yard
-
-START_ATTEMPTS = 3
-"""A new crew whose instance fails to start this often in a row fails its deployment."""
-
 
 NO_PING = (
     "The primary container for production variant {variant} did not pass the ping health check. "
@@ -66,6 +62,7 @@ class Deployment:
     def start(self, variants: Sequence[Variant]) -> None:
         """Serve these variants without waiting for them: after a restart, requests wait instead.
 
+        What may sleep is asleep until somebody calls: a restart is no call.
         Raises DeploymentFailed, which is its trouble until it is updated or started again; then none of them is served.
         """
         try:
@@ -75,7 +72,8 @@ class Deployment:
             raise
         self.live.crews = {crew.variant.name: crew for crew in crews}
         for crew in crews:
-            crew.scale(at_start(crew.variant), "the endpoint started")
+            if not may_sleep(crew.variant):
+                crew.scale(at_start(crew.variant), "the endpoint started")
 
     async def close(self, why: str) -> None:
         """Drain and stop everything."""
@@ -119,13 +117,9 @@ class Deployment:
 
 
 async def _all_ready(crew: Crew, size: int) -> None:
-    await crew.until(lambda: len(crew.ready) >= size or _hopeless(crew) or crew.closed)
+    await crew.until(lambda: len(crew.ready) >= size or crew.hopeless or crew.closed)
     if len(crew.ready) < size and crew.trouble is not None:
         raise DeploymentFailed(_failure_reason(crew.variant, crew.trouble.reason))
-
-
-def _hopeless(crew: Crew) -> bool:
-    return crew.trouble is not None and (crew.trouble.final or crew.trouble.failures >= START_ATTEMPTS)
 
 
 def _failure_reason(variant: Variant, reason: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torpor_container import wire
-from torpor_endpoint.catalogue import instance_type, serverless_vcpus
+from torpor_endpoint.core.catalogue import instance_type, serverless_vcpus
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.images import Images
 from torpor_endpoint.records import Variant

@@ -8,6 +8,9 @@ from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_in
 from torpor_endpoint.host import Slot
 from torpor_endpoint.ledger.records import Life
 
+ATTEMPTS = 3
+"""An instance that fails to start this often in a row is not waited for."""
+
 
 @dataclass(eq=False)
 class Member:
@@ -33,3 +36,8 @@ class Trouble:
     reason: str
     failures: int
     final: bool
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether nobody should wait for the next start. It is tried all the same."""
+        return self.final or self.failures >= ATTEMPTS

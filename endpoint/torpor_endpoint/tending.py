@@ -5,24 +5,18 @@ What an instance's end or a failed ping means is the lifecycle table's; whether 
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
 from torpor_container.upstream import Upstream
-from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
+from torpor_endpoint.core.lifecycle import InstanceEvent
 from torpor_endpoint.host import HostError, Launched, Slot
 from torpor_endpoint.members import Member, Trouble
 from torpor_endpoint.probe import answers, bound, final_fault, last_line
 from torpor_endpoint.records import Variant
 from torpor_endpoint.yard import Yard
-
-PROBE_PAUSES_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
-HEALTH_PERIOD_S = 5.0
-UNHEALTHY_AFTER = 3
-RESTART_PAUSES_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +33,6 @@ class Crew(Protocol):
     """Who wants the slot filled, and is told how that goes."""
 
     variant: Variant
-    trouble: Trouble | None
 
     def took_in(self, member: Member) -> None:
         """An incarnation was launched; it is not ready."""
@@ -49,8 +42,11 @@ class Crew(Protocol):
 
     def offered(self, member: Member) -> bool: ...
 
-    def forget(self, member: Member) -> None:
+    def forget(self, member: Member, why: str) -> None:
         """It is over."""
+
+    def failed(self, trouble: Trouble) -> None:
+        """An instance did not become ready. It is tried again."""
 
 
 class Tending:
@@ -60,39 +56,48 @@ class Tending:
         self.slot = slot
         self._crew = crew
         self._yard = yard
+        self._paces = yard.paces
         self._why = why
+        self._failures = 0  # starts in a row
+        self._in_vain = 0  # incarnations in a row that were not ready, or not for long
 
     async def run(self) -> None:
         """Keep the slot filled until cancelled."""
-        failures = 0
         while True:
             try:
-                await self._fill()
-                failures = 0
+                steady = await self._fill()
+                self._in_vain = 0 if steady else self._in_vain + 1
             except StartFailed as failure:
-                failures += 1
-                self._crew.trouble = Trouble(str(failure), failures, failure.final)
                 log.warning("%s: %s", self.slot, failure)
+                self._failed(str(failure), failure.final)
+            except Exception as fault:  # an outer edge: a slot is not left empty for ever because of one odd answer
+                log.exception("%s is filled again", self.slot)
+                self._failed(f"{type(fault).__name__}: {fault}")
             await self._yard.host.terminate(self.slot, 0.0)
-            await asyncio.sleep(RESTART_PAUSES_S[min(failures, len(RESTART_PAUSES_S) - 1)])
+            await asyncio.sleep(self._paces.restart_pause_s(self._in_vain))
             self._why = "the one before it ended"
 
-    async def _fill(self) -> None:
-        """One incarnation, from its launch to its end. Raises StartFailed."""
+    def _failed(self, reason: str, final: bool = False) -> None:
+        self._failures += 1
+        self._in_vain += 1
+        self._crew.failed(Trouble(reason, self._failures, final))
+
+    async def _fill(self) -> bool:
+        """One incarnation, from its launch to its end: whether it was of use for long. Raises StartFailed."""
+        clock = asyncio.get_running_loop().time
         member, launched = await self._launched()
         ended = asyncio.ensure_future(self._yard.host.exited(self.slot))
         self._crew.took_in(member)
         why = "it did not become ready"
         try:
             await self._until_ready(member, ended, launched.log)
-            self._crew.trouble = None
+            ready_at_s, self._failures = clock(), 0
             self._crew.offer(member)
             why = await self._watch(member, ended, launched.log)
+            return clock() - ready_at_s >= self._paces.steady_s
         finally:
             ended.cancel()
-            if member.phase is not InstancePhase.DRAINING:  # else whoever retires it sees it out
-                self._yard.ended(member.life, why)
-            self._crew.forget(member)
+            self._crew.forget(member, why)
 
     async def _launched(self) -> tuple[Member, Launched]:
         began_s = self._yard.clock()
@@ -113,34 +118,34 @@ class Tending:
             member.happened(InstanceEvent.TIMED_OUT)
             said = await last_line(output)
             raise StartFailed(f"no good ping within {self._crew.variant.startup_timeout_s:g} s{said}") from None
-        await asyncio.sleep(not_before_s - clock())
+        await asyncio.wait([ended], timeout=max(0.0, not_before_s - clock()))
+        await _still_there(member, ended, output)
         member.happened(InstanceEvent.PING_OK)
-        member.life = replace(member.life, ready_s=self._yard.clock())
-        self._yard.lived(member.life)
+        member.life = self._yard.ready(member.life)
 
     async def _until_it_answers(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
-        for pause_s in _pauses():
-            if ended.done():
-                raise StartFailed(f"{ended.result().reason}{await last_line(output)}")
-            if await answers(member.upstream, self._crew.variant.container.multi_model):
+        for probes in count():
+            await _still_there(member, ended, output)
+            if await self._answers(member, self._crew.variant.container.multi_model):
                 return
-            if fault := await final_fault(member.upstream):
+            if fault := await final_fault(member.upstream, self._paces.ping_within_s):
                 raise StartFailed(fault, final=True)
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(self._paces.probe_pause_s(probes))
 
     async def _watch(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
         """Why it is over. AWS replaces an instance whose ping keeps failing; one that ended is replaced at once."""
         ended.add_done_callback(lambda _: member.doubt.set())
         misses = 0
-        while misses < UNHEALTHY_AFTER:
+        while misses < self._paces.unhealthy_after:
             with suppress(TimeoutError):
-                await asyncio.wait_for(member.doubt.wait(), HEALTH_PERIOD_S)
+                async with asyncio.timeout(self._paces.health_period_s):
+                    await member.doubt.wait()
             member.doubt.clear()
             if ended.done():
                 log.warning("%s: %s", member.slot, ended.result().reason)
                 member.happened(InstanceEvent.DIED)
                 return ended.result().reason
-            misses = 0 if await answers(member.upstream, multi_model=False) else misses + 1
+            misses = 0 if await self._answers(member, multi_model=False) else misses + 1
             await bound(output)
             if not misses and not self._crew.offered(member):
                 self._crew.offer(member)  # it was suspected, and is well
@@ -148,8 +153,12 @@ class Tending:
         member.happened(InstanceEvent.TIMED_OUT)
         return f"{misses} pings in a row failed"
 
+    async def _answers(self, member: Member, multi_model: bool) -> bool:
+        return await answers(member.upstream, multi_model, self._paces.ping_within_s)
 
-def _pauses() -> Iterator[float]:
-    yield from PROBE_PAUSES_S
-    while True:
-        yield PROBE_PAUSES_S[-1]
+
+async def _still_there(member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+    """Raises StartFailed."""
+    if ended.done():
+        member.happened(InstanceEvent.DIED)
+        raise StartFailed(f"{ended.result().reason}{await last_line(output)}")

@@ -7,6 +7,7 @@ from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.images import Images
 from torpor_endpoint.ledger.records import Life
 from torpor_endpoint.members import Member
+from torpor_endpoint.paces import PACES, Paces
 from torpor_endpoint.records import Variant
 
 
@@ -27,7 +28,8 @@ def at_once(variant: Variant) -> float:
 class Yard:
     """`clock` gives epoch seconds. `start_delay_s` is how long an instance of a variant takes at least to be ready.
 
-    `farewell` is asked for each instance that has drained, while it still answers.
+    `farewell` is asked for each instance that has drained, while it still answers. The clock may be set back or forth:
+    a life never ends before it began.
     """
 
     host: Host
@@ -37,6 +39,7 @@ class Yard:
     farewell: Callable[[str, str, Member], Awaitable[None]] = unsung
     start_delay_s: Callable[[Variant], float] = at_once
     images: Images = field(default_factory=Images)
+    paces: Paces = PACES
 
     def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> Life:
         size = variant.instance_type or (f"serverless-{variant.serverless.memory_mib}" if variant.serverless else "")
@@ -46,5 +49,11 @@ class Yard:
         self.lived(life)
         return life
 
+    def ready(self, life: Life) -> Life:
+        ready = replace(life, ready_s=max(life.started_s, self.clock()))
+        self.lived(ready)
+        return ready
+
     def ended(self, life: Life, why: str) -> None:
-        self.lived(replace(life, why_stopped=why, stopped_s=self.clock()))
+        stopped_s = max(life.started_s, life.ready_s or life.started_s, self.clock())
+        self.lived(replace(life, why_stopped=why, stopped_s=stopped_s))

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from torpor_endpoint.catalogue import instance_type
 from torpor_endpoint.control.errors import invalid
 from torpor_endpoint.control.rules import Rules, Wire, check
 from torpor_endpoint.control.shapes import scaling_of
+from torpor_endpoint.core.catalogue import instance_type
 from torpor_endpoint.records import Variant
 
 # -- CreateEndpointConfig ----------------------------------------------------------------------------------------------

@@ -1,34 +1,13 @@
-"""What costs are reckoned from: a price list, a window of time, and each variant's lives and traffic in it."""
+"""What costs are reckoned from, prices apart: a window of time, and each variant's lives and traffic in it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torpor_endpoint.catalogue import InstanceType
 from torpor_endpoint.core.ledger import Sums
 from torpor_endpoint.ledger.records import Life
 
 MIB_PER_GB = 1024
-BYTES_PER_GB = 2**30
 SERVERLESS = "serverless-"
-
-
-@dataclass(frozen=True)
-class Prices:
-    """A dated price list in US dollars. What it does not have is None, which makes None of every sum it is part of."""
-
-    types: Mapping[str, InstanceType]
-    usd_per_gb_s: float  # serverless inference: memory times processing
-    usd_per_gb_moved: float  # serverless inference: data in and out
-    priced_on: str
-    source: str
-
-    def usd_per_hour(self, size: str) -> float | None:
-        found = self.types.get(size)
-        return None if found is None else found.usd_per_hour
-
-    def usd_by_the_call(self, billed_ms: int, gb: float, moved_bytes: int) -> float:
-        """What serverless inference bills for requests."""
-        return billed_ms / 1000 * gb * self.usd_per_gb_s + moved_bytes / BYTES_PER_GB * self.usd_per_gb_moved
 
 
 @dataclass(frozen=True)

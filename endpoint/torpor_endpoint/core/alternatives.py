@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torpor_endpoint.catalogue import InstanceType
-from torpor_endpoint.core.accounts import MIB_PER_GB, Account, Prices, Window, memory_gb
+from torpor_endpoint.core.accounts import MIB_PER_GB, Account, Window, memory_gb
+from torpor_endpoint.core.catalogue import InstanceType
+from torpor_endpoint.core.prices import Prices
 from torpor_endpoint.ledger.records import Life
 
 HOUR_S = 3600.0
@@ -87,12 +88,10 @@ def peak(lives: Iterable[Life], window: Window) -> int:
 
 def _each(case: _Case, instances: int) -> Alternative:
     found = case.cheapest
-    usd = None
-    if found is not None and found.usd_per_hour is not None:
-        usd = case.models * instances * found.usd_per_hour * case.hours
+    hours = case.models * instances * case.hours
     return Alternative(
         f"an endpoint per model, {_counted(instances, 'instance')} each, always on",
-        usd,
+        None if found is None else case.prices.usd_by_the_hour(found.name, hours),
         f"{_counted(case.models, 'model')} that answered, on {_cheapest(case)}, for {case.hours:,.2f} h",
     )
 

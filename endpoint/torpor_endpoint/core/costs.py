@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from torpor_endpoint.core.accounts import Account, Prices, Traffic, Window, memory_gb
+from torpor_endpoint.core.accounts import Account, Traffic, Window, memory_gb
+from torpor_endpoint.core.prices import Prices
 from torpor_endpoint.ledger.records import Life
 
 HOUR_S = 3600.0
@@ -100,10 +101,9 @@ def _of_size(size: str, account: Account, window: Window, prices: Prices) -> Siz
 
 def _by_the_hour(size: str, instance_s: float, traffic: list[Traffic], prices: Prices) -> Divided:
     """Seconds alive, divided by the seconds that each model kept the instances busy."""
-    per_hour = prices.usd_per_hour(size) if size else 0.0  # what never reached an instance cost none
-    if per_hour is None:
+    usd = prices.usd_by_the_hour(size, instance_s / HOUR_S) if size else 0.0  # what never reached one cost none
+    if usd is None:
         return None, None, [None] * len(traffic)
-    usd = per_hour * instance_s / HOUR_S
     busy_s = sum(one.sums.busy_s for one in traffic)
     whole_s = max(instance_s, busy_s)  # requests side by side may be busy for longer than there are instances
     if not whole_s:
@@ -116,7 +116,7 @@ def _by_the_call(gb: float, lives: list[Life], traffic: list[Traffic], prices: P
     if any(life.provisioned for life in lives):
         return None, None, [None] * len(traffic)
     shares = [prices.usd_by_the_call(one.sums.busy_ms, gb, one.sums.moved_bytes) for one in traffic]
-    return sum(shares), 0.0, list(shares)
+    return total(shares), 0.0, shares
 
 
 def _model(one: Traffic, usd: float | None) -> ModelCosts:

@@ -1,4 +1,4 @@
-"""AWS's cold starts as distributions, so that a team feels before it ships what its users will feel. Nothing here waits.
+"""AWS's cold starts as distributions: a team feels before it ships what its users will feel. Nothing here waits.
 
 Observed times, collected on 2026-11-21. AWS publishes none; each row gives the span in which 95 % are taken to lie.
 

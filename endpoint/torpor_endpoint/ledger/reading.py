@@ -5,21 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torpor_endpoint import catalogue
-from torpor_endpoint.core.accounts import Prices, Traffic, Window, accounts
+from torpor_endpoint.core.accounts import Traffic, Window, accounts
 from torpor_endpoint.core.alternatives import Alternative, alternatives
 from torpor_endpoint.core.costs import VariantCosts, costs
 from torpor_endpoint.core.ledger import Sums
+from torpor_endpoint.core.prices import PRICES, Prices
 from torpor_endpoint.ledger.records import Invocation, Life
 from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables, names
-
-PRICES = Prices(
-    catalogue.CATALOGUE,
-    catalogue.SERVERLESS_USD_PER_GB_SECOND,
-    catalogue.SERVERLESS_USD_PER_GB_MOVED,
-    catalogue.PRICED_ON,
-    catalogue.PRICE_SOURCE,
-)
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ class Router:
         traffic.held_bytes += size_bytes
         try:
             async with asyncio.timeout(until_s - began_s):
-                await crew.until(lambda: bool(crew.ready) or crew.closed)
+                await crew.until(lambda: bool(crew.ready) or crew.closed or crew.hopeless)
         except TimeoutError:
             detail = _not_ready(crew, self.limits.hold_s)
             waited[step.value] = waited.get(step.value, 0.0) + self._clock() - began_s
@@ -162,9 +162,11 @@ class Router:
         finally:
             traffic.held -= 1
             traffic.held_bytes -= size_bytes
-        if not crew.ready:
-            raise CrewClosed
         waited[step.value] = waited.get(step.value, 0.0) + self._clock() - began_s
+        if crew.closed:
+            raise CrewClosed
+        if not crew.ready:
+            raise RuntimeFault(Situation.NOT_READY, detail=_not_ready(crew, self._clock() - began_s), steps=waited)
 
     def _pick(self, crew: Crew, target: str | None) -> Member:
         if len(crew.ready) == 1:

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ledger_site import life
 
-from torpor_endpoint.catalogue import InstanceType
 from torpor_endpoint.core.accounts import Account, Traffic, Window
 from torpor_endpoint.core.alternatives import Alternative, alternatives, peak
+from torpor_endpoint.core.catalogue import InstanceType
 from torpor_endpoint.core.ledger import Sums
-from torpor_endpoint.ledger.reading import PRICES
+from torpor_endpoint.core.prices import PRICES
 
 HOUR_S = 3600.0
 MONTH = Window(0.0, 720 * HOUR_S)

@@ -10,7 +10,7 @@ from ledger_site import life
 from torpor_endpoint.core.accounts import Account, Traffic, Window, accounts
 from torpor_endpoint.core.costs import VariantCosts, costs, total
 from torpor_endpoint.core.ledger import Sums
-from torpor_endpoint.ledger.reading import PRICES
+from torpor_endpoint.core.prices import PRICES
 from torpor_endpoint.ledger.records import Life
 
 HOUR_S = 3600.0
@@ -49,6 +49,12 @@ def test_a_price_that_is_not_known_is_never_nothing() -> None:
     lost = of([life(0.0)], [traffic(size="unknown", busy_s=1.0)], Window(0, HOUR_S))
     assert lost.usd is None
     assert total([1.0, None]) is None
+
+
+def test_without_a_serverless_price_the_sum_is_not_known() -> None:
+    account = Account("houses", "v", [], [traffic(size="serverless-1024", busy_s=1.0)])
+    found = costs(account, Window(0, HOUR_S), replace(PRICES, usd_per_gb_s=None))
+    assert (found.usd, found.models[0].usd) == (None, None)
 
 
 def test_a_request_that_never_reached_an_instance_costs_nothing() -> None:

@@ -1,8 +1,14 @@
 """The moves of endpoints and instances: every row of the tables, and what no table may allow."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from torpor_endpoint.core.lifecycle import (
     ENDPOINT_MOVES,
@@ -78,6 +84,87 @@ def test_a_draining_instance_waits_for_its_last_reply() -> None:
     assert move_instance(draining, InstanceEvent.LAST_REPLY) is InstancePhase.GONE
     with pytest.raises(IllegalMove):
         move_instance(InstancePhase.STARTING, InstanceEvent.LAST_REPLY)
+
+
+Moves = Mapping[Any, Mapping[Any, Any]]
+
+
+def path_to_an_end(moves: Moves, state: StrEnum) -> list[StrEnum]:
+    """The shortest way to a state that only leads to itself."""
+    paths: list[tuple[StrEnum, list[StrEnum]]] = [(state, [])]
+    for here, path in paths:  # it grows meanwhile
+        if set(moves[here].values()) <= {here}:
+            return path
+        paths += [(there, [*path, event]) for event, there in moves[here].items() if event not in path]
+    raise AssertionError(f"{state} leads to no end")
+
+
+class EndpointLife(RuleBasedStateMachine):
+    """Whatever is asked of an endpoint, whenever: its record never contradicts itself, and it can always go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.endpoint = replace(updating(), status=S.CREATING, pending_config_name=None, pending_variants=None)
+
+    @rule(event=st.sampled_from(E))
+    def happens(self, event: EndpointEvent) -> None:
+        before = self.endpoint
+        if not may(before.status, event):
+            with pytest.raises(IllegalMove):
+                after(before, event)
+            return
+        if event is E.UPDATE:
+            self.endpoint = replace(before, pending_config_name="new", pending_variants=(variant("new"),))
+        self.endpoint = after(self.endpoint, event, "it is broken" if event is E.FAILED else None)
+
+    @invariant()
+    def only_an_update_has_something_pending(self) -> None:
+        updates = self.endpoint.status in (S.UPDATING, S.ROLLING_BACK)
+        assert (self.endpoint.pending_variants is not None) == updates
+        assert (self.endpoint.pending_config_name is not None) == updates
+
+    @invariant()
+    def a_failure_has_its_reason(self) -> None:
+        assert self.endpoint.failure_reason or self.endpoint.status not in (S.FAILED, S.ROLLING_BACK)
+
+    def teardown(self) -> None:
+        for event in path_to_an_end(ENDPOINT_MOVES, self.endpoint.status):
+            self.endpoint = after(self.endpoint, E(event))
+        assert self.endpoint.status is S.DELETING
+
+
+class InstanceLife(RuleBasedStateMachine):
+    """Whatever happens to an instance: it goes forward only, and it can always go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.phase = InstancePhase.STARTING
+        self.been = {self.phase}
+
+    @rule(event=st.sampled_from(InstanceEvent))
+    def happens(self, event: InstanceEvent) -> None:
+        if event not in INSTANCE_MOVES[self.phase]:
+            with pytest.raises(IllegalMove, match=f"'{self.phase.value}' has no move for '{event.value}'"):
+                move_instance(self.phase, event)
+            return
+        before, self.phase = self.phase, move_instance(self.phase, event)
+        assert self.phase is before or self.phase not in self.been
+        self.been.add(self.phase)
+
+    @invariant()
+    def it_drains_only_what_was_ready(self) -> None:
+        assert InstancePhase.DRAINING not in self.been or InstancePhase.READY in self.been
+
+    def teardown(self) -> None:
+        for event in path_to_an_end(INSTANCE_MOVES, self.phase):
+            self.phase = move_instance(self.phase, InstanceEvent(event))
+        assert self.phase is InstancePhase.GONE
+
+
+LIVES = settings(max_examples=50, stateful_step_count=20, deadline=None)
+EndpointLife.TestCase.settings = InstanceLife.TestCase.settings = LIVES
+TestEndpointLife = EndpointLife.TestCase
+TestInstanceLife = InstanceLife.TestCase
 
 
 def test_what_was_pending_is_so_once_ready() -> None:

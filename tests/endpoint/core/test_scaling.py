@@ -1,4 +1,4 @@
-"""How many instances: asleep when nobody calls, awake when somebody does, more when they are busy; where it is allowed."""
+"""How many instances: none when nobody calls, one when somebody does, more when they are busy; where it may be so."""
 
 from dataclasses import replace
 

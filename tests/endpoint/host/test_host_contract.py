@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -135,9 +134,9 @@ def test_what_an_instance_had_started_goes_with_it_whatever_its_session(
         async with ground(make_host, tmp_path) as at:
             launched = await at.launched()
             environment = {"SAGEMAKER_BASE_DIR": at.spec().environment["SAGEMAKER_BASE_DIR"]}
-            with subprocess.Popen(["/bin/sleep", "600"], env=environment, start_new_session=True) as stray:
-                await at.host.terminate(launched.slot, 5.0)
-                assert stray.wait(5.0) == -signal.SIGKILL
+            stray = await asyncio.create_subprocess_exec("/bin/sleep", "600", env=environment, start_new_session=True)
+            await at.host.terminate(launched.slot, 5.0)
+            assert await stray.wait() == -signal.SIGKILL
 
     run(story())
 

@@ -53,7 +53,9 @@ class Shop:
         self.host = SlowHost()
         self.numbers = Numbers()
         variant = Variant("AllTraffic", "m", Container("torpor"), instances_min=0)
-        self.crew = Crew("shop", variant, Yard(self.host, lambda variant, slot: LaunchSpec(slot), time.time), self.numbers)
+        self.crew = Crew(
+            "shop", variant, Yard(self.host, lambda variant, slot: LaunchSpec(slot), time.time), self.numbers
+        )
         self.live = LiveEndpoint("shop", "arn", {"AllTraffic": self.crew})
         fleet = Fleet()
         fleet.serve(self.live)

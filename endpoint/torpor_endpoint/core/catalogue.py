@@ -31,8 +31,12 @@ USD_PER_HOUR = MappingProxyType(
     }
 )
 
-SERVERLESS_USD_PER_GB_SECOND = 0.00002  # SKU USE1-ServerlessInf:Mem-3GB, effective 2026-09-01: 0.00006 per second
-SERVERLESS_USD_PER_GB_MOVED = 0.016  # data in and out, from AWS's worked pricing example
+SERVERLESS_USD_PER_GB_SECOND = 0.00002
+SERVERLESS_PRICED_ON = "2026-09-01"
+SERVERLESS_SOURCE = "AWS Price List API, SKU USE1-ServerlessInf:Mem-3GB, in effect since then: $0.00006 per second"
+SERVERLESS_USD_PER_GB_MOVED = 0.016
+MOVED_PRICED_ON = "2023-12"
+MOVED_SOURCE = "AWS's worked pricing example, and a bill of this month in AWS's samples: $0.016 per GB of endpoint data"
 
 # Families in which memory grows with the vCPUs: family, MiB per vCPU, sizes.
 _SMALL = "large xlarge 2xlarge 4xlarge"

@@ -8,7 +8,7 @@ from typing import Any
 import botocore.session
 import pytest
 
-from torpor_endpoint.catalogue import CATALOGUE, USD_PER_HOUR, instance_type, serverless_vcpus
+from torpor_endpoint.core.catalogue import CATALOGUE, USD_PER_HOUR, instance_type, serverless_vcpus
 
 
 @pytest.fixture(scope="module")

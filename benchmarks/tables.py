@@ -1,0 +1,22 @@
+"""Rows of figures as tables for a person to read."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.table import Table
+
+
+def table(title: str, rows: Iterable[dict[str, Any]]) -> Table:
+    """A column for each name that any row has."""
+    listed = list(rows)
+    made = Table(title=title, title_justify="left")
+    columns = list(dict.fromkeys(name for row in listed for name in row))
+    for name in columns:
+        made.add_column(name.replace("_", " "))
+    for row in listed:
+        made.add_row(*(_shown(row.get(name, "")) for name in columns))
+    return made
+
+
+def _shown(cell: object) -> str:
+    return f"{cell:,.1f}" if isinstance(cell, float) else str(cell)

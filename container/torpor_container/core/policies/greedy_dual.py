@@ -1,0 +1,74 @@
+"""The greedy-dual family: worth = clock + gain, where the clock makes everybody fade who is not used.
+
+The clock is the worth of the last victim. It never runs backwards, although a busy model can outlive its worth, so the
+worth of a model only grows while it stays. Sources: GDSF as in FaasCache (Fuerst and Sharma, ASPLOS 2021); LANDLORD
+(Young, 2002); LFUDA (Arlitt and others, 1999).
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+from torpor_container.core.policies.contract import MayLeave, Policy
+from torpor_container.core.policies.ranking import Ranking
+
+
+@dataclass(slots=True)
+class Use:
+    """What is known of one resident model."""
+
+    size_bytes: int
+    cost_s: float
+    uses: int = 1
+
+
+class GreedyDual(Policy):
+    """The least worth leaves first; of equals, the one touched longest ago."""
+
+    def __init__(self) -> None:
+        self._clock = 0.0
+        self._resident: dict[str, Use] = {}
+        self._worth = Ranking()
+
+    @abstractmethod
+    def gain(self, use: Use) -> float:
+        """What a model is worth above the clock when it is used."""
+
+    def added(self, name: str, size_bytes: int, cost_s: float) -> None:
+        use = self._resident[name] = Use(max(size_bytes, 1), cost_s)
+        self._worth.add(name, self._clock + self.gain(use))
+
+    def touched(self, name: str) -> None:
+        use = self._resident[name]
+        use.uses += 1
+        self._worth.rise(name, self._clock + self.gain(use))
+
+    def removed(self, name: str) -> None:
+        del self._resident[name]
+        self._worth.remove(name)
+
+    def victim(self, may_leave: MayLeave) -> str | None:
+        chosen = self._worth.lowest(may_leave)
+        if chosen is not None:
+            self._clock = max(self._clock, self._worth.worth(chosen))
+        return chosen
+
+
+class GDSF(GreedyDual):
+    """Greedy-Dual-Size-Frequency: uses x load seconds / size. Small models that load slowly and are used often stay."""
+
+    def gain(self, use: Use) -> float:
+        return use.uses * use.cost_s / use.size_bytes
+
+
+class LANDLORD(GreedyDual):
+    """Each use pays the load seconds in; all pay rent by their size when room is short; who has nothing left leaves."""
+
+    def gain(self, use: Use) -> float:
+        return use.cost_s / use.size_bytes
+
+
+class LFUDA(GreedyDual):
+    """LFU with dynamic aging: uses alone, and the clock lets an old star fade."""
+
+    def gain(self, use: Use) -> float:
+        return use.uses

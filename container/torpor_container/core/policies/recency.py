@@ -1,0 +1,31 @@
+"""The policies that look at when a model came or was used last: LRU and FIFO. Sizes and costs do not count."""
+
+from collections import OrderedDict
+
+from torpor_container.core.policies.contract import MayLeave, Policy
+
+
+class FIFO(Policy):
+    """Who came first leaves first, used or not: the floor that the others are measured against."""
+
+    def __init__(self) -> None:
+        self._oldest_first: OrderedDict[str, None] = OrderedDict()
+
+    def added(self, name: str, size_bytes: int, cost_s: float) -> None:
+        self._oldest_first[name] = None
+
+    def touched(self, name: str) -> None:
+        """A use changes nothing."""
+
+    def removed(self, name: str) -> None:
+        del self._oldest_first[name]
+
+    def victim(self, may_leave: MayLeave) -> str | None:
+        return next(filter(may_leave, self._oldest_first), None)
+
+
+class LRU(FIFO):
+    """The least recently used leaves first: closest to what AWS documents ("unloads unused models")."""
+
+    def touched(self, name: str) -> None:
+        self._oldest_first.move_to_end(name)

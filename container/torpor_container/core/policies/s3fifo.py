@@ -1,0 +1,153 @@
+"""S3-FIFO: a small queue on trial, a main queue, and the names of those who failed (Yang and others, SOSP 2023).
+
+As published, the small queue is a tenth of the room, and what is larger is never admitted: with few, big models that is
+everybody. Here the small queue holds at least the largest resident model, and among few models each counts as one.
+"""
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from torpor_container.core.policies.contract import MayLeave, Policy
+from torpor_container.core.policies.ranking import Ranking
+
+
+class Queue:
+    """First in, first out: names with their sizes."""
+
+    def __init__(self) -> None:
+        self._oldest_first: OrderedDict[str, int] = OrderedDict()
+        self.size_bytes = 0
+
+    def put(self, name: str, size_bytes: int) -> None:
+        self._oldest_first[name] = size_bytes
+        self.size_bytes += size_bytes
+
+    def take(self, name: str) -> int:
+        size_bytes = self._oldest_first.pop(name)
+        self.size_bytes -= size_bytes
+        return size_bytes
+
+    def oldest(self) -> str:
+        return next(iter(self._oldest_first))
+
+    def again(self, name: str) -> None:
+        """To the young end."""
+        self._oldest_first.move_to_end(name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._oldest_first
+
+    def __len__(self) -> int:
+        return len(self._oldest_first)
+
+
+class Shares(NamedTuple):
+    """How the room is shared, in bytes or in models."""
+
+    small: int
+    main: int
+    room: int
+    largest: int
+
+    @property
+    def small_max(self) -> int:
+        return max(self.room // 10, self.largest)
+
+    @property
+    def main_max(self) -> int:
+        return self.room - self.small_max
+
+    @property
+    def small_is_full(self) -> bool:
+        return self.small >= self.small_max
+
+    @property
+    def main_is_over(self) -> bool:
+        return self.main > self.main_max
+
+
+class S3FIFO(Policy):
+    """Newcomers are on trial in the small queue; who is used twice there moves on to the main one, the others leave.
+
+    Who comes back soon after that goes to the main queue at once. There the oldest leaves, unless it was used: then it
+    goes round again, at most three times for all its uses.
+    """
+
+    REUSED = 2
+    ROUNDS_MAX = 3
+
+    def __init__(self, room_bytes: int | None = None, few: int = 50) -> None:
+        """The room is what is resident when it is not given. Among fewer than `few` models each counts as one."""
+        self._room_bytes = room_bytes
+        self._few = few
+        self._small, self._main, self._ghosts = Queue(), Queue(), Queue()
+        self._uses: dict[str, int] = {}
+        self._largest_first = Ranking()
+        self._was_full = False
+
+    def added(self, name: str, size_bytes: int, cost_s: float) -> None:
+        known = name in self._ghosts
+        if known:
+            self._ghosts.take(name)
+        overflows = not self._was_full and self._shares().small_is_full  # until somebody must leave, all room is used
+        (self._main if known or overflows else self._small).put(name, max(size_bytes, 1))
+        self._uses[name] = 0
+        self._largest_first.add(name, -size_bytes)
+        self._forget()
+
+    def touched(self, name: str) -> None:
+        self._uses[name] += 1
+
+    def removed(self, name: str) -> None:
+        del self._uses[name]
+        self._largest_first.remove(name)
+        if name in self._main:
+            self._main.take(name)
+        else:
+            self._ghosts.put(name, self._small.take(name))
+
+    def victim(self, may_leave: MayLeave) -> str | None:
+        """Whoever the small queue passes on to the main one is looked at there, so the main one is asked last."""
+        chosen = self._from_main(may_leave) if self._shares().main_is_over else None
+        chosen = chosen or self._from_small(may_leave) or self._from_main(may_leave)
+        self._was_full |= chosen is not None
+        return chosen
+
+    def _from_small(self, may_leave: MayLeave) -> str | None:
+        for _ in range(len(self._small)):
+            name = self._small.oldest()
+            if not may_leave(name):
+                self._small.again(name)
+            elif self._uses[name] < self.REUSED:
+                return name
+            else:
+                self._main.put(name, self._small.take(name))
+                self._uses[name] = 0
+        return None
+
+    def _from_main(self, may_leave: MayLeave) -> str | None:
+        for _ in range((self.ROUNDS_MAX + 1) * len(self._main)):
+            name = self._main.oldest()
+            if may_leave(name):
+                if not self._uses[name]:
+                    return name
+                self._uses[name] = min(self._uses[name], self.ROUNDS_MAX) - 1
+            self._main.again(name)
+        return None
+
+    def _forget(self) -> None:
+        """Of those who failed, as many are known as the main queue has room for. Who comes back is recognised first."""
+        known_max = max(self._shares().main_max, 1)
+        while (len(self._ghosts) if self._is_few() else self._ghosts.size_bytes) > known_max:
+            self._ghosts.take(self._ghosts.oldest())
+
+    def _is_few(self) -> bool:
+        return len(self._uses) < self._few
+
+    def _shares(self) -> Shares:
+        if self._is_few():
+            return Shares(len(self._small), len(self._main), len(self._uses), 1)
+        largest = self._largest_first.lowest(lambda name: True)
+        largest_bytes = -int(self._largest_first.worth(largest)) if largest else 0
+        room_bytes = self._room_bytes or self._small.size_bytes + self._main.size_bytes
+        return Shares(self._small.size_bytes, self._main.size_bytes, room_bytes, largest_bytes)

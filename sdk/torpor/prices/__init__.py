@@ -1,0 +1,13 @@
+"""Prices: the list that ships, those of another region or day out of AWS's own files, and the source of each figure.
+
+from torpor import prices
+
+ireland = prices.read("AmazonSageMaker-eu-west-1.json")
+ireland.prices.usd_per_hour("ml.r5.2xlarge")
+"""
+
+from torpor.prices.lists import DATA_MOVED, SERVERLESS, SHIPPED, PriceList, Quote
+from torpor.prices.offers import PriceFileRefused
+from torpor.prices.reading import read
+
+__all__ = ["DATA_MOVED", "SERVERLESS", "SHIPPED", "PriceFileRefused", "PriceList", "Quote", "read"]

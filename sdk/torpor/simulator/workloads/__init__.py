@@ -1,0 +1,47 @@
+"""Workloads for the simulator and for replay: made ones, recorded ones, and files to keep them in."""
+
+from torpor.simulator.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gamma, Gaps, Sessions
+from torpor.simulator.workloads.azure import Azure2019, Azure2021
+from torpor.simulator.workloads.delimited import Delimited
+from torpor.simulator.workloads.files import read, write
+from torpor.simulator.workloads.ledger import Ledger
+from torpor.simulator.workloads.parquet import Parquet
+from torpor.simulator.workloads.profiles import DEEP, TABULAR, Laws, drawn
+from torpor.simulator.workloads.rhythm import DAILY, EVEN, Rhythm
+from torpor.simulator.workloads.synthetic import Synthetic, calibrated, zipf
+from torpor.simulator.workloads.trace import BadTrace, Chunk, Paced, Recorded, Request, Trace, recorded, requests
+
+__all__ = [
+    "BURSTY",
+    "DAILY",
+    "DEEP",
+    "EVEN",
+    "POISSON",
+    "SESSIONS",
+    "TABULAR",
+    "TIMER",
+    "Azure2019",
+    "Azure2021",
+    "BadTrace",
+    "Chunk",
+    "Delimited",
+    "Gamma",
+    "Gaps",
+    "Laws",
+    "Ledger",
+    "Paced",
+    "Parquet",
+    "Recorded",
+    "Request",
+    "Rhythm",
+    "Sessions",
+    "Synthetic",
+    "Trace",
+    "calibrated",
+    "drawn",
+    "read",
+    "recorded",
+    "requests",
+    "write",
+    "zipf",
+]

@@ -1,0 +1,119 @@
+"""The two traces of Azure Functions that are public: counts by the minute (2019), and single invocations (2021).
+
+https://github.com/Azure/AzurePublicDataset has them; a user brings the files.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from torpor.simulator.workloads.delimited import opened
+from torpor.simulator.workloads.rhythm import DAY_S
+from torpor.simulator.workloads.spread import MINUTE_S, Counts, spread, together
+from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Names, Sizes, checked
+
+MINUTES = [str(minute) for minute in range(1, 1441)]
+FUNCTION = ["HashOwner", "HashApp", "HashFunction", "Trigger"]
+SINGLE = ["app", "func", "end_timestamp", "duration"]
+
+
+@dataclass(frozen=True, eq=False)
+class Azure2019:
+    """`invocations_per_function_md.anon.dNN.csv`, one file per day, in their order. A model is a function.
+
+    A minute's calls are spread over it at random, with the seed. Memory holds one day's counts that are not zero.
+    """
+
+    days: Sequence[Path]
+    seed: int = 0
+    _names: Names = field(default_factory=Names, repr=False)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self._names.met
+
+    def chunks(self) -> Iterator[Chunk]:
+        return checked(", ".join(str(day) for day in self.days), self._chunks())
+
+    def _chunks(self) -> Iterator[Chunk]:
+        rng = np.random.default_rng(self.seed)
+        for number, day in enumerate(self.days):
+            yield from spread(self._counts(day, number * DAY_S), rng)
+
+    def _counts(self, day: Path, midnight_s: float) -> Counts:
+        parts = []
+        with opened(day, "rt") as file:
+            rows = csv.reader(file)
+            _check_header(day, next(rows, []), FUNCTION + MINUTES)
+            for number, row in enumerate(rows, 1):
+                counts = _integers(day, number, row)
+                minutes = np.flatnonzero(counts)
+                model = np.full(len(minutes), self._names["/".join(row[:3])], np.int32)
+                parts.append(Counts((midnight_s + MINUTE_S * minutes).astype(np.float64), model, counts[minutes]))
+        return together(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Azure2021:
+    """`AzureFunctionsInvocationTraceForTwoWeeksJan2021.txt`, a row for each invocation. A model is a function.
+
+    The rows are in the order of their ends and an arrival is `end_timestamp` less `duration`, so all are held to be
+    sorted: 12 bytes for each of two million.
+    """
+
+    path: Path
+    _names: Names = field(default_factory=Names, repr=False)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self._names.met
+
+    def chunks(self) -> Iterator[Chunk]:
+        return checked(str(self.path), self._chunks())
+
+    def _chunks(self) -> Iterator[Chunk]:
+        rows = np.fromiter(self._rows(), dtype=[("time_s", np.float64), ("model", np.int32)])
+        order = np.argsort(rows["time_s"], kind="stable")
+        for start in range(0, len(order), CHUNK_REQUESTS):
+            part = rows[order[start : start + CHUNK_REQUESTS]]
+            yield Chunk(part["time_s"].copy(), part["model"].copy())
+
+    def _rows(self) -> Iterator[tuple[float, int]]:
+        with opened(self.path, "rt") as file:
+            rows = csv.reader(file)
+            _check_header(self.path, next(rows, []), SINGLE)
+            for number, row in enumerate(rows, 1):
+                try:
+                    app, function, end_s, took_s = row
+                    # A call in progress when the recording began arrived before it: it counts as its first.
+                    yield max(0.0, _seconds(end_s) - _seconds(took_s)), self._names[f"{app}/{function}"]
+                except ValueError as error:
+                    raise BadTrace(f"{self.path}: row {number}: {error}") from error
+
+
+def _check_header(path: Path, header: Sequence[str], wanted: Sequence[str]) -> None:
+    for place, name in enumerate(wanted):
+        if place >= len(header) or header[place].strip() != name:
+            there = repr(header[place]) if place < len(header) else "nothing"
+            raise BadTrace(f"{path}: column {place + 1} is {there}, and should be {name!r}")
+
+
+def _seconds(text: str) -> float:
+    if not 0 <= (seconds := float(text)) < np.inf:
+        raise ValueError(f"{text} seconds cannot be")
+    return seconds
+
+
+def _integers(day: Path, number: int, row: Sequence[str]) -> Sizes:
+    try:
+        counts = np.array(row[len(FUNCTION) :], dtype=np.int64)
+    except ValueError as error:
+        raise BadTrace(f"{day}: row {number}: {error}") from error
+    if len(counts) != len(MINUTES):
+        raise BadTrace(f"{day}: row {number} has {len(counts)} minutes, not {len(MINUTES)}")
+    if (counts < 0).any():
+        raise BadTrace(f"{day}: row {number}: minute {int((counts < 0).argmax()) + 1} has a negative count")
+    return counts

@@ -1,0 +1,44 @@
+"""Traces in files by what their names end in: which reader and which writer."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from torpor.simulator.workloads import delimited, parquet
+from torpor.simulator.workloads.delimited import Delimited
+from torpor.simulator.workloads.ledger import Ledger
+from torpor.simulator.workloads.parquet import Parquet
+from torpor.simulator.workloads.trace import BadTrace, Trace
+
+Read = Callable[[Path, Mapping[str, str] | None], Trace]
+Write = Callable[[Trace, Path], None]
+
+READERS: Mapping[str, Read] = {
+    ".csv": Delimited,
+    ".csv.gz": Delimited,
+    ".parquet": Parquet,
+    ".sqlite": lambda path, columns: Ledger(path),
+}
+WRITERS: Mapping[str, Write] = {".csv": delimited.write, ".csv.gz": delimited.write, ".parquet": parquet.write}
+
+
+def read(path: Path | str, columns: Mapping[str, str] | None = None) -> Trace:
+    """`columns` says which columns to read where their names do not tell. Raises BadTrace, here or while it is read."""
+    return READERS[_kind(Path(path), READERS)](Path(path), columns)
+
+
+def write(trace: Trace, path: Path | str) -> None:
+    """Keep a workload. A file that is there is replaced; one that could not be written whole is not."""
+    write_whole = WRITERS[_kind(Path(path), WRITERS)]
+    part = Path(path).with_name(f".part-{Path(path).name}")
+    try:
+        write_whole(trace, part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _kind(path: Path, kinds: Mapping[str, object]) -> str:
+    for kind in kinds:
+        if path.name.endswith(kind):
+            return kind
+    raise BadTrace(f"{path}: a trace is a file that ends in {', '.join(kinds)}")

@@ -1,0 +1,102 @@
+"""Traces in Parquet, read a batch of rows at a time. pyarrow is imported when a file is opened."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torpor.extras import require
+from torpor.simulator.workloads.columns import BYTES, MODEL, NAMES, TIME, Columns, found
+from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Names, Trace, checked
+
+
+@dataclass(frozen=True, eq=False)
+class Parquet:
+    """A Parquet file. `columns` says which columns to read where their names do not tell."""
+
+    path: Path
+    columns: Mapping[str, str] | None = None
+    _names: Names = field(default_factory=Names, repr=False)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self._names.met
+
+    def chunks(self) -> Iterator[Chunk]:
+        return checked(str(self.path), self._chunks())
+
+    def _chunks(self) -> Iterator[Chunk]:
+        with _file(self.path) as file:
+            header: list[str] = file.schema_arrow.names
+            columns = found(str(self.path), header, self.columns)
+            wanted = [header[place] for place in (columns.time, columns.model, columns.bytes) if place is not None]
+            read = 0
+            for batch in file.iter_batches(CHUNK_REQUESTS, columns=wanted):
+                yield self._chunk({name: batch.column(name) for name in wanted}, header, columns, read)
+                read += batch.num_rows
+
+    def _chunk(self, arrays: Mapping[str, Any], header: Sequence[str], columns: Columns, read: int) -> Chunk:
+        for name, array in arrays.items():
+            if array.null_count:
+                row = array.is_null().to_pylist().index(True)
+                raise BadTrace(f"{self.path}: row {read + row + 1}: column {name!r} has no value")
+        sizes = None if columns.bytes is None else self._numbers(arrays, header[columns.bytes], np.int64)
+        return Chunk(
+            self._times_s(arrays, header[columns.time], columns.scale),
+            self._models(arrays[header[columns.model]], read),
+            sizes,
+        )
+
+    def _times_s(self, arrays: Mapping[str, Any], name: str, scale: float) -> Any:
+        if str(arrays[name].type).startswith("timestamp"):
+            return arrays[name].to_numpy(zero_copy_only=False).astype("datetime64[ns]").astype(np.int64) / 1e9
+        return self._numbers(arrays, name, np.float64) * scale
+
+    def _numbers(self, arrays: Mapping[str, Any], name: str, kind: type) -> Any:
+        values = arrays[name].to_numpy(zero_copy_only=False)
+        if values.dtype.kind not in "iuf":
+            raise BadTrace(f"{self.path}: column {name!r} holds {arrays[name].type}, no numbers")
+        return values.astype(kind)
+
+    def _models(self, array: Any, read: int) -> Any:
+        """Each name is looked up once a batch."""
+        coded = array if hasattr(array, "dictionary") else array.dictionary_encode()
+        texts = coded.dictionary.to_pylist()
+        places = coded.indices.to_numpy(zero_copy_only=False)
+        if "" in texts:
+            row = int((places == texts.index("")).argmax())
+            raise BadTrace(f"{self.path}: row {read + row + 1}: the model has no name")
+        return np.array([self._names[str(text)] for text in texts], dtype=np.int32)[places]
+
+
+def write(trace: Trace, path: Path) -> None:
+    """What is read back is the same to the last bit."""
+    arrow, parquet = _pyarrow()
+    writer = None
+    for chunk in trace.chunks():
+        models = arrow.DictionaryArray.from_arrays(chunk.models, arrow.array(list(trace.names), arrow.string()))
+        columns = {NAMES[TIME][0]: chunk.times_s, NAMES[MODEL][0]: models.cast(arrow.string())}
+        if chunk.request_bytes is not None:
+            columns[NAMES[BYTES][0]] = chunk.request_bytes
+        table = arrow.table(columns)
+        writer = writer or parquet.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+
+
+def _file(path: Path) -> Any:
+    arrow, parquet = _pyarrow()
+    try:
+        return parquet.ParquetFile(path)
+    except (OSError, arrow.ArrowInvalid) as error:
+        raise BadTrace(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    """An extra of its own. Raises MissingExtra."""
+    require("a Parquet file", "parquet", packages={"parquet": ("pyarrow",)})
+    return import_module("pyarrow"), import_module("pyarrow.parquet")

@@ -1,0 +1,142 @@
+"""What a trace is: requests in order of time, streamed in chunks; the check that they are; the small ones in memory."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torpor.errors import TorporError
+
+CHUNK_REQUESTS = 65_536
+"""What readers hand out at once: enough for numpy to pay, and a megabyte of memory."""
+
+Times = NDArray[np.float64]
+Ids = NDArray[np.int32]
+Sizes = NDArray[np.int64]
+
+
+class BadTrace(TorporError, ValueError):
+    """A trace that cannot be replayed. The message names the file, and the row (the first one after a header is 1) or
+    the column."""
+
+
+class Request(NamedTuple):
+    time_s: float
+    model: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Requests one after another, as columns of one length. Times ascend, from chunk to chunk too."""
+
+    times_s: Times
+    models: Ids  # places in the trace's names
+    request_bytes: Sizes | None = None
+
+    def __len__(self) -> int:
+        return len(self.times_s)
+
+
+class Trace(Protocol):
+    """A stream of requests that can be read any number of times. Its memory does not grow with its length."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The models. A reader adds to them as it meets them: those of a chunk are there when the chunk is."""
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All requests, from the first. Raises BadTrace where the trace turns bad."""
+
+
+class Names(dict[str, int]):
+    """Numbers for models in the order in which they are first met: `names[name]`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met: list[str] = []
+
+    def __missing__(self, name: str) -> int:
+        if not name:
+            raise ValueError("the model has no name")
+        self.met.append(name)
+        self[name] = len(self)
+        return self[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A trace in memory."""
+
+    names: Sequence[str] = field(repr=False)
+    parts: Sequence[Chunk] = field(repr=False)
+
+    def chunks(self) -> Iterator[Chunk]:
+        return checked("the trace", self.parts)
+
+
+def recorded(requests: Iterable[Request | tuple[float, str]]) -> Recorded:
+    """A small trace from its requests."""
+    names = Names()
+    rows = [(time_s, names[model]) for time_s, model in requests]
+    times_s = np.array([time_s for time_s, _ in rows], dtype=np.float64)
+    return Recorded(names.met, [Chunk(times_s, np.array([model for _, model in rows], dtype=np.int32))])
+
+
+def requests(trace: Trace) -> Iterator[Request]:
+    """One after another, for traces that are small enough for it."""
+    for chunk in trace.chunks():
+        for time_s, model in zip(chunk.times_s.tolist(), chunk.models.tolist(), strict=True):
+            yield Request(time_s, trace.names[model])
+
+
+@dataclass(frozen=True)
+class Paced:
+    """The same trace from time zero, this many times as fast."""
+
+    trace: Trace
+    speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.speed < inf:
+            raise BadTrace(f"a speed is a positive number, not {self.speed}")
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.trace.names
+
+    def chunks(self) -> Iterator[Chunk]:
+        began_s: float | None = None
+        for chunk in self.trace.chunks():
+            began_s = float(chunk.times_s[0]) if began_s is None else began_s
+            yield Chunk((chunk.times_s - began_s) / self.speed, chunk.models, chunk.request_bytes)
+
+
+def checked(source: str, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The same chunks, less the empty ones. Raises BadTrace, naming the source and the row."""
+    rows, last_s = 0, -inf
+    for chunk in chunks:
+        if len(chunk):
+            _check(source, chunk, rows, last_s)
+            rows, last_s = rows + len(chunk), float(chunk.times_s[-1])
+            yield chunk
+    if not rows:
+        raise BadTrace(f"{source} has no requests")
+
+
+def _check(source: str, chunk: Chunk, rows: int, last_s: float) -> None:
+    times_s, sizes = chunk.times_s, chunk.request_bytes
+    before_s = np.concatenate(([last_s], times_s[:-1]))
+    rules: list[tuple[NDArray[np.bool_], NDArray[np.float64 | np.int64], str]] = [
+        (~np.isfinite(times_s), times_s, "time {} is no moment"),
+        (times_s < 0, times_s, "time {} is negative"),
+        (times_s < before_s, times_s, "time {} is earlier than the row before it: sort the trace by time"),
+    ]
+    if sizes is not None:
+        rules.append((sizes < 0, sizes, "a size of {} bytes is negative"))
+    for wrong, values, text in rules:
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise BadTrace(f"{source}: row {rows + at + 1}: {text.format(values[at].item())}")

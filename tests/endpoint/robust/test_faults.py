@@ -1,0 +1,212 @@
+"""What instances come from is killed, and starts fail, at any state: the next caller gets a right answer."""
+
+import asyncio
+import os
+import signal
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests_of
+from artifacts import put, script
+from constants import SLEEPER, constant, number_of, sleeper, traffic
+from live import LiveEndpoint, Variant, many, one
+from processes import children, gone, marked, soon
+
+from torpor_container.upstream import UpstreamError
+from torpor_endpoint.crew import Crew, Numbers
+from torpor_endpoint.data_dir import DataDir
+from torpor_endpoint.host import Slot
+from torpor_endpoint.host.local import LocalHost
+from torpor_endpoint.launch import Surroundings, launch_spec
+from torpor_endpoint.ledger.records import Life
+from torpor_endpoint.paces import Paces
+from torpor_endpoint.records import Container
+from torpor_endpoint.records import Variant as VariantRecord
+from torpor_endpoint.yard import Yard
+
+MODELS = {"a.tar": 1.0, "b.tar": 2.0}
+SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 100}}
+SLOW_TO_LOAD = SLEEPER.replace("def model_fn(model_dir):", "def model_fn(model_dir): time.sleep(1.0);")
+BROKEN = "raise RuntimeError('this model can not be served')"
+
+
+@pytest.fixture(scope="module")
+def mark() -> Iterator[str]:
+    """Every process that these tests start carries it, and none may be left."""
+    mark = uuid.uuid4().hex
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MARKED_BY_A_TEST", mark)
+        yield mark
+    assert soon(lambda: marked(mark) == []), "processes were left behind"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory, mark: str) -> Iterator[LiveEndpoint]:
+    """One whose warm parent may be killed."""
+    with LiveEndpoint(tmp_path_factory.mktemp("faults")) as live:
+        put(live.folder("shop"), {f"models/{name}": constant(number) for name, number in MODELS.items()})
+        yield live
+
+
+@pytest.fixture
+def shop(own: LiveEndpoint) -> Iterator[tuple[LiveEndpoint, str]]:
+    """The endpoint, and the name of what a test creates there."""
+    name = f"shop-{uuid.uuid4().hex[:8]}"
+    yield own, name
+    own.sagemaker.delete_endpoint(EndpointName=name)
+
+
+def warm_parent(live: LiveEndpoint) -> int:
+    (pid,) = [pid for worker in live.worker_pids() for pid in children(worker)]
+    return pid
+
+
+def forked(live: LiveEndpoint) -> list[int]:
+    """Instances, and the scripts in them: the oldest is an instance."""
+    return [pid for worker in live.worker_pids() for parent in children(worker) for pid in sorted(children(parent))]
+
+
+def asleep(live: LiveEndpoint, name: str) -> bool:
+    return soon(lambda: not requests_of.present(live, name), 10.0)
+
+
+def sleepy(bucket: str = "shop") -> Variant:
+    return Variant(many(f"{bucket}/models", {"TORPOR_IDLE_SECONDS": "1"}), members=SERVERLESS)
+
+
+def answers(live: LiveEndpoint, name: str) -> list[float]:
+    return [number_of(live.invoke(name, b"1", TargetModel=model)) for model in MODELS]
+
+
+def launches(live: LiveEndpoint, name: str) -> int:
+    """How many incarnations there were: each has a log of its own."""
+    return len(list((DataDir(live.data_dir).endpoint_logs / name).glob("*/*.log")))
+
+
+def test_the_warm_parent_is_killed_while_all_sleep(shop: tuple[LiveEndpoint, str]) -> None:
+    live, name = shop
+    live.deploy(name, sleepy())
+    assert asleep(live, name)
+    parent = warm_parent(live)
+    os.kill(parent, signal.SIGKILL)
+    assert gone(parent)
+    assert answers(live, name) == list(MODELS.values())
+    assert launches(live, name) == 2
+
+
+def test_the_warm_parent_is_killed_while_an_endpoint_is_created(shop: tuple[LiveEndpoint, str]) -> None:
+    live, name = shop
+    live.create(name, Variant(many("shop/models")))
+    for _ in range(2):
+        assert soon(lambda: any(map(children, live.worker_pids())))
+        parent = warm_parent(live)
+        os.kill(parent, signal.SIGKILL)
+        assert gone(parent)
+    assert live.settled(name)["EndpointStatus"] == "InService"
+    assert answers(live, name) == list(MODELS.values())
+
+
+def test_the_warm_parent_is_killed_under_load(shop: tuple[LiveEndpoint, str]) -> None:
+    live, name = shop
+    live.deploy(name, Variant(many("shop/models"), members={"InstanceType": "ml.m5.large", "InitialInstanceCount": 2}))
+    before = {instance["id"] for instance in requests_of.instances(live, name)}
+    with traffic(live, name, MODELS, callers=4) as seen:
+        assert soon(lambda: seen.right > 50, 20.0)
+        os.kill(warm_parent(live), signal.SIGKILL)
+        assert soon(lambda: before.isdisjoint(instance["id"] for instance in requests_of.instances(live, name)))
+        assert soon(lambda: len(requests_of.instances(live, name)) == 2, 20.0)
+        reached = seen.right
+        assert soon(lambda: seen.right > reached + 50, 20.0)
+    assert seen.wrong == []
+    assert set(seen.errors) <= {"ModelError"}
+    assert len(seen.errors) <= 4  # one for each caller: what had been sent to an instance that died
+
+
+def test_an_instance_is_killed_while_it_starts(shop: tuple[LiveEndpoint, str]) -> None:
+    live, name = shop
+    put(live.folder("slow"), {"model.tar.gz": script(SLOW_TO_LOAD)})
+    others = set(forked(live))
+    live.create(name, Variant(one("slow/model.tar.gz")))
+    assert soon(lambda: launches(live, name) == 1, 20.0)
+    os.kill(min(set(forked(live)) - others), signal.SIGKILL)
+    assert live.settled(name)["EndpointStatus"] == "InService"
+    assert float(live.invoke(name, b"0")["Body"].strip(b"[] \n")) == 0.0
+    assert launches(live, name) == 2
+
+
+def test_an_instance_that_can_not_start_again_is_tried_with_patience(shop: tuple[LiveEndpoint, str]) -> None:
+    live, name = shop
+    put(live.folder("broken"), {"model.tar.gz": sleeper()})
+    others = set(forked(live))
+    live.deploy(name, Variant(one("broken/model.tar.gz")))
+    live.invoke(name, b"0")
+    put(live.folder("broken"), {"model.tar.gz": script(BROKEN)})
+    os.kill(min(set(forked(live)) - others), signal.SIGKILL)
+    assert soon(lambda: launches(live, name) == 3, 20.0)
+    time.sleep(4.0)  # a hot loop would make dozens of them
+    assert launches(live, name) <= 6
+    assert live.sagemaker.describe_endpoint(EndpointName=name)["EndpointStatus"] == "InService"
+    put(live.folder("broken"), {"model.tar.gz": sleeper()})
+    assert float(live.invoke(name, b"0")["Body"].strip(b"[] \n")) == 0.0
+
+
+def test_an_endpoint_that_slept_when_all_was_killed_sleeps_until_somebody_calls(shop: tuple[LiveEndpoint, str]) -> None:
+    live, name = shop
+    live.deploy(name, sleepy())
+    assert asleep(live, name)
+    live.kill()
+    live.start()
+    assert soon(lambda: answers_pages(live), 30.0)
+    assert (requests_of.present(live, name), launches(live, name)) == (0, 1)
+    assert answers(live, name) == list(MODELS.values())
+    assert launches(live, name) == 2
+
+
+def answers_pages(live: LiveEndpoint) -> bool:
+    with suppress(OSError):  # nobody listens yet
+        return bool(requests_of.page(live, "endpoints"))
+    return False
+
+
+def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp_path: Path, mark: str) -> None:
+    """A real instance and a real crew, with less patience than an endpoint has."""
+    put(tmp_path / "s3" / "slow", {"model.tar.gz": sleeper()})
+
+    async def story() -> None:
+        host, lives, clock = LocalHost(tmp_path / "sockets"), list[Life](), asyncio.get_running_loop().time
+        crew = Crew("slow", variant(), yard(tmp_path, host, lives), Numbers())
+        crew.scale(1, "wanted")
+        await crew.until(lambda: bool(crew.ready))
+        (member,) = crew.ready.values()
+        member.in_flight += 1
+        headers = [(b"content-type", b"text/csv")]
+        call = asyncio.create_task(member.upstream.send("POST", "/invocations", headers, b"60", 90.0))
+        call.add_done_callback(lambda _: crew.released(member))
+        await asyncio.sleep(0.5)
+        began_s = clock()
+        await crew.close("its endpoint is deleted")
+        assert 1.0 <= clock() - began_s < 5.0
+        with pytest.raises(UpstreamError):
+            await call
+        assert (host.list(), lives[-1].why_stopped) == ((), "its endpoint is deleted")
+        await host.close()
+
+    asyncio.run(asyncio.wait_for(story(), 60.0))
+
+
+def variant() -> VariantRecord:
+    return VariantRecord("v", "m", Container("torpor", "s3://slow/model.tar.gz"), instance_type="ml.m5.large")
+
+
+def yard(folder: Path, host: LocalHost, lives: list[Life]) -> Yard:
+    around = Surroundings("http://127.0.0.1:9", "us-east-1", folder / "disks", folder / "logs", "", folder / "s3")
+
+    def spec(variant: VariantRecord, slot: Slot) -> Any:
+        return launch_spec(variant, slot, around)
+
+    return Yard(host, spec, time.time, lives.append, paces=Paces(grace_s=1.0))

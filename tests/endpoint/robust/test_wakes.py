@@ -1,0 +1,100 @@
+"""Crowds before closed doors: many calls at once to what sleeps are one wake each, every answer right and none lost."""
+
+import socket
+from collections.abc import Iterator
+from http.client import HTTPResponse
+from pathlib import Path
+
+import pytest
+import requests_of
+from artifacts import put
+from constants import constant
+from live import LiveEndpoint, Variant, many
+from processes import children, descendants, soon
+
+MODELS = {f"m{number:02}.tar": float(number) for number in range(20)}
+TO_ZERO = {
+    "InstanceType": "ml.m5.large",
+    "ManagedInstanceScaling": {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 4},
+}
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
+    """One on which nothing else runs, so that every process is accounted for."""
+    with LiveEndpoint(tmp_path_factory.mktemp("wakes")) as live:
+        put(live.folder("crowd"), {f"models/{name}": constant(number) for name, number in MODELS.items()})
+        yield live
+
+
+def deploy(live: LiveEndpoint, *names: str) -> None:
+    """Endpoints over all the models, that sleep after a second."""
+    container = many("crowd/models", {"TORPOR_IDLE_SECONDS": "1"})
+    for name in names:
+        live.create(name, Variant(container, members=TO_ZERO))
+    for name in names:
+        assert live.settled(name)["EndpointStatus"] == "InService"
+
+
+def asleep(live: LiveEndpoint, *names: str) -> bool:
+    return soon(lambda: not any(requests_of.present(live, name) for name in names), 20.0)
+
+
+def started(live: LiveEndpoint, *names: str) -> int:
+    """How many instances they ever had: each begins a log of its own."""
+    logs = live.data_dir / "logs" / "endpoints"
+    return sum(1 for name in names for _ in (logs / name).glob("*/*.log"))
+
+
+def at_once(live: LiveEndpoint, calls: list[tuple[str, str]]) -> list[float]:
+    """What each (endpoint, model) answers, called when every connection is there already."""
+    address = ("127.0.0.1", int(live.url.rpartition(":")[2]))
+    lines = [socket.create_connection(address, timeout=60.0) for _ in calls]
+    try:
+        for line, (endpoint, model) in zip(lines, calls, strict=True):
+            head = f"POST /endpoints/{endpoint}/invocations HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/csv\r\n"
+            line.sendall(f"{head}x-amzn-sagemaker-target-model: {model}\r\ncontent-length: 1\r\n\r\n1".encode())
+        return [number_on(line) for line in lines]
+    finally:
+        for line in lines:
+            line.close()
+
+
+def number_on(line: socket.socket) -> float:
+    with HTTPResponse(line) as answer:
+        answer.begin()
+        body = answer.read()
+        assert answer.status == 200, body
+        return float(body.strip(b"[]\n"))
+
+
+def test_two_hundred_calls_at_once_over_twenty_models_are_one_wake(own: LiveEndpoint) -> None:
+    deploy(own, "crowd")
+    assert asleep(own, "crowd")
+    before = started(own, "crowd")
+    models = list(MODELS) * 10
+    assert at_once(own, [("crowd", model) for model in models]) == [MODELS[model] for model in models]
+    assert started(own, "crowd") == before + 1
+
+
+def test_ten_endpoints_that_sleep_are_woken_together(own: LiveEndpoint) -> None:
+    names = [f"dawn-{number}" for number in range(10)]
+    deploy(own, *names)
+    assert asleep(own, *names)
+    before = started(own, *names)
+    calls = list(zip(names, MODELS, strict=False))
+    assert at_once(own, calls) == [MODELS[model] for _, model in calls]
+    assert started(own, *names) == before + 10
+
+
+def test_at_zero_nothing_runs_but_the_endpoint_and_a_warm_parent(own: LiveEndpoint) -> None:
+    deploy(own, "alone")
+    assert at_once(own, [("alone", "m07.tar")]) == [7.0]
+    assert soon(lambda: not forked(own), 20.0)
+    assert len(descendants(own.pid)) <= len(own.worker_pids()) + 1
+    assert list((Path(own.data_dir) / "run").glob("i-*")) == []
+
+
+def forked(live: LiveEndpoint) -> list[int]:
+    """Instances, and what they started: children of the warm parent, which is a child of the worker."""
+    return [pid for worker in live.worker_pids() for parent in children(worker) for pid in children(parent)]

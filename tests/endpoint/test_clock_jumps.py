@@ -1,0 +1,114 @@
+"""The wall clock is set a day forth or back: nothing sleeps, wakes, costs or measures nonsense for it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+from crew_world import DAY_S, SLOT, World
+from ledger_site import NOON_S, Site, invocation, life
+from mortal_host import MortalHost
+from virtual_time import run
+
+from torpor_container.upstream import Upstream
+from torpor_endpoint.cloudwatch import metrics
+from torpor_endpoint.cloudwatch.registry import MetricRegistry
+from torpor_endpoint.collector import Collector
+from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.members import Member
+from torpor_endpoint.sizer import IDLE_S, Sizer
+
+DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
+JUMPS_S = pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
+
+
+@JUMPS_S
+def test_a_variant_falls_asleep_when_nobody_has_called_for_its_keep_alive_and_not_before(jump_s: float) -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            sizer = asyncio.create_task(Sizer(fleet_of(world), world.now).run())
+            await world.wake(0)
+            world.crew.traffic.came(world.now())
+            world.crew.traffic.went(world.now())
+            for _ in range(10):
+                world.clock_is_off_s += jump_s
+                await asyncio.sleep((IDLE_S - 5.0) / 10)
+                assert len(world.crew.ready) == 1
+            await asyncio.sleep(10.0)
+            assert (world.crew.size, world.lives[-1].why_stopped) == (0, "nobody calls")
+            sizer.cancel()
+            await world.crew.close("the test ends")
+
+    run(story())
+
+
+@JUMPS_S
+def test_the_ledger_tells_of_no_life_that_ends_before_it_began_and_of_no_negative_cost(
+    tmp_path: Path, jump_s: float
+) -> None:
+    site = Site(tmp_path, now_s=NOON_S)
+    site.ledger.lived(life())
+    site.ledger.lived(life(instance="i-2"))
+    for off_s in (0.0, jump_s, 0.0):
+        site.now_s = NOON_S + 60.0 + off_s
+        site.ledger.invoked(invocation(site.now_s, {"load": 0.2, "predict": 0.1}))
+        site.flush()
+    site.ledger.lived(life(NOON_S, NOON_S + 120.0))
+    site.flush()
+    again = site.again()  # the first one never said good-bye to i-2
+    rows = again.ledger.tables.database.rows("SELECT started_s, stopped_s FROM lives")
+    assert [started_s <= stopped_s for started_s, stopped_s in rows] == [True, True]
+    assert len(again.reading.cold_starts()) == 3
+    for until_s in (NOON_S - 2 * DAY_S, NOON_S + 60.0, NOON_S + 2 * DAY_S):
+        again.now_s = until_s
+        for bill in again.reading.costs(None, 0.0, until_s).bills:
+            assert (bill.costs.usd or 0.0) >= 0.0
+            assert all(part.instance_s >= 0.0 for part in bill.costs.sizes)
+    again.ledger.close()
+    site.ledger.close()
+
+
+@JUMPS_S
+def test_the_collector_goes_on_and_no_level_is_negative(tmp_path: Path, jump_s: float) -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            registry = MetricRegistry(world.epoch)
+            collector = Collector(fleet_of(world), registry, world.epoch)
+            server = await asyncio.get_running_loop().create_unix_server(Busy, str(tmp_path / "i"))
+            upstream = Upstream(str(tmp_path / "i"))
+            world.crew.offer(Member(SLOT, "i-1", upstream, life()))
+            for off_s in (0.0, 0.0, jump_s, jump_s, 0.0, 0.0):
+                world.clock_is_off_s = off_s
+                await asyncio.sleep(60.0)
+                await collector.refresh()
+            cpu = registry.series(metrics.CPU_UTILIZATION, DIMENSIONS).total()
+            assert cpu.count >= 2
+            assert 0.0 <= cpu.minimum <= cpu.maximum == pytest.approx(50.0)
+            assert registry.series(metrics.MEMORY_UTILIZATION, DIMENSIONS).total().count >= 3
+            upstream.close()
+            server.close()
+
+    run(story())
+
+
+def fleet_of(world: World) -> Fleet:
+    fleet = Fleet()
+    fleet.serve(LiveEndpoint("shop", "arn", {"v": world.crew}))
+    return fleet
+
+
+class Busy(asyncio.Protocol):
+    """An instance that answers everything with its state, and uses half a core."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        cpu_s = 0.5 * asyncio.get_running_loop().time()
+        sizes = {"budget_bytes": 100, "used_bytes": 50, "disk_bytes": 10, "disk_budget_bytes": 100}
+        seen = {"kept": True, "models": [], "decisions": [], "last_seq": 0, "unready": None, "fault": None}
+        body = json.dumps({**sizes, **seen, "cpu_s": cpu_s}).encode()
+        self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))

@@ -1,0 +1,173 @@
+"""Starts that fail, drains that do not end, and what a crew says of them."""
+
+import asyncio
+from enum import StrEnum
+
+import pytest
+from crew_world import SLOT, World
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mortal_host import Mood, MortalHost
+from virtual_time import run
+
+from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.members import Trouble
+from torpor_endpoint.paces import PACES
+from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation
+from torpor_endpoint.runtime.request import Invoke
+from torpor_endpoint.runtime.router import Limits, Route, Router
+
+PLACE = Place("shop", "123456789012", "us-east-1", "1")
+
+
+class End(StrEnum):
+    """How one incarnation comes to its end."""
+
+    NO_LAUNCH = "no launch"
+    DIES_STARTING = "dies starting"
+    DIES_SOON = "dies soon"
+    DIES_LATE = "dies late"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(End), max_size=12))
+def test_the_more_starts_come_to_nothing_the_longer_the_pause_before_the_next(ends: list[End]) -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            await world.scale(1)
+            in_vain = 0
+            for end in ends:
+                ended_at_s = await come_to(end, world)
+                in_vain = 0 if end is End.DIES_LATE else in_vain + 1
+                await asyncio.sleep(PACES.restart_pause_s(in_vain) - 0.001)
+                assert host.tries_s[SLOT][-1] <= ended_at_s, "it was tried again at once"
+                await asyncio.sleep(0.002)
+                assert host.tries_s[SLOT][-1] > ended_at_s, "it was not tried again"
+            await world.end()
+
+    run(story())
+
+
+async def come_to(end: End, world: World) -> float:
+    """Let the incarnation that is being launched come to this end: when that was."""
+    crew, host, before = world.crew, world.host, world.crew.trouble
+    host.launches_to_fail = 1 if end is End.NO_LAUNCH else 0
+    host.mood = Mood.BAD if end is End.DIES_STARTING else Mood.GOOD
+    if end is not End.NO_LAUNCH:
+        await crew.until(lambda: SLOT in host.living and (end is End.DIES_STARTING or bool(crew.ready)))
+        await asyncio.sleep(PACES.steady_s + 1.0 if end is End.DIES_LATE else 0.5)
+        host.living[SLOT].die()
+    never_ready = end in (End.NO_LAUNCH, End.DIES_STARTING)
+    await crew.until(lambda: not crew.ready and (not never_ready or crew.trouble is not before))
+    return world.now()
+
+
+def test_who_waits_for_an_instance_learns_that_it_can_not_be_launched() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            host.launches_to_fail = 1000
+            await world.scale(1)
+            await world.crew.until(lambda: world.crew.hopeless)
+            assert world.now() < 5.0
+            assert world.crew.trouble is not None
+            assert world.crew.trouble.reason == "there is no room"
+            await asyncio.sleep(120.0)
+            assert len(host.tries_s[SLOT]) < 12
+            await world.end()
+
+    run(story())
+
+
+def test_a_fault_that_nobody_foresaw_does_not_leave_the_slot_empty_for_ever() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            host.launches_to_fail, host.failure = 2, RuntimeError("an odd answer")
+            await world.scale(1)
+            await world.crew.until(lambda: world.crew.trouble is not None)
+            assert world.crew.trouble == Trouble("RuntimeError: an odd answer", 1, False)
+            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.end()
+
+    run(story())
+
+
+def test_what_went_wrong_is_forgotten_by_the_next_one_who_wakes_it() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            host.launches_to_fail = 3
+            await world.scale(1)
+            await world.crew.until(lambda: world.crew.hopeless)
+            await world.scale(0)
+            await world.wake(0)
+            assert world.crew.trouble is None
+            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.end()
+
+    run(story())
+
+
+def test_one_that_dies_before_its_emulated_delay_is_over_is_never_offered() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host, start_delay_s=8.0)
+            await world.scale(1)
+            await asyncio.sleep(4.0)
+            host.living[SLOT].die()
+            await asyncio.sleep(8.0)
+            assert (world.crew.ready, len(host.tries_s[SLOT])) == ({}, 2)
+            await asyncio.sleep(4.0)
+            assert list(world.crew.ready) == [str(SLOT)]
+            await world.end()
+
+    run(story())
+
+
+def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            host.dies_slowly_s = 100.0
+            await world.scale(1)
+            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.request(0)
+            began_s = world.now()
+            await world.end()
+            assert world.now() - began_s == pytest.approx(PACES.grace_s)
+            assert world.lives[-1].why_stopped == "it is closed"
+
+    run(story())
+
+
+def test_an_instance_that_was_not_wanted_before_it_was_ready_says_so_in_the_ledger() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            host.mood = Mood.BAD
+            await world.scale(1)
+            await asyncio.sleep(1.0)
+            await world.end()
+            assert [life.why_stopped for life in world.lives] == ["", "it is closed"]
+
+    run(story())
+
+
+def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            host.launches_to_fail = 1000
+            live = LiveEndpoint("shop", "arn", {"v": world.crew})
+            router = Router(Fleet(), Limits(), lambda: 0.0, world.now, strict=False)
+            request = Invoke.read({"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}, "shop")
+            with pytest.raises(RuntimeFault) as fault:
+                await router.send(Route(live, "v", world.crew, None), request, b"", PLACE)
+            assert fault.value.situation is Situation.NOT_READY
+            assert "there is no room" in str(fault.value.fields["detail"])
+            world.wanted = 1  # it has been woken
+            await world.end()
+
+    run(story())

@@ -1,0 +1,23 @@
+"""The list that ships is the one that the live endpoint reckons with, and every figure of it says where it is from."""
+
+from dataclasses import replace
+
+from torpor.prices import SERVERLESS, SHIPPED
+from torpor_endpoint.core.catalogue import USD_PER_HOUR
+from torpor_endpoint.core.prices import PRICES
+
+
+def test_the_simulators_prices_are_the_ledgers() -> None:
+    assert SHIPPED.prices == PRICES
+
+
+def test_every_figure_has_a_day_and_a_source() -> None:
+    assert {quote.item for quote in SHIPPED.quotes} > set(USD_PER_HOUR)
+    assert all(quote.usd > 0 and quote.dated and quote.source and quote.unit for quote in SHIPPED.quotes)
+
+
+def test_without_its_quote_a_figure_is_not_known() -> None:
+    kept = tuple(quote for quote in SHIPPED.quotes if quote.item not in (SERVERLESS, "ml.m5.large"))
+    prices = replace(SHIPPED, quotes=kept).prices
+    assert (prices.usd_per_gb_s, prices.usd_per_hour("ml.m5.large")) == (None, None)
+    assert prices.usd_per_hour("ml.r5.2xlarge") == 0.605

@@ -1,0 +1,65 @@
+"""The two public formats of Azure Functions."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from torpor.simulator.workloads import Azure2019, Azure2021, BadTrace, requests
+
+HEADER_2019 = ",".join(["HashOwner", "HashApp", "HashFunction", "Trigger", *map(str, range(1, 1441))])
+
+
+def day(path: Path, *rows: tuple[str, dict[int, object]]) -> Path:
+    lines = [",".join([name, *(str(counts.get(minute, 0)) for minute in range(1, 1441))]) for name, counts in rows]
+    path.write_text("\n".join([HEADER_2019, *lines]) + "\n")
+    return path
+
+
+def test_counts_by_the_minute_become_requests_within_it(tmp_path: Path) -> None:
+    one = day(tmp_path / "d01.csv", ("o,a,f,http", {2: 3, 1440: 1}), ("o,a,g,timer", {1: 2}))
+    two = day(tmp_path / "d02.csv", ("o,a,g,timer", {1: 1}))
+    story = list(requests(Azure2019([one, two], seed=1)))
+    minutes = Counter((int(time_s // 60), model) for time_s, model in story)
+    assert minutes == {(0, "o/a/g"): 2, (1, "o/a/f"): 3, (1439, "o/a/f"): 1, (1440, "o/a/g"): 1}
+    assert story == list(requests(Azure2019([one, two], seed=1))) != list(requests(Azure2019([one, two], seed=2)))
+
+
+def test_many_requests_come_in_chunks_of_whole_minutes(tmp_path: Path) -> None:
+    counts: dict[int, object] = dict.fromkeys(range(1, 8), 30_000)
+    chunks = list(Azure2019([day(tmp_path / "d01.csv", ("o,a,f,http", counts))]).chunks())
+    assert sum(map(len, chunks)) == 210_000
+    assert len(chunks) > 2
+    assert all(len(chunk) % 30_000 == 0 for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("counts", "complaint"),
+    [
+        ({5: -1}, "row 1: minute 5 has a negative count"),
+        ({5: "x"}, "row 1: .*'x'"),
+        ({}, "has no requests"),
+    ],
+)
+def test_bad_counts_are_told(tmp_path: Path, counts: dict[int, object], complaint: str) -> None:
+    with pytest.raises(BadTrace, match=complaint):
+        list(Azure2019([day(tmp_path / "d01.csv", ("o,a,f,http", counts))]).chunks())
+
+
+def test_another_header_is_told_with_its_column(tmp_path: Path) -> None:
+    (tmp_path / "d01.csv").write_text("HashOwner,HashFunction\n")
+    with pytest.raises(BadTrace, match="column 2 is 'HashFunction', and should be 'HashApp'"):
+        list(Azure2019([tmp_path / "d01.csv"]).chunks())
+
+
+def test_single_invocations_are_put_in_the_order_of_their_arrival(tmp_path: Path) -> None:
+    (tmp_path / "2021.txt").write_text("app,func,end_timestamp,duration\nA,f,10,1\nA,g,12,8\nB,f,13,0.5\nB,g,0.5,2\n")
+    story = [tuple(request) for request in requests(Azure2021(tmp_path / "2021.txt"))]
+    assert story == [(0.0, "B/g"), (4.0, "A/g"), (9.0, "A/f"), (12.5, "B/f")]
+
+
+@pytest.mark.parametrize("row", ["A,f,10", "A,f,ten,1", "A,f,10,-1", "A,f,10,nan", "A,f,nan,1"])
+def test_a_bad_invocation_is_told_with_its_row(tmp_path: Path, row: str) -> None:
+    (tmp_path / "2021.txt").write_text(f"app,func,end_timestamp,duration\nA,f,1,1\n{row}\n")
+    with pytest.raises(BadTrace, match="row 2"):
+        list(Azure2021(tmp_path / "2021.txt").chunks())

@@ -1,0 +1,87 @@
+"""What an endpoint's own ledger tells, replayed: written here by the endpoint's own tables."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from torpor.simulator.workloads import BadTrace, Ledger, read, requests
+from torpor_container.wire import Step
+from torpor_endpoint.core.ledger import Kind, Sums, is_cold, minute_of
+from torpor_endpoint.ledger.records import Invocation
+from torpor_endpoint.ledger.tables import Batch, Tables
+
+SINCE_S = 1_800_000_000.0 - 1_800_000_000 % 60
+
+
+def invocation(at_s: float, model: str, load_s: float = 0.0, size: int = 100, endpoint: str = "e") -> Invocation:
+    steps = {Step.LOAD: load_s, Step.PREDICT: 0.01}
+    return Invocation(SINCE_S + at_s, "r", endpoint, "v", model, "i", 200, steps, load_s + 0.01, size, 5, None)
+
+
+def ledger(folder: Path, *invocations: Invocation, whole: int = 100) -> Path:
+    """All are counted in their minutes; of the cold ones only the latest are kept whole."""
+    batch = Batch()
+    for one in invocations:
+        kind = Kind(minute_of(one.at_s), one.endpoint, one.variant, one.model, "ml.c5.large")
+        batch.minutes.setdefault(kind, Sums()).add(one, is_cold(one.steps))
+    batch.cold_starts = [one for one in invocations if is_cold(one.steps)][-whole:]
+    tables = Tables(folder / "ledger.sqlite")
+    tables.write(batch, SINCE_S)
+    tables.close()
+    return folder / "ledger.sqlite"
+
+
+def test_cold_starts_come_at_their_moment_and_warm_ones_in_their_minute(tmp_path: Path) -> None:
+    path = ledger(
+        tmp_path,
+        invocation(3, "a", 0.5),
+        invocation(4, "a"),
+        invocation(9, "a"),
+        invocation(70, "b", 0.1),
+        invocation(80, "a"),
+    )
+    story = [(time_s - SINCE_S, model) for time_s, model in requests(read(path))]
+    assert [time_s for time_s, _ in story] == sorted(time_s for time_s, _ in story)
+    assert {(3.0, "a"), (70.0, "b")} <= set(story)
+    assert Counter((time_s // 60, model) for time_s, model in story) == {(0, "a"): 3, (1, "a"): 1, (1, "b"): 1}
+
+
+def test_a_cold_start_that_is_kept_no_more_is_counted_still(tmp_path: Path) -> None:
+    cold = [invocation(second, "a", 0.5) for second in range(10)]
+    assert len(list(requests(read(ledger(tmp_path, *cold, whole=4))))) == 10
+
+
+def test_bytes_add_up_to_what_the_minute_had(tmp_path: Path) -> None:
+    path = ledger(
+        tmp_path, invocation(1, "a", 0.5, size=1_000), invocation(2, "a", size=10), invocation(3, "a", size=30)
+    )
+    (chunk,) = read(path).chunks()
+    assert chunk.request_bytes is not None
+    assert sorted(chunk.request_bytes.tolist()) == [20, 20, 1_000]
+
+
+def test_one_endpoint_is_chosen_and_a_seed_gives_one_trace(tmp_path: Path) -> None:
+    path = ledger(tmp_path, invocation(1, "a"), invocation(2, "", endpoint="single"))
+    with pytest.raises(BadTrace, match="tells of several variants: say which endpoint and variant of e/v, single/v"):
+        list(Ledger(path).chunks())
+    assert [request.model for request in requests(Ledger(path, "single"))] == ["v"]
+    assert list(requests(Ledger(path, "e", seed=1))) == list(requests(Ledger(path, "e", "v", seed=1)))
+    assert list(requests(Ledger(path, "e", seed=1))) != list(requests(Ledger(path, "e", seed=2)))
+
+
+def test_a_ledger_is_read_while_the_endpoint_writes_it(tmp_path: Path) -> None:
+    path = ledger(tmp_path, invocation(1, "a"))
+    writing = Tables(path)
+    assert len(list(requests(Ledger(path)))) == 1
+    writing.close()
+
+
+def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
+    (tmp_path / "other.sqlite").write_text("no database at all, and long enough to be seen as none " * 20)
+    with pytest.raises(BadTrace, match=r"other\.sqlite cannot be read as a ledger"):
+        list(read(tmp_path / "other.sqlite").chunks())
+    with pytest.raises(BadTrace, match="cannot be read as a ledger"):
+        list(read(tmp_path / "none.sqlite").chunks())
+    with pytest.raises(BadTrace, match="tells of no requests to nobody"):
+        list(Ledger(ledger(tmp_path, invocation(1, "a")), "nobody").chunks())
