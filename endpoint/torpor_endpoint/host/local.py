@@ -89,8 +89,8 @@ class LocalHost:
             if self._running or self._starting.locked() or busy():
                 idle_since_s = monotonic()
             elif self._warm_parent is not None and monotonic() - idle_since_s >= idle_s:
-                parent, self._warm_parent = self._warm_parent, None
-                await parent.close()
+                async with self._starting:
+                    await self._dismiss_warm_parent()
 
     async def warm_parent(self) -> WarmParent:
         """For other work that forks processes which must end with the endpoint."""
@@ -99,8 +99,7 @@ class LocalHost:
 
     async def close(self) -> None:
         await asyncio.gather(*(self.terminate(slot, 5.0) for slot in tuple(self._running)))
-        if self._warm_parent is not None:
-            await self._warm_parent.close()
+        await self._dismiss_warm_parent()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _start(self, spec: LaunchSpec) -> Launched:
@@ -131,9 +130,17 @@ class LocalHost:
             )
 
     async def _living_warm_parent(self) -> OwnedWarmParent:
-        if self._warm_parent is None or not self._warm_parent.running:
-            self._warm_parent = await OwnedWarmParent.start(self._folder / "warm")
+        """Each has a socket of its own: what one leaves behind is never taken for another's."""
+        if self._warm_parent is not None and not self._warm_parent.running:
+            await self._dismiss_warm_parent()
+        if self._warm_parent is None:
+            self._warm_parent = await OwnedWarmParent.start(self._folder / f"warm-{secrets.token_hex(4)}")
         return self._warm_parent
+
+    async def _dismiss_warm_parent(self) -> None:
+        parent, self._warm_parent = self._warm_parent, None
+        if parent is not None:
+            await parent.close()
 
 
 def _forget(launched: Launched) -> None:

@@ -1,0 +1,46 @@
+"""The warm parent ends when nobody needs it, and another is there for who comes just then."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from torpor_endpoint.host import LaunchSpec, Phase, Slot
+from torpor_endpoint.host.local import LocalHost
+
+
+def spec(folder: Path, number: int) -> LaunchSpec:
+    return LaunchSpec(Slot("e", "v", number), {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder)})
+
+
+@pytest.mark.parametrize("turns", [0, 1, 5, 50])
+def test_who_comes_as_the_warm_parent_retires_gets_another(tmp_path: Path, turns: int) -> None:
+    async def story() -> None:
+        host = LocalHost(tmp_path / "r")
+        first = await host.warm_parent()
+        retiring = asyncio.create_task(host.retire(lambda: False, 0.05))
+        while first.running:
+            await asyncio.sleep(0)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        launched = await host.launch(spec(tmp_path, 0))
+        await host.terminate(launched.slot, 0.0)
+        again = await host.launch(spec(tmp_path, 1))
+        assert again.phase is Phase.RUNNING
+        retiring.cancel()
+        await host.close()
+
+    asyncio.run(asyncio.wait_for(story(), 60.0))
+
+
+def test_it_does_not_retire_while_somebody_else_uses_it(tmp_path: Path) -> None:
+    async def story() -> None:
+        host = LocalHost(tmp_path / "r")
+        parent = await host.warm_parent()
+        retiring = asyncio.create_task(host.retire(lambda: True, 0.05))
+        await asyncio.sleep(0.3)
+        assert await host.warm_parent() is parent
+        retiring.cancel()
+        await host.close()
+
+    asyncio.run(asyncio.wait_for(story(), 60.0))
