@@ -106,6 +106,7 @@ class Residency:
         self._models: dict[str, Resident] = {}
         self._loads = 0
         self.planned_bytes = 0  # HERE + LOADING
+        self.idle_bytes = 0  # HERE without a pin
         self._unaccounted_bytes = 0  # what the measurement shows beyond the books
         self._left: OrderedDict[str, str] = OrderedDict()  # why those left that did so last
 
@@ -122,6 +123,8 @@ class Residency:
         model.used_s = now_s
         if model.stage is not Stage.HERE:
             return WAIT
+        if model.pins == 1:
+            self.idle_bytes -= model.size_bytes
         model.hits += 1
         self._policy.touched(name)
         return HIT
@@ -154,12 +157,15 @@ class Residency:
         self.planned_bytes += size_bytes - model.size_bytes
         self._loads -= 1
         model.stage, model.size_bytes = Stage.HERE, size_bytes
+        if not model.pins:  # its callers have all given up
+            self.idle_bytes += size_bytes
         self._policy.added(name, size_bytes, took_s)
 
     def found(self, name: str, size_bytes: int, now_s: float) -> None:
         """It was here before these books were begun. Nobody asked for it, and the shell saw that it fits."""
         self._models[name] = Resident(Stage.HERE, size_bytes, used_s=now_s)
         self.planned_bytes += size_bytes
+        self.idle_bytes += size_bytes
         self._policy.added(name, size_bytes, 0.0)
         self._note(now_s, name, "found", "an earlier process left it", size_bytes)
 
@@ -175,7 +181,10 @@ class Residency:
         """One caller is done with it. True if nobody uses it now."""
         model = self._models[name]
         model.pins -= 1
-        return model.pins == 0 and model.stage is Stage.HERE
+        idle = model.pins == 0 and model.stage is Stage.HERE
+        if idle:
+            self.idle_bytes += model.size_bytes
+        return idle
 
     def unloaded(self, name: str, took_s: float, now_s: float) -> None:
         """A model that had to leave is gone."""
@@ -204,6 +213,17 @@ class Residency:
         self._leave(name, reason, "", now_s)
         return True
 
+    def spent(self, name: str, now_s: float) -> bool:
+        """A caller was served: does the model leave at once, because nobody uses it and the policy keeps it not?"""
+        model = self._models.get(name)
+        if model is None or model.stage is not Stage.HERE or model.pins:
+            return False
+        free_bytes = self.budget_bytes - self.planned_bytes - self._unaccounted_bytes
+        if self._policy.keeps(name, free_bytes):
+            return False
+        self._leave(name, "served, and not kept by the policy", "", now_s)
+        return True
+
     # -- looking ---------------------------------------------------------------------------------------------------
     def __contains__(self, name: str) -> bool:
         model = self._models.get(name)
@@ -226,10 +246,9 @@ class Residency:
 
     def _short(self, missing_bytes: int, name: str, size_bytes: int, now_s: float) -> Later | Refuse | None:
         """Why the room cannot be made now, or ever; None if idle models can make it."""
-        idle_bytes = sum(model.size_bytes for _, model in self if not model.pins)
-        if missing_bytes <= idle_bytes:
+        if missing_bytes <= self.idle_bytes:
             return None
-        if idle_bytes < self.planned_bytes:
+        if self.idle_bytes < self.planned_bytes:
             return Later(f"{missing_bytes:,} bytes are missing and every other model is busy")
         if any(model.stage is Stage.LEAVING for model in self._models.values()):
             return Later(f"{missing_bytes:,} bytes are missing until those who leave are gone")
@@ -250,6 +269,7 @@ class Residency:
         model = self._models[name]
         model.stage = Stage.LEAVING
         self.planned_bytes -= model.size_bytes
+        self.idle_bytes -= model.size_bytes
         self._policy.removed(name)
         self._left[name] = reason
         self._left.move_to_end(name)

@@ -118,6 +118,7 @@ class _Sample:
     rate: float = 1.0
     salt: int = 0
     requests: int = 0
+    _known: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     @property
     def hits(self) -> Floats:
@@ -125,11 +126,16 @@ class _Sample:
 
     def add(self, models: Ids, size_bytes: Sizes) -> None:
         if self.rate < 1:
-            chosen = _hash(np.arange(len(size_bytes), dtype=np.uint64) + np.uint64(self.salt)) < self.rate * 2.0**64
-            models = models[chosen[models]]
+            models = models[self._chosen(len(size_bytes))[models]]
         self.requests += len(models)
         for band in self.bands:
             band.add(models, size_bytes)
+
+    def _chosen(self, models: int) -> NDArray[np.bool_]:
+        if models > len(self._known):
+            numbers = np.arange(len(self._known), models, dtype=np.uint64)
+            self._known = np.concatenate((self._known, _hash(numbers + np.uint64(self.salt)) < self.rate * 2.0**64))
+        return self._known
 
 
 def _count(trace: Trace, memory_bytes: Mapping[str, int], samples: Sequence[_Sample]) -> int:

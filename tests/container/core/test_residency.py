@@ -133,6 +133,11 @@ class Books(RuleBasedStateMachine):
             assert {name for name, _ in self.books} == set(self.here)
             assert all(model.pins == self.pins.get(name, 0) for name, model in self.books)
 
+    @invariant()
+    def idle_bytes_are_those_of_models_that_nobody_uses(self) -> None:
+        if hasattr(self, "books"):
+            assert self.books.idle_bytes == sum(model.size_bytes for _, model in self.books if not model.pins)
+
 
 Books.TestCase.settings = settings(max_examples=200, stateful_step_count=60, deadline=None)
 TestBooks = Books.TestCase

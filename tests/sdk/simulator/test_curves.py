@@ -53,7 +53,7 @@ def test_a_trace_of_many_blocks_has_the_hits_of_a_replay(unit: bool) -> None:
     trace = zipf(300, 0.9, rate_hz=1_000, duration_s=34, seed=6)
     memory_bytes = {name: 1 if unit else one.memory_bytes for name, one in drawn(trace.names, seed=6).items()}
     largest, whole = max(memory_bytes.values()), sum(memory_bytes.values())
-    capacities = [max(largest, whole // part) for part in (50, 10, 4, 2)] + [max(1, largest // 3), whole]
+    capacities = [max(1, largest // 3), max(largest, whole // 10), whole // 3]
     curve = lru_curve(trace, memory_bytes, capacities)
     assert curve.requests > 4 * BLOCK_REQUESTS
     assert curve.hits.tolist() == [replayed_hits(trace, memory_bytes, int(size)) for size in curve.capacities_bytes]

@@ -46,7 +46,7 @@ class Azure2019:
     def _counts(self, day: Path, midnight_s: float) -> Counts:
         parts = []
         with opened(day, "rt") as file:
-            rows = csv.reader(file)
+            rows = filter(None, csv.reader(file))
             _check_header(day, next(rows, []), FUNCTION + MINUTES)
             for number, row in enumerate(rows, 1):
                 counts = _integers(day, number, row)
@@ -83,7 +83,7 @@ class Azure2021:
 
     def _rows(self) -> Iterator[tuple[float, int]]:
         with opened(self.path, "rt") as file:
-            rows = csv.reader(file)
+            rows = filter(None, csv.reader(file))
             _check_header(self.path, next(rows, []), SINGLE)
             for number, row in enumerate(rows, 1):
                 try:

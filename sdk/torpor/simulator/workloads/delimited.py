@@ -2,14 +2,15 @@
 
 import csv
 import gzip
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import numpy as np
 
@@ -36,20 +37,20 @@ class Delimited:
 
     def _chunks(self) -> Iterator[Chunk]:
         with opened(self.path, "rt") as file:
-            rows = csv.reader(file)
+            rows = filter(None, csv.reader(file))
             header = next(rows, None)
             if header is None:
                 raise BadTrace(f"{self.path} is empty")
             columns = found(str(self.path), header, self.columns)
             read = 0
-            while batch := [row for row in islice(rows, CHUNK_REQUESTS) if row]:
+            while batch := list(islice(rows, CHUNK_REQUESTS)):
                 yield self._chunk(batch, columns, read)
                 read += len(batch)
 
     def _chunk(self, rows: list[Row], columns: Columns, read: int) -> Chunk:
         times_s = self._column(rows, columns.time, _seconds, read)
         models = self._column(rows, columns.model, self._names.__getitem__, read)
-        sizes = None if columns.bytes is None else self._column(rows, columns.bytes, int, read)
+        sizes = None if columns.bytes is None else self._column(rows, columns.bytes, _bytes, read)
         return Chunk(
             np.array(times_s, dtype=np.float64) * columns.scale,
             np.array(models, dtype=np.int32),
@@ -84,14 +85,25 @@ def write(trace: Trace, path: Path) -> None:
             writer.writerows(zip(*columns, *([] if sizes is None else [sizes.tolist()]), strict=True))
 
 
-def opened(path: Path, mode: str) -> TextIO:
-    """As text, unpacked if its name ends in `.gz`."""
+@contextmanager
+def opened(path: Path, mode: Literal["rt", "wt"]) -> Iterator[TextIO]:
+    """As text, unpacked if its name ends in `.gz`. What fails while it is open is a BadTrace."""
+    encoding = "utf-8-sig" if mode == "rt" else "utf-8"  # spreadsheets write a mark at the beginning
     try:
         if path.suffix == ".gz":
-            return gzip.open(path, mode, encoding="utf-8", newline="")  # type: ignore[return-value]  # typed by mode
-        return path.open(mode, encoding="utf-8", newline="")  # type: ignore[return-value]
-    except OSError as error:
-        raise BadTrace(f"{path} cannot be opened: {error.strerror}") from error
+            with gzip.open(path, mode, encoding=encoding, newline="") as unpacked:
+                yield unpacked
+        else:
+            with path.open(mode, encoding=encoding, newline="") as file:
+                yield file
+    except (OSError, EOFError, UnicodeError, csv.Error, zlib.error) as error:
+        raise BadTrace(f"{path}: {error}") from error
+
+
+def _bytes(text: str) -> int:
+    if (size := int(text)) >= 2**63:
+        raise ValueError(f"a size of {text} bytes cannot be")
+    return size
 
 
 def _seconds(text: str) -> float:

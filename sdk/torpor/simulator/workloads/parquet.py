@@ -1,6 +1,7 @@
 """Traces in Parquet, read a batch of rows at a time. pyarrow is imported when a file is opened."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -76,16 +77,15 @@ def write(trace: Trace, path: Path) -> None:
     """What is read back is the same to the last bit."""
     arrow, parquet = _pyarrow()
     writer = None
-    for chunk in trace.chunks():
-        models = arrow.DictionaryArray.from_arrays(chunk.models, arrow.array(list(trace.names), arrow.string()))
-        columns = {NAMES[TIME][0]: chunk.times_s, NAMES[MODEL][0]: models.cast(arrow.string())}
-        if chunk.request_bytes is not None:
-            columns[NAMES[BYTES][0]] = chunk.request_bytes
-        table = arrow.table(columns)
-        writer = writer or parquet.ParquetWriter(path, table.schema)
-        writer.write_table(table)
-    if writer is not None:
-        writer.close()
+    with ExitStack() as files:
+        for chunk in trace.chunks():
+            models = arrow.DictionaryArray.from_arrays(chunk.models, arrow.array(list(trace.names), arrow.string()))
+            columns = {NAMES[TIME][0]: chunk.times_s, NAMES[MODEL][0]: models.cast(arrow.string())}
+            if chunk.request_bytes is not None:
+                columns[NAMES[BYTES][0]] = chunk.request_bytes
+            table = arrow.table(columns)
+            writer = writer or files.enter_context(parquet.ParquetWriter(path, table.schema))
+            writer.write_table(table)
 
 
 def _file(path: Path) -> Any:

@@ -30,7 +30,8 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Requests one after another, as columns of one length. Times ascend, from chunk to chunk too."""
+    """Requests one after another, as columns of one length. Times ascend, from chunk to chunk too; and all chunks of a
+    trace have bytes, or none has."""
 
     times_s: Times
     models: Ids  # places in the trace's names
