@@ -1,0 +1,107 @@
+"""The simulated variant: every request ends once, the same seed tells the same story, and zero is zero."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torpor.simulator.curves import lru_curve
+from torpor.simulator.engine import Machine, Plan, Simulation
+from torpor.simulator.profile import ModelProfile
+from torpor.simulator.site import Call
+from torpor.simulator.workloads import POISSON, Request, Trace, recorded, zipf
+from torpor_endpoint.core.scaling import Range
+
+MIB = 1024 * 1024
+ROOMY = Machine(memory_bytes=40 * MIB, disk_bytes=1000 * MIB, threads=2)
+
+
+def profiles(trace: Trace, mib: int = 1) -> dict[str, ModelProfile]:
+    return {name: ModelProfile(name, mib * MIB, mib * MIB) for name in trace.names}
+
+
+def played(plan: Plan, trace: Trace, mib: int = 1) -> tuple[Simulation, list[Call]]:
+    calls: list[Call] = []
+    simulation = Simulation(plan, profiles(trace, mib), calls.append)
+    simulation.run(trace)
+    return simulation, calls
+
+
+TRAFFIC = zipf(models=60, s=0.9, rate_hz=20.0, duration_s=120.0, seed=3, gaps=POISSON)
+
+
+@pytest.mark.parametrize("policy", ["LRU", "LFU", "GDSF"])
+@pytest.mark.parametrize("instances", [1, 3])
+def test_every_request_ends_once_and_in_order_of_its_steps(policy: str, instances: int) -> None:
+    machine = replace(ROOMY, memory_bytes=12 * MIB, policy=policy)
+    simulation, calls = played(Plan(machine, instances), TRAFFIC)
+    asked = sum(len(chunk) for chunk in TRAFFIC.chunks())
+    assert len(calls) == asked
+    assert all(call.arrived_s <= call.asked_s <= call.ready_s <= call.done_s for call in calls)
+    assert (simulation.in_flight, Counter(call.failed for call in calls)) == (0, {False: asked})
+
+
+def test_hits_are_those_of_the_curve_when_loads_take_no_time() -> None:
+    names = list(TRAFFIC.names)
+    instant = {name: ModelProfile(name, MIB, MIB, 0.0, 0.0, 0.0, 0.0, 0.0) for name in names}
+    for room in (5, 20):
+        calls: list[Call] = []
+        machine = Machine(room * MIB, 1000 * MIB, wake_s=0.0)
+        simulation = Simulation(Plan(machine), instant, calls.append)
+        simulation.run(TRAFFIC)
+        curve = lru_curve(TRAFFIC, dict.fromkeys(names, MIB), [room * MIB])
+        assert sum(call.hit for call in calls) == curve.hits[0]
+
+
+def test_the_same_trace_tells_the_same_story() -> None:
+    def story() -> list[str]:
+        told: list[str] = []
+        machine = replace(ROOMY, memory_bytes=10 * MIB, policy="GDSF")
+        simulation = Simulation(
+            Plan(machine, 2), profiles(TRAFFIC), lambda call: None, lambda slot, made: told.append(f"{slot} {made}")
+        )
+        simulation.run(TRAFFIC)
+        return told
+
+    assert story() == story()
+    assert len(story()) > 100
+
+
+def test_a_model_larger_than_the_machine_fails_its_own_callers_only() -> None:
+    trace = recorded([Request(0.1, "small"), Request(0.2, "huge"), Request(0.3, "small")])
+    sizes = {"small": ModelProfile("small", MIB, MIB), "huge": ModelProfile("huge", 900 * MIB, MIB)}
+    calls: list[Call] = []
+    Simulation(Plan(ROOMY), sizes, calls.append).run(trace)
+    assert sorted((call.model, call.failed) for call in calls) == [("huge", True), ("small", False), ("small", False)]
+
+
+def test_at_zero_nothing_runs_and_whoever_calls_is_one_wake() -> None:
+    times = [1.0, 1.01, 1.02, 500.0, 500.001]
+    trace = recorded([Request(time_s, "a") for time_s in times])
+    plan = Plan(ROOMY, instances=0, sizes=Range(0, 4), idle_s=60.0)
+    simulation, calls = played(plan, trace)
+    assert (len(calls), simulation.wakes) == (5, 2)
+    paid_s = sum((life.ended_s or 0.0) - life.began_s for life in simulation.lives)
+    assert 120.0 <= paid_s <= 2 * 63.0
+    assert calls[0].done_s - calls[0].arrived_s >= ROOMY.wake_s
+
+
+@settings(max_examples=40)
+@given(
+    times=st.lists(st.floats(0.0, 300.0), min_size=1, max_size=60).map(sorted),
+    models=st.lists(st.sampled_from("abcdefgh"), min_size=60, max_size=60),
+    room=st.integers(1, 8),
+    floor=st.integers(0, 2),
+    idle_s=st.floats(1.0, 100.0),
+)
+def test_whatever_comes_nothing_is_lost(
+    times: list[float], models: list[str], room: int, floor: int, idle_s: float
+) -> None:
+    trace = recorded([Request(time_s, model) for time_s, model in zip(times, models, strict=False)])
+    plan = Plan(replace(ROOMY, memory_bytes=room * MIB), floor, Range(floor, 3, 2), idle_s=idle_s)
+    simulation, calls = played(plan, trace)
+    assert len(calls) == len(times)
+    assert not any(call.failed for call in calls)
+    assert all(life.ended_s is not None and life.ended_s >= life.began_s for life in simulation.lives)
