@@ -84,7 +84,8 @@ class Keeper:
         try:
             yield self._runners[name]
         finally:
-            self._take_back(name)
+            if not self._take_back(name) and self._tier.books.spent(name, self._clock()):
+                self._tier.dismiss((name,))
 
     def unready(self) -> str | None:
         """Why no model can be served now; None if it can."""

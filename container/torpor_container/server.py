@@ -52,12 +52,25 @@ class InFlight:
 
 
 class WakingProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's connection, which wakes an answer that waits for its client to read: a client who left never will."""
+    """gunicorn's connection, but for its end.
+
+    It wakes an answer that waits for its client to read, since a client who left never will; and it ends the task that
+    waits for a next request at once. gunicorn leaves that one, and with it the whole connection, for the grace period.
+    """
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._flow_control:
             self._flow_control.resume_writing()
+        task, self._task = self._task, None
         super().connection_lost(exc)
+        self._task = task
+        if task is None or task.done():
+            return
+        if self._awaiting_request and not self._finishing_calls:
+            task.cancel()
+            return
+        late = self.worker.loop.call_later(self.cfg.asgi_disconnect_grace_period, task.cancel)
+        task.add_done_callback(lambda _: late.cancel())
 
 
 gasgi.ASGIProtocol = WakingProtocol  # the worker makes connections of this name, and offers no other way in

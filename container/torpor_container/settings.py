@@ -12,7 +12,7 @@ from typing import Any
 
 from torpor_container.adapter.command import Command
 from torpor_container.core.keepalive import keep_alive
-from torpor_container.core.policies import policy
+from torpor_container.core.policies import POLICIES, policy
 
 MIB = 1024 * 1024
 
@@ -81,7 +81,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_S3_FOLDER", "s3_folder", str, "", "The embedded object store's folder, to read artifacts in place."),
     Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false` unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
     Setting("TORPOR_REVALIDATE", "revalidate", _bool, "false", "Ask S3 for a newer version before a model is loaded from disk. AWS does not."),
-    Setting("TORPOR_POLICY", "policy", _policy, "LRU", "Who leaves first under memory pressure: LRU, LFU or GDSF."),
+    Setting("TORPOR_POLICY", "policy", _policy, "LRU", f"Who leaves first under memory pressure: {', '.join(POLICIES)}."),
     Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "Memory of the instance: its own process, the models and their scripts."),
     Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "Disk for unpacked artifacts."),
     Setting("TORPOR_VCPU", "vcpu", _count, "1", "Threads that predict."),

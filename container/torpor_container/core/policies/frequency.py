@@ -1,9 +1,10 @@
 """The policies that look at how often a model was used: LFU and LRU-2. Sizes and costs do not count."""
 
+from dataclasses import dataclass
 from itertools import count
 
 from torpor_container.core.policies.contract import MayLeave, Policy
-from torpor_container.core.policies.ranking import Ranking
+from torpor_container.core.policies.ranking import Member, Ranking
 
 
 class LFU(Policy):
@@ -13,19 +14,29 @@ class LFU(Policy):
     """
 
     def __init__(self) -> None:
-        self._uses = Ranking()
+        self._ticks = count()
+        self._resident: dict[str, Member] = {}
+        self._by_uses = Ranking()
 
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
-        self._uses.add(name, 1)
+        member = self._resident[name] = Member(name, (1, next(self._ticks)))
+        self._by_uses.add(member)
 
     def touched(self, name: str) -> None:
-        self._uses.rise(name, self._uses.worth(name) + 1)
+        member = self._resident[name]
+        member.rank = (member.rank[0] + 1, next(self._ticks))
 
     def removed(self, name: str) -> None:
-        self._uses.remove(name)
+        self._by_uses.remove(self._resident.pop(name))
 
     def victim(self, may_leave: MayLeave) -> str | None:
-        return self._uses.lowest(may_leave)
+        lowest = self._by_uses.lowest(may_leave)
+        return lowest.name if lowest else None
+
+
+@dataclass(slots=True, eq=False)
+class Used(Member):
+    last: int
 
 
 class LRU2(Policy):
@@ -38,20 +49,22 @@ class LRU2(Policy):
 
     def __init__(self) -> None:
         self._ticks = count()
-        self._last: dict[str, int] = {}
-        self._last_but_one = Ranking()
+        self._resident: dict[str, Used] = {}
+        self._by_last_but_one = Ranking()
 
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
-        self._last[name] = next(self._ticks)
-        self._last_but_one.add(name, self.NEVER)
+        now = next(self._ticks)
+        used = self._resident[name] = Used(name, (self.NEVER, now), now)
+        self._by_last_but_one.add(used)
 
     def touched(self, name: str) -> None:
-        self._last_but_one.rise(name, self._last[name])
-        self._last[name] = next(self._ticks)
+        used = self._resident[name]
+        now = next(self._ticks)
+        used.rank, used.last = (used.last, now), now
 
     def removed(self, name: str) -> None:
-        del self._last[name]
-        self._last_but_one.remove(name)
+        self._by_last_but_one.remove(self._resident.pop(name))
 
     def victim(self, may_leave: MayLeave) -> str | None:
-        return self._last_but_one.lowest(may_leave)
+        lowest = self._by_last_but_one.lowest(may_leave)
+        return lowest.name if lowest else None

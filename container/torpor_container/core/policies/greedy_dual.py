@@ -7,13 +7,14 @@ worth of a model only grows while it stays. Sources: GDSF as in FaasCache (Fuers
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from itertools import count
 
 from torpor_container.core.policies.contract import MayLeave, Policy
-from torpor_container.core.policies.ranking import Ranking
+from torpor_container.core.policies.ranking import Member, Ranking
 
 
-@dataclass(slots=True)
-class Use:
+@dataclass(slots=True, eq=False)
+class Use(Member):
     """What is known of one resident model."""
 
     size_bytes: int
@@ -26,49 +27,56 @@ class GreedyDual(Policy):
 
     def __init__(self) -> None:
         self._clock = 0.0
+        self._ticks = count()
         self._resident: dict[str, Use] = {}
-        self._worth = Ranking()
+        self._by_worth = Ranking()
 
+    @staticmethod
     @abstractmethod
-    def gain(self, use: Use) -> float:
+    def gain(use: Use) -> float:
         """What a model is worth above the clock when it is used."""
 
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
-        use = self._resident[name] = Use(max(size_bytes, 1), cost_s)
-        self._worth.add(name, self._clock + self.gain(use))
+        use = Use(name, (0.0, 0), max(size_bytes, 1), cost_s)
+        use.rank = (self._clock + self.gain(use), next(self._ticks))
+        self._resident[name] = use
+        self._by_worth.add(use)
 
     def touched(self, name: str) -> None:
         use = self._resident[name]
         use.uses += 1
-        self._worth.rise(name, self._clock + self.gain(use))
+        use.rank = (self._clock + self.gain(use), next(self._ticks))
 
     def removed(self, name: str) -> None:
-        del self._resident[name]
-        self._worth.remove(name)
+        self._by_worth.remove(self._resident.pop(name))
 
     def victim(self, may_leave: MayLeave) -> str | None:
-        chosen = self._worth.lowest(may_leave)
-        if chosen is not None:
-            self._clock = max(self._clock, self._worth.worth(chosen))
-        return chosen
+        lowest = self._by_worth.lowest(may_leave)
+        if lowest is None:
+            return None
+        self._clock = max(self._clock, lowest.rank[0])
+        return lowest.name
 
 
 class GDSF(GreedyDual):
     """Greedy-Dual-Size-Frequency: uses x load seconds / size. Small models that load slowly and are used often stay."""
 
-    def gain(self, use: Use) -> float:
+    @staticmethod
+    def gain(use: Use) -> float:
         return use.uses * use.cost_s / use.size_bytes
 
 
 class LANDLORD(GreedyDual):
     """Each use pays the load seconds in; all pay rent by their size when room is short; who has nothing left leaves."""
 
-    def gain(self, use: Use) -> float:
+    @staticmethod
+    def gain(use: Use) -> float:
         return use.cost_s / use.size_bytes
 
 
 class LFUDA(GreedyDual):
     """LFU with dynamic aging: uses alone, and the clock lets an old star fade."""
 
-    def gain(self, use: Use) -> float:
+    @staticmethod
+    def gain(use: Use) -> float:
         return use.uses

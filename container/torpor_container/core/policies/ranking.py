@@ -3,9 +3,8 @@
 A heap entry may be out of date, but then it is too low: so it comes up too early, is put right, and sinks.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
-from itertools import count
 
 from torpor_container.core.policies.contract import MayLeave
 
@@ -15,38 +14,32 @@ Rank = tuple[float, int]
 
 @dataclass(slots=True, eq=False)
 class Member:
+    """Whoever holds it makes it rise by giving it a higher rank, which nobody else has."""
+
     name: str
     rank: Rank
-    gone: bool = False
+    gone: bool = field(default=False, init=False)
 
 
 class Ranking:
-    """Names by their worth. Each has one entry in the heap as long as it stays, and at most until it comes up then."""
+    """The heap. Each member has one entry, which outlives it at most until it comes up or the gone are the most."""
 
     def __init__(self) -> None:
-        self._ticks = count()
-        self._members: dict[str, Member] = {}
         self._heap: list[tuple[Rank, Member]] = []
+        self._stay = 0
 
-    def add(self, name: str, worth: float) -> None:
-        rank = (worth, next(self._ticks))
-        member = self._members[name] = Member(name, rank)
-        heappush(self._heap, (rank, member))
+    def add(self, member: Member) -> None:
+        heappush(self._heap, (member.rank, member))
+        self._stay += 1
 
-    def rise(self, name: str, worth: float) -> None:
-        """`worth` is at least what it was."""
-        self._members[name].rank = (worth, next(self._ticks))
-
-    def worth(self, name: str) -> float:
-        return self._members[name].rank[0]
-
-    def remove(self, name: str) -> None:
-        self._members.pop(name).gone = True
-        if len(self._heap) > 2 * len(self._members) + 8:
-            self._heap = [(member.rank, member) for member in self._members.values()]
+    def remove(self, member: Member) -> None:
+        member.gone = True
+        self._stay -= 1
+        if len(self._heap) > 2 * self._stay + 8:
+            self._heap = [(member.rank, member) for _, member in self._heap if not member.gone]
             heapify(self._heap)
 
-    def lowest(self, may_leave: MayLeave) -> str | None:
+    def lowest(self, may_leave: MayLeave) -> Member | None:
         """The lowest of those that may leave. It stays until it is removed."""
         passed: list[tuple[Rank, Member]] = []
         chosen = None
@@ -57,7 +50,7 @@ class Ranking:
             elif rank is not member.rank:
                 heapreplace(self._heap, (member.rank, member))
             elif may_leave(member.name):
-                chosen = member.name
+                chosen = member
             else:
                 passed.append(heappop(self._heap))
         for entry in passed:

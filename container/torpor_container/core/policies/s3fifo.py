@@ -5,10 +5,12 @@ everybody. Here the small queue holds at least the largest resident model, and a
 """
 
 from collections import OrderedDict
+from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 from torpor_container.core.policies.contract import MayLeave, Policy
-from torpor_container.core.policies.ranking import Ranking
+from torpor_container.core.policies.ranking import Member, Ranking
 
 
 class Queue:
@@ -39,6 +41,13 @@ class Queue:
 
     def __len__(self) -> int:
         return len(self._oldest_first)
+
+
+@dataclass(slots=True, eq=False)
+class Counted(Member):
+    """One resident model, ranked by its size: the largest is the lowest."""
+
+    uses: int = 0
 
 
 class Shares(NamedTuple):
@@ -81,26 +90,26 @@ class S3FIFO(Policy):
         self._room_bytes = room_bytes
         self._few = few
         self._small, self._main, self._ghosts = Queue(), Queue(), Queue()
-        self._uses: dict[str, int] = {}
+        self._resident: dict[str, Counted] = {}
         self._largest_first = Ranking()
+        self._ticks = count()
         self._was_full = False
 
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
-        known = name in self._ghosts
+        shares, known = self._shares(), name in self._ghosts
         if known:
             self._ghosts.take(name)
-        overflows = not self._was_full and self._shares().small_is_full  # until somebody must leave, all room is used
+        self._forget(shares.main_max)
+        overflows = not self._was_full and shares.small_is_full  # until somebody must leave, all room is used
         (self._main if known or overflows else self._small).put(name, max(size_bytes, 1))
-        self._uses[name] = 0
-        self._largest_first.add(name, -size_bytes)
-        self._forget()
+        counted = self._resident[name] = Counted(name, (-size_bytes, next(self._ticks)))
+        self._largest_first.add(counted)
 
     def touched(self, name: str) -> None:
-        self._uses[name] += 1
+        self._resident[name].uses += 1
 
     def removed(self, name: str) -> None:
-        del self._uses[name]
-        self._largest_first.remove(name)
+        self._largest_first.remove(self._resident.pop(name))
         if name in self._main:
             self._main.take(name)
         else:
@@ -108,46 +117,48 @@ class S3FIFO(Policy):
 
     def victim(self, may_leave: MayLeave) -> str | None:
         """Whoever the small queue passes on to the main one is looked at there, so the main one is asked last."""
-        chosen = self._from_main(may_leave) if self._shares().main_is_over else None
-        chosen = chosen or self._from_small(may_leave) or self._from_main(may_leave)
-        self._was_full |= chosen is not None
-        return chosen
+        asked = (self._from_small, self._from_main)
+        for ask in (self._from_main, *asked) if self._shares().main_is_over else asked:
+            if (chosen := ask(may_leave)) is not None:
+                self._was_full = True
+                return chosen
+        return None
 
     def _from_small(self, may_leave: MayLeave) -> str | None:
         for _ in range(len(self._small)):
             name = self._small.oldest()
             if not may_leave(name):
                 self._small.again(name)
-            elif self._uses[name] < self.REUSED:
+            elif self._resident[name].uses < self.REUSED:
                 return name
             else:
                 self._main.put(name, self._small.take(name))
-                self._uses[name] = 0
+                self._resident[name].uses = 0
         return None
 
     def _from_main(self, may_leave: MayLeave) -> str | None:
         for _ in range((self.ROUNDS_MAX + 1) * len(self._main)):
             name = self._main.oldest()
             if may_leave(name):
-                if not self._uses[name]:
+                counted = self._resident[name]
+                if not counted.uses:
                     return name
-                self._uses[name] = min(self._uses[name], self.ROUNDS_MAX) - 1
+                counted.uses = min(counted.uses, self.ROUNDS_MAX) - 1
             self._main.again(name)
         return None
 
-    def _forget(self) -> None:
-        """Of those who failed, as many are known as the main queue has room for. Who comes back is recognised first."""
-        known_max = max(self._shares().main_max, 1)
-        while (len(self._ghosts) if self._is_few() else self._ghosts.size_bytes) > known_max:
+    def _forget(self, main_max: int) -> None:
+        """Of those who failed, as many are known as the main queue has room for."""
+        while (len(self._ghosts) if self._is_few() else self._ghosts.size_bytes) > max(main_max, 1):
             self._ghosts.take(self._ghosts.oldest())
 
     def _is_few(self) -> bool:
-        return len(self._uses) < self._few
+        return len(self._resident) < self._few
 
     def _shares(self) -> Shares:
         if self._is_few():
-            return Shares(len(self._small), len(self._main), len(self._uses), 1)
+            return Shares(len(self._small), len(self._main), len(self._resident), 1)
         largest = self._largest_first.lowest(lambda name: True)
-        largest_bytes = -int(self._largest_first.worth(largest)) if largest else 0
+        largest_bytes = -int(largest.rank[0]) if largest else 0
         room_bytes = self._room_bytes or self._small.size_bytes + self._main.size_bytes
         return Shares(self._small.size_bytes, self._main.size_bytes, room_bytes, largest_bytes)

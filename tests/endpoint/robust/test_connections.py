@@ -1,0 +1,29 @@
+"""What is left of clients that came and went."""
+
+import http.client
+from pathlib import Path
+
+from live import LiveEndpoint
+
+MIB = 1024 * 1024
+
+
+def rss_bytes(pids: list[int]) -> int:
+    return sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 for pid in pids)
+
+
+def connect(live: LiveEndpoint, times: int) -> None:
+    """A connection of its own for each request."""
+    for _ in range(times):
+        connection = http.client.HTTPConnection("127.0.0.1", int(live.url.rpartition(":")[2]), timeout=30)
+        connection.request("GET", "/_torpor/health")
+        connection.getresponse().read()
+        connection.close()
+
+
+def test_two_thousand_closed_connections_leave_no_memory_behind(tmp_path: Path) -> None:
+    with LiveEndpoint(tmp_path) as live:
+        connect(live, 200)
+        before = rss_bytes(live.worker_pids())
+        connect(live, 2000)
+        assert rss_bytes(live.worker_pids()) - before < 4 * MIB
