@@ -82,8 +82,8 @@ def test_a_deployment_that_fails_tells_the_reason(models: Path) -> None:
 
 
 def test_a_setting_that_is_none_is_named(models: Path) -> None:
-    with pytest.raises(EndpointFailed, match="FIFO"):
-        torpor.local(models, environment={"TORPOR_POLICY": "FIFO"})
+    with pytest.raises(EndpointFailed, match="MRU"):
+        torpor.local(models, environment={"TORPOR_POLICY": "MRU"})
 
 
 def test_a_failed_endpoint_in_a_kept_folder_is_replaced(models: Path, tmp_path: Path) -> None:

@@ -163,6 +163,8 @@ class Site:
         else:
             self._busy -= 1
         if self.memory.released(call.model):
+            if self.memory.spent(call.model, self.kernel.now_s):
+                self._dismiss((call.model,))
             self._ring()
         self._end(call)
 

@@ -32,7 +32,7 @@ def played(plan: Plan, trace: Trace, mib: int = 1) -> tuple[Simulation, list[Cal
 TRAFFIC = zipf(models=60, s=0.9, rate_hz=20.0, duration_s=120.0, seed=3, gaps=POISSON)
 
 
-@pytest.mark.parametrize("policy", ["LRU", "LFU", "GDSF"])
+@pytest.mark.parametrize("policy", ["LRU", "LFU", "GDSF", "SIEVE", "TINYLFU", "S3-FIFO"])
 @pytest.mark.parametrize("instances", [1, 3])
 def test_every_request_ends_once_and_in_order_of_its_steps(policy: str, instances: int) -> None:
     machine = replace(ROOMY, memory_bytes=12 * MIB, policy=policy)
