@@ -12,8 +12,8 @@ FOLDERS = {CONTAINER: "container", ENDPOINT: "endpoint", SDK: "sdk"}
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     CONTAINER: (CONTAINER,),
-    # Its wire shapes and settings, the client that speaks them and its pure core; and its public start-up: the warm parent that
-    # forks instances, and the server.
+    # Its wire shapes and settings, the client that speaks them and its pure core; and its public start-up: the warm
+    # parent that forks instances, and the server.
     ENDPOINT: (
         ENDPOINT,
         "torpor_container.wire",

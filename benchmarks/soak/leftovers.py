@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.sleeping import rss_mib
 from benchmarks.soak.stage import Stage
 
-GROWTH_MIB = 24.0
+GROWTH_MIB = 8.0
 """By how much the endpoint's memory may be more at the end than in the middle: metrics and the ledger fill up yet."""
 
 
@@ -23,7 +23,7 @@ class Leftovers:
     descriptors: int  # of the worker
     kinds: dict[str, int]  # of those, but for the databases', of which each of its threads may have one
     sockets: int  # of instances, in the folder for them
-    temporary: int  # files and folders, of anybody's
+    temporary: list[str]  # files and folders, whoever made them
     unfinished: int  # downloads
     rss_mib: float  # of the endpoint's own processes
     logs: int
@@ -39,7 +39,7 @@ def seen(stage: Stage, when: str, at_s: float) -> Leftovers:
         descriptors.total(),
         {kind: number for kind, number in descriptors.items() if ".sqlite" not in kind},
         sum(1 for _ in (stage.data_dir / "run").glob("i-*")),
-        sum(1 for _ in stage.temporary.rglob("*")),
+        sorted(path.name for path in stage.temporary.rglob("*")),
         sum(1 for _ in (stage.data_dir / "instances").glob("**/.unfinished/*")),
         rss_mib(own),
         stage.started(),

@@ -37,7 +37,10 @@ def show(console: Console, soaked: Soaked) -> None:
     console.print(table("What was done meanwhile", _pairs("deed", told["done"])))
     rows = [{"calls": name, **spread} for name, spread in told["latency_ms"].items()]
     console.print(table("Latency, in ms", rows))
-    looks = [{name: cell for name, cell in look.items() if name != "kinds"} for look in told["looks"]]
+    looks = [
+        {name: len(cell) if name == "temporary" else cell for name, cell in look.items() if name != "kinds"}
+        for look in told["looks"]
+    ]
     console.print(table("What was held on to, with everything asleep", looks))
     console.print(f"seed {soaked.seed}, {soaked.took_s:.0f} s in all: ", end="")
     console.print("\n".join([f"{len(told['faults'])} faults", *told["faults"]]), markup=False)

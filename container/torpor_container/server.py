@@ -58,6 +58,8 @@ class WakingProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no typ
     waits for a next request at once. gunicorn leaves that one, and with it the whole connection, for the grace period.
     """
 
+    _task: "asyncio.Task[None] | None"
+
     def connection_lost(self, exc: Exception | None) -> None:
         if self._flow_control:
             self._flow_control.resume_writing()

@@ -37,6 +37,9 @@ PRELOAD = (
 )
 """What children find imported. Not onnxruntime: its import starts threads, and it costs a child only 0.2 s."""
 
+NOT_YET = ("pyarrow",)
+"""Their import starts a thread, and pandas imports them where they are installed. A child that needs one does so too."""
+
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """Numeric libraries start their thread pools as they are imported, unless told otherwise."""
 
@@ -251,12 +254,21 @@ def _redirect_output(path: str) -> None:
     os.close(log)
 
 
+def preload() -> None:
+    """Import what children shall find, and start no thread by it."""
+    for name in NOT_YET:
+        sys.modules[name] = None  # type: ignore[assignment]  # Python's own way to forbid an import
+    for name in PRELOAD:
+        importlib.import_module(name)
+    for name in NOT_YET:
+        del sys.modules[name]
+
+
 def main() -> None:
     """`python -m torpor_container.zygote N`: descriptor N is the listening socket, standard input the lifeline."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner
     listener = socket.socket(fileno=int(sys.argv[1]))
-    for name in PRELOAD:
-        importlib.import_module(name)
+    preload()
     adopt_orphans()
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, every shared page

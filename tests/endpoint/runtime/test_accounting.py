@@ -17,8 +17,8 @@ SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 20,
 
 @pytest.fixture(scope="module")
 def counted(live: LiveEndpoint) -> str:
-    put(live.folder("counted"), {f"{name}.tar.gz": MODEL for name in "abc"})
-    return live.deploy("Counted", Variant(many("counted"), members=SERVERLESS))
+    put(live.folder("accounted"), {f"{name}.tar.gz": MODEL for name in "abc"})
+    return live.deploy("Accounted", Variant(many("accounted"), members=SERVERLESS))
 
 
 def page(live: LiveEndpoint, name: str, **query: Any) -> Any:
@@ -31,7 +31,7 @@ def statistics(live: LiveEndpoint, metric: str, statistic: str) -> float:
     found = live.cloudwatch.get_metric_statistics(
         Namespace="AWS/SageMaker",
         MetricName=metric,
-        Dimensions=[{"Name": "EndpointName", "Value": "Counted"}, {"Name": "VariantName", "Value": "AllTraffic"}],
+        Dimensions=[{"Name": "EndpointName", "Value": "Accounted"}, {"Name": "VariantName", "Value": "AllTraffic"}],
         StartTime=now - timedelta(minutes=10),
         EndTime=now + timedelta(minutes=1),
         Period=900,
