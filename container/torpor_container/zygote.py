@@ -38,7 +38,7 @@ PRELOAD = (
 """What children find imported. Not onnxruntime: its import starts threads, and it costs a child only 0.2 s."""
 
 NOT_YET = ("pyarrow",)
-"""Their import starts a thread, and pandas imports them where they are installed. A child that needs one does so too."""
+"""Their import starts a thread, and pandas imports them where they are installed. A child may do so."""
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """Numeric libraries start their thread pools as they are imported, unless told otherwise."""

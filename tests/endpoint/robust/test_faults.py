@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import requests_of
 from artifacts import put, script
+from botocore.exceptions import ClientError
 from constants import SLEEPER, constant, number_of, sleeper, traffic
 from live import LiveEndpoint, Variant, many, one
 from processes import children, gone, marked, soon
@@ -151,8 +152,10 @@ def test_an_instance_that_can_not_start_again_is_tried_with_patience(shop: tuple
     time.sleep(4.0)  # a hot loop would make dozens of them
     assert launches(live, name) <= 6
     assert live.sagemaker.describe_endpoint(EndpointName=name)["EndpointStatus"] == "InService"
+    with pytest.raises(ClientError, match="No instance of production variant"):  # at once, and with the reason
+        live.invoke(name, b"0")
     put(live.folder("broken"), {"model.tar.gz": sleeper()})
-    assert float(live.invoke(name, b"0")["Body"].strip(b"[] \n")) == 0.0
+    assert soon(lambda: served(live, name), 60.0)
 
 
 def test_an_endpoint_that_slept_when_all_was_killed_sleeps_until_somebody_calls(shop: tuple[LiveEndpoint, str]) -> None:
@@ -165,6 +168,12 @@ def test_an_endpoint_that_slept_when_all_was_killed_sleeps_until_somebody_calls(
     assert (requests_of.present(live, name), launches(live, name)) == (0, 1)
     assert answers(live, name) == list(MODELS.values())
     assert launches(live, name) == 2
+
+
+def served(live: LiveEndpoint, name: str) -> bool:
+    with suppress(ClientError):  # not yet
+        return float(live.invoke(name, b"0")["Body"].strip(b"[] \n")) == 0.0
+    return False
 
 
 def answers_pages(live: LiveEndpoint) -> bool:
