@@ -85,10 +85,12 @@ def test_who_gives_up_waiting_is_told_what_it_waited_for(live: LiveEndpoint, bri
 
 def test_a_load_over_its_own_limit_is_the_models_error(live: LiveEndpoint, brief: str, slow: Slow) -> None:
     slow("endless")
-    answers = [refusal(lambda: live.invoke(brief, ROW, TargetModel="endless.tar.gz")) for _ in range(8)]
-    codes = [answer["Error"]["Code"] for answer in answers]
-    assert set(codes) == {"ModelNotReadyException", "ModelError"}
-    failed = answers[codes.index("ModelError")]
+    answers: list[Any] = []
+    while not answers or (answers[-1]["Error"]["Code"] == "ModelNotReadyException" and len(answers) < 40):
+        answers.append(refusal(lambda: live.invoke(brief, ROW, TargetModel="endless.tar.gz")))
+    failed = answers[-1]  # whoever waits as the limit is reached; the others are told to come again
+    assert len(answers) > 1
+    assert failed["Error"]["Code"] == "ModelError"
     assert failed["OriginalMessage"] == "endless.tar.gz did not load within 3 s"
 
 
