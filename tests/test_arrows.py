@@ -19,6 +19,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.wire",
         "torpor_container.upstream",
         "torpor_container.settings",
+        "torpor_container.adapter.command",
         "torpor_container.keys",
         "torpor_container.core",
         "torpor_container.warm",

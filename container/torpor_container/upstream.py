@@ -2,8 +2,8 @@
 
 The endpoint reaches its instances so, over Unix sockets, and an instance a foreign container, over loopback.
 
-Requests and answers are bytes and stay bytes. A connection that the other side has closed is dropped, and only what
-was never sent is sent again.
+Requests and answers are bytes and stay bytes. A connection that the other side has closed is dropped. What was sent is
+sent again only if it may be done twice, and nothing of an answer came.
 """
 
 import asyncio
@@ -132,10 +132,10 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         self._answer.status = self._parser.get_status_code()
+        self._headed = False
         if self._answer.status < 200:  # an interim answer, such as 100 Continue
             self._answer = Answer()
             return
-        self._headed = False
         answer, self._answer = self._answer, Answer()
         answer.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self.open = self.open and self._parser.should_keep_alive()
@@ -183,7 +183,9 @@ class Upstream:
             connection.close()
             raise
         if connection.open and self._idle_max_s:
-            connection.used, connection.idle_since_s = True, asyncio.get_running_loop().time()
+            connection.used = True
+            if self._idle_max_s < inf:
+                connection.idle_since_s = asyncio.get_running_loop().time()
             self._idle.append(connection)
         else:
             connection.close()

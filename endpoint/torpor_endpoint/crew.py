@@ -9,11 +9,11 @@ from contextlib import suppress
 from itertools import count
 
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
+from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.host import Slot
 from torpor_endpoint.members import Member, Trouble
 from torpor_endpoint.records import Variant
 from torpor_endpoint.tending import Tending
-from torpor_endpoint.traffic import Traffic
 from torpor_endpoint.yard import Yard
 
 

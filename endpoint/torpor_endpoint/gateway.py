@@ -24,7 +24,7 @@ class Gateway:
     """
 
     def __init__(self, services: Mapping[str, App], own: App, account: str, otherwise: Otherwise | None = None) -> None:
-        none_of_aws: dict[str, App] = {UNSIGNED_FORM: UnsignedForm(services), MISDIRECTED: Refusing(misdirected)}
+        none_of_aws: dict[str, App] = {UNSIGNED_FORM: UnsignedForm(self._service), MISDIRECTED: Refusing(misdirected)}
         self._services = {**services, **none_of_aws}
         self._own = own
         self._account = account

@@ -15,13 +15,15 @@ in a TOML file, which says how to start its server as processes of this machine:
 file's folder, any other on PATH.
 """
 
+import json
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
+from torpor_container.adapter.command import Command
 from torpor_container.wire import ContainerCommand
 
 # AWS names these images <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>; the account differs by region, so
@@ -34,15 +36,7 @@ BUILT_IN = (
     "*/sagemaker-scikit-learn[:@]*",
 )
 
-MEMBERS: dict[str, tuple[type, type | None]] = {
-    # member of a row: its type, and the type of what it holds
-    "match": (str, None),
-    "command": (list, str),
-    "ready": (list, str),
-    "environment": (dict, str),
-    "files": (dict, str),
-}
-REQUIRED = ("match", "command")
+MEMBERS = ("match", "command", "ready", "environment", "files")
 
 
 class BadImages(Exception):
@@ -84,31 +78,18 @@ class Images:
 
 
 def _row(where: str, row: Any, folder: Path) -> Image:
-    if not isinstance(row, dict):
-        raise BadImages(f"{where}: it must be a table")
-    for member in (*REQUIRED, *row):
-        _check(where, row, member)
+    if not isinstance(row, dict) or not isinstance(row.get("match"), str):
+        raise BadImages(f"{where}: match must be a text, the pattern of its images")
+    if unknown := [member for member in row if member not in MEMBERS]:
+        raise BadImages(f"{where}: {unknown[0]} is not known: choose of {', '.join(MEMBERS)}")
     command: Any = {member: value for member, value in row.items() if member != "match"}
-    program, *arguments = row["command"]
+    try:
+        read = Command.read(json.dumps(command))
+    except ValueError as error:
+        raise BadImages(f"{where}: {error}") from error
+    assert read is not None
+    program, *arguments = read.arguments
     if "/" in program:  # as a shell has it, from where the file is
         program = str(folder / program)
     command["command"] = [program, *arguments]
     return Image(row["match"], command)
-
-
-def _check(where: str, row: dict[str, Any], member: str) -> None:
-    if member not in MEMBERS:
-        raise BadImages(f"{where}: {member} is not known: choose of {', '.join(MEMBERS)}")
-    if not row.get(member) and member in REQUIRED:
-        raise BadImages(f"{where}: {member} is missing")
-    outer, inner = MEMBERS[member]
-    value: Any = row[member]
-    held = value.values() if isinstance(value, dict) else value
-    if not isinstance(value, outer) or not value or (inner and not all(isinstance(each, inner) for each in held)):
-        raise BadImages(f"{where}: {member} must be a {outer.__name__}" + (" of texts" if inner else ""))
-    if member == "files" and (bad := [name for name in row[member] if _leaves(name)]):
-        raise BadImages(f"{where}: files: {bad[0]!r} must be a path below the temporary folder")
-
-
-def _leaves(name: str) -> bool:
-    return not name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts

@@ -2,27 +2,16 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from torpor_container.core.keepalive import KeepAlive, keep_alive
-from torpor_endpoint.core.scaling import Demand, Rest, desired, size_range
+from torpor_container.core.keepalive import keep_alive
+from torpor_endpoint.core.scaling import Habits, size_range
 from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet
 from torpor_endpoint.records import Variant
 
 PERIOD_S = 1.0
 IDLE_S = 20 * 60.0
-"""On measured traffic 20 minutes cost 10.6 % cold starts for 4 % of the always-on hours."""
-
-
-@dataclass
-class Habits:
-    """What is known of one crew's callers. It is learned anew when the variant's keep-alive is another one."""
-
-    chosen: tuple[str, float]
-    keep_alive: KeepAlive
-    demand: Demand = field(default_factory=Demand)
 
 
 class Sizer:
@@ -31,7 +20,7 @@ class Sizer:
     def __init__(self, fleet: Fleet, clock: Callable[[], float]) -> None:
         self._fleet = fleet
         self._clock = clock
-        self._habits: WeakKeyDictionary[Crew, Habits] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Crew, tuple[tuple[str, float], Habits]] = WeakKeyDictionary()
 
     async def run(self) -> None:
         """Look at every variant once a second, for ever."""
@@ -45,25 +34,17 @@ class Sizer:
         allowed = size_range(crew.variant)
         if allowed is None:
             return
-        now_s, habits = self._clock(), self._habits_of(crew)
-        while crew.traffic.gaps:
-            habits.keep_alive.used_after(crew.traffic.gaps.popleft())
-        habits.demand.seen(crew.traffic.in_flight, now_s)
-        wanted = desired(allowed, crew.size, _rest(crew, habits, now_s), habits.demand, now_s)
+        wanted = self._habits_of(crew).wanted(allowed, crew.size, crew.traffic, self._clock())
         if wanted is not None:
             crew.scale(wanted.size, wanted.why)
 
     def _habits_of(self, crew: Crew) -> Habits:
+        """They are learned anew when the variant's keep-alive is another one."""
         chosen = keep_alive_of(crew.variant)
-        habits = self._habits.get(crew)
-        if habits is None or habits.chosen != chosen:
-            habits = self._habits[crew] = Habits(chosen, keep_alive(*chosen))
-        return habits
-
-
-def _rest(crew: Crew, habits: Habits, now_s: float) -> Rest:
-    nap, idle_s = habits.keep_alive.nap(), crew.traffic.idle_s(now_s)
-    return Rest(bool(crew.traffic.in_flight) or nap.awake(idle_s), nap.due(idle_s))
+        known = self._known.get(crew)
+        if known is None or known[0] != chosen:
+            known = self._known[crew] = chosen, Habits(keep_alive(*chosen))
+        return known[1]
 
 
 def keep_alive_of(variant: Variant) -> tuple[str, float]:

@@ -78,6 +78,18 @@ class Store:
         with self._database.transaction():
             self._put_tags(arn, tags)
 
+    def add_tags(self, arn: str, tags: Mapping[str, str], most: int) -> bool:
+        """False, and nothing changed, if there were more than `most` then."""
+        with self._database.transaction():
+            fits = len({**self.tags(arn), **tags}) <= most
+            if fits:
+                self._put_tags(arn, tags)
+        return fits
+
+    def forget_tags(self, arn: str) -> None:
+        """All of them; also inside a transaction."""
+        self._database.changed("DELETE FROM tags WHERE arn = ?", arn)
+
     def tags(self, arn: str) -> dict[str, str]:
         return dict(self._database.rows("SELECT key, value FROM tags WHERE arn = ? ORDER BY key", arn))
 
@@ -109,7 +121,7 @@ class Store:
             record = shelf.get(name)
             if record is None:
                 return False
-            self._database.changed("DELETE FROM tags WHERE arn = ?", record.arn)
+            self.forget_tags(record.arn)
             return shelf.remove(name)
 
 

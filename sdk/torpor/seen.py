@@ -78,12 +78,16 @@ class Decision:
     instance: str = ""
 
 
+def names(sagemaker: Any) -> list[str]:
+    """Of every endpoint there is, in order, through SageMaker's API."""
+    pages = sagemaker.get_paginator("list_endpoints").paginate(SortBy="Name", SortOrder="Ascending")
+    return [found["EndpointName"] for page in pages for found in page["Endpoints"]]
+
+
 def statuses(connection: Connection) -> list[Status]:
     """Every endpoint there is, by name, through SageMaker's API."""
     sagemaker = connection.client("sagemaker")
-    pages = sagemaker.get_paginator("list_endpoints").paginate(SortBy="Name", SortOrder="Ascending")
-    names = [found["EndpointName"] for page in pages for found in page["Endpoints"]]
-    described = (sagemaker.describe_endpoint(EndpointName=name) for name in names)
+    described = (sagemaker.describe_endpoint(EndpointName=name) for name in names(sagemaker))
     return [
         Status(found["EndpointName"], found["EndpointStatus"], found.get("FailureReason", "")) for found in described
     ]

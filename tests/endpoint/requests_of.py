@@ -7,6 +7,9 @@ import urllib.request
 from typing import Any
 
 from live import LiveEndpoint
+from processes import children, soon
+
+from torpor_endpoint.data_dir import DataDir
 
 
 def page(live: LiveEndpoint, name: str, **query: str) -> Any:
@@ -25,6 +28,22 @@ def present(live: LiveEndpoint, endpoint: str) -> int:
     """Instances that are wanted, or not gone yet."""
     known = {entry["name"]: entry for entry in page(live, "endpoints")["endpoints"]}
     return sum(int(variant["wanted"] + variant["leaving"]) for variant in known[endpoint]["variants"])
+
+
+def asleep(live: LiveEndpoint, *endpoints: str) -> bool:
+    """Whether none of them has an instance any more, soon."""
+    return soon(lambda: not any(present(live, name) for name in endpoints), 20.0)
+
+
+def forked(live: LiveEndpoint) -> list[int]:
+    """Instances, and what they started: children of the warm parent, which is a child of the worker. Oldest first."""
+    return [pid for worker in live.worker_pids() for parent in children(worker) for pid in sorted(children(parent))]
+
+
+def launches(live: LiveEndpoint, *endpoints: str) -> int:
+    """How many incarnations they had: each has a log of its own."""
+    logs = DataDir(live.data_dir).endpoint_logs
+    return sum(1 for name in endpoints for _ in (logs / name).glob("*/*.log"))
 
 
 def instance(live: LiveEndpoint, endpoint: str) -> dict[str, Any]:

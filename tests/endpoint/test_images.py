@@ -50,21 +50,21 @@ def test_a_file_names_more_and_comes_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[[image]]\nmatch = 'a'", "image 1: command is missing"),
-        ("[[image]]\ncommand = ['a']", "image 1: match is missing"),
+        ("[[image]]\nmatch = 'a'", "image 1: command must be a list of texts, the program first"),
+        ("[[image]]\ncommand = ['a']", "image 1: match must be a text"),
         ("[[image]]\nmatch = 'a'\ncommand = 'a b'", "image 1: command must be a list of texts"),
         ("[[image]]\nmatch = 'a'\ncommand = ['a']\nready = [1]", "image 1: ready must be a list of texts"),
         (
             "[[image]]\nmatch = 'a'\ncommand = ['a']\nenvironment = {A = 1}",
-            "image 1: environment must be a dict of texts",
+            "image 1: environment must be an object whose",
         ),
         ("[[image]]\nmatch = 'a'\ncommand = ['a']\ncmd = 'b'", "image 1: cmd is not known: choose of match, command"),
         ("[image]\nmatch = 'a'", r"must hold \[\[image\]\] tables"),
         ("[[images]]\nmatch = 'a'", r"must hold \[\[image\]\] tables"),
         ("no toml", "images.toml"),
-        ("[[image]]\nmatch = 5\ncommand = ['a']", "image 1: match must be a str"),
+        ("[[image]]\nmatch = 5\ncommand = ['a']", "image 1: match must be a text"),
         ("[[image]]\nmatch = 'a'\ncommand = 7", "image 1: command must be a list of texts"),
-        ("[[image]]\nmatch = 'a'\ncommand = ['a']\nready = []", "image 1: ready must be a list of texts"),
+        ("[[image]]\nmatch = 'a'\ncommand = ['a']\nready = []", "image 1: ready must name a path"),
         (
             "[[image]]\nmatch = 'a'\ncommand = ['a']\nfiles = {'../x' = ''}",
             "image 1: files: '../x' must be a path below",

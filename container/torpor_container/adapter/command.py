@@ -32,7 +32,9 @@ class Command:
         arguments = _texts(document, "command", [])
         if not arguments:
             raise ValueError("command must be a list of texts, the program first")
-        files = _pairs(document, "files")
+        files, ready = _pairs(document, "files"), _texts(document, "ready", [wire.PING])
+        if not ready:
+            raise ValueError("ready must name a path at least")
         for name in files:
             if not name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
                 raise ValueError(f"files: {name!r} must be a path below the temporary folder")
@@ -40,7 +42,7 @@ class Command:
             arguments,
             _pairs(document, "environment"),
             files,
-            _texts(document, "ready", [wire.PING]),
+            ready,
         )
 
     def filled(self, places: Mapping[str, str]) -> "Command":

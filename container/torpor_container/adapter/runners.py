@@ -8,11 +8,13 @@ from torpor_container.upstream import Upstream
 from torpor_container.wire import Step
 from torpor_container.workshop import Placed
 
+FORMAT = "container"
+
 
 class ForeignModel:
     """One of the many models of a container."""
 
-    format = "container"
+    format = FORMAT
     needs_folder = True  # a server may start another worker for it at any time
 
     def __init__(self, contract: Contract, placed: Placed) -> None:
@@ -41,7 +43,7 @@ class ForeignModel:
 class ForeignSingle:
     """The one model of a single-model container. If the container ends, its whole instance does."""
 
-    format = "container"
+    format = FORMAT
     needs_folder = True
     alive = True
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from torpor_container.adapter.contract import Contract
-from torpor_container.adapter.runners import ForeignModel, ForeignSingle
+from torpor_container.adapter.runners import FORMAT, ForeignModel, ForeignSingle
 from torpor_container.adapter.server import ForeignServer
 from torpor_container.core.sizing import Sizing
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, NoMemoryNow
@@ -17,20 +17,37 @@ from torpor_container.runners import Runner
 from torpor_container.upstream import UpstreamError
 from torpor_container.workshop import Found, Loaded, Placed
 
-FORMAT = "container"
 LOOK_PERIOD_S = 5.0
 FLOOR_BYTES = 64 * 1024
 TOO_LARGE_MAX = 1000
 """Models remembered that found no memory even alone: nobody shall leave for them again."""
 
 
-class ForeignWorkshop:
-    """Many models in one container, driven over the MME contract."""
+class Behind:
+    """What both have of their container."""
 
     def __init__(self, server: ForeignServer, environment: dict[str, str], clock: Callable[[], float]) -> None:
         self._server = server
         self._environment = environment
         self._clock = clock
+
+    def unready(self) -> str | None:
+        return self._server.unready
+
+    async def settle(self) -> int:
+        """The container gives its memory back by itself, or does not."""
+        return await self.used_bytes()
+
+    async def used_bytes(self) -> int:
+        return await asyncio.to_thread(lambda: uss_bytes() + self._server.own_bytes())
+
+
+class ForeignWorkshop(Behind):
+    """Many models in one container, driven over the MME contract."""
+
+    def __init__(self, server: ForeignServer, environment: dict[str, str], clock: Callable[[], float]) -> None:
+        super().__init__(server, environment, clock)
+        self._contract = Contract(server.upstream)
         self._sizing = Sizing({})
         self._meter = Meter()
         self._models: dict[str, ForeignModel] = {}
@@ -41,6 +58,7 @@ class ForeignWorkshop:
 
     async def start(self) -> None:
         await self._server.start(self._environment)
+        self._contract = Contract(self._server.upstream)
         self._looking = asyncio.create_task(self._look(), name="look what the container has")
 
     async def close(self) -> None:
@@ -48,9 +66,6 @@ class ForeignWorkshop:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
         await self._server.close()
-
-    def unready(self) -> str | None:
-        return self._server.unready
 
     async def recognise(self, placed: Placed) -> Found:
         """Anything is a model here: the container knows better."""
@@ -66,29 +81,22 @@ class ForeignWorkshop:
         finally:
             self._here.discard(runner.model_id)
 
-    async def settle(self) -> int:
-        """The container gives its memory back by itself, or does not."""
-        return await self.used_bytes()
-
-    async def used_bytes(self) -> int:
-        return await asyncio.to_thread(lambda: uss_bytes() + self._server.own_bytes())
-
     async def _load(self, placed: Placed, disk_bytes: int) -> Loaded:
         await self._server.ready()
-        contract, began_s = Contract(self._server.upstream), self._clock()
+        began_s = self._clock()
         with self._meter.window() as alone:
             before = await asyncio.to_thread(self._server.own_bytes)
-            await self._ask(contract, placed)
+            await self._ask(placed)
             grown = await asyncio.to_thread(self._server.own_bytes) - before
             size_bytes = max(grown, FLOOR_BYTES)
             if alone():
                 self._sizing.measured(placed.model_id, FORMAT, disk_bytes, size_bytes)
             else:
                 size_bytes = self._sizing.predict(placed.model_id, FORMAT, disk_bytes)
-        model = self._models[placed.model_id] = ForeignModel(contract, placed)
+        model = self._models[placed.model_id] = ForeignModel(self._contract, placed)
         return Loaded(model, size_bytes, self._clock() - began_s)
 
-    async def _ask(self, contract: Contract, placed: Placed) -> None:
+    async def _ask(self, placed: Placed) -> None:
         """Raises LoadFailed, NoMemoryNow, and LoadOutOfMemory for a model that found no memory even alone."""
         if placed.model_id in self._too_large:
             raise LoadOutOfMemory(f"the container had no memory for {placed.name} even alone")
@@ -96,7 +104,7 @@ class ForeignWorkshop:
         self._entries += 1
         entries, alone = self._entries, len(self._here) == 1
         try:
-            await contract.load(placed.model_id, str(placed.directory), placed.name)
+            await self._contract.load(placed.model_id, str(placed.directory), placed.name)
         except BaseException as error:
             self._here.discard(placed.model_id)
             if isinstance(error, NoMemoryNow) and alone and entries == self._entries:
@@ -110,23 +118,21 @@ class ForeignWorkshop:
             await asyncio.sleep(LOOK_PERIOD_S)
             known = dict(self._models)
             try:
-                listed = await Contract(self._server.upstream).listed()
+                listed = await self._contract.listed()
             except (UpstreamError, ValueError):
                 continue
             for model_id in known.keys() - listed:
-                known[model_id].alive = await Contract(self._server.upstream).has(model_id)
+                known[model_id].alive = await self._contract.has(model_id)
 
 
-class ForeignSingleWorkshop:
+class ForeignSingleWorkshop(Behind):
     """One model in a container, which is started once the model's folder is there."""
 
     def __init__(
         self, server: ForeignServer, environment: dict[str, str], base_dir: Path, clock: Callable[[], float]
     ) -> None:
-        self._server = server
-        self._environment = environment
+        super().__init__(server, environment, clock)
         self._base_dir = base_dir
-        self._clock = clock
 
     async def start(self) -> None:
         """It starts with its model."""
@@ -134,20 +140,11 @@ class ForeignSingleWorkshop:
     async def close(self) -> None:
         await self._server.close()
 
-    def unready(self) -> str | None:
-        return self._server.unready
-
     async def recognise(self, placed: Placed) -> Found:
         return Found(0, partial(self._load, placed))
 
     async def unload(self, runner: Runner) -> None:
         await runner.close()
-
-    async def settle(self) -> int:
-        return await self.used_bytes()
-
-    async def used_bytes(self) -> int:
-        return await asyncio.to_thread(lambda: uss_bytes() + self._server.own_bytes())
 
     async def _load(self, placed: Placed) -> Loaded:
         began_s = self._clock()

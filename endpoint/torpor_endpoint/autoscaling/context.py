@@ -68,7 +68,7 @@ class Autoscaling:
             for schedule in self.schedules.all():
                 if schedule.target == target.name:
                     self.schedules.remove(schedule.name)
-        self.tags.remove_tags(target.arn, self.tags.tags(target.arn))
+        self.tags.forget_tags(target.arn)
         for policy in policies:
             tracking_alarms.drop(self.alarms, policy.arn)
 

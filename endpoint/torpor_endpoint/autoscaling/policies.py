@@ -15,7 +15,11 @@ from torpor_endpoint.autoscaling.policy_rules import (
 )
 from torpor_endpoint.autoscaling.records import ScalingPolicy, target_name
 from torpor_endpoint.autoscaling.resources import NAMESPACE, resource_of
+from torpor_endpoint.autoscaling.tracked_metrics import customized
+from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.service import Call
+from torpor_endpoint.cloudwatch import querying
+from torpor_endpoint.cloudwatch.querying import Query
 
 POLICIES_MAX = 50
 """Of one target, step scaling and target tracking together."""
@@ -69,6 +73,9 @@ def _policy(autoscaling: Autoscaling, call: Call, kept: ScalingPolicy | None) ->
         check_target_tracking(configuration, dimension)
     else:
         check_step_scaling(configuration)
+    tracking = shapes.target_tracking(configuration) if tracks else None
+    if tracking and not tracking.predefined:
+        _check_readable(customized(tracking))
     arn = (
         f"arn:aws:autoscaling:{call.region}:{call.account}:scalingPolicy:{uuid.uuid4()}"
         f":resource/{NAMESPACE}/{resource_id}:policyName/{name}"
@@ -81,9 +88,17 @@ def _policy(autoscaling: Autoscaling, call: Call, kept: ScalingPolicy | None) ->
         created_s=kept.created_s if kept else autoscaling.clock(),
         policy_type=policy_type,
         request=configuration,
-        target_tracking=shapes.target_tracking(configuration) if tracks else None,
+        target_tracking=tracking,
         step_scaling=None if tracks else shapes.step_scaling(configuration),
     )
+
+
+def _check_readable(queries: list[Query]) -> None:
+    """What CloudWatch cannot read nobody can scale by."""
+    try:
+        querying.check(queries)
+    except AwsError as why:
+        raise invalid(why.message) from why
 
 
 def _check_beside_others(autoscaling: Autoscaling, policy: ScalingPolicy) -> None:

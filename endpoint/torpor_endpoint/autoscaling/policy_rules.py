@@ -90,6 +90,11 @@ TARGET_TRACKING: Rules = (
         "The customized metric specification is not valid.",
     ),
     (lambda tracking: tracking["TargetValue"] <= 0, "The target value must be greater than 0."),
+    # "The target metric value must be in the range of 8.515920e-109 to 1.174271e+108 (Base 10)"
+    (
+        lambda tracking: not 8.515920e-109 <= tracking["TargetValue"] <= 1.174271e108,
+        "The target value is out of range.",
+    ),
 )
 
 

@@ -144,7 +144,6 @@ class Activity:
     status: str  # Pending, InProgress, Successful, Overridden, Unfulfilled, Failed
     ended_s: float | None = None
     status_message: str | None = None
-    details: str | None = None
     not_scaled: tuple[NotScaledReason, ...] = ()
 
 

@@ -82,14 +82,15 @@ class Scaler:
         if load is None:
             return
         now_s = self._clock()
-        tended.saw(kept, load, now_s)
+        await asyncio.to_thread(tended.saw, kept, load, now_s)  # reads metrics, as the decision does
         tended.settled(now_s)
         for policy, tracking in kept.tracking():
             points = tended.points(policy.arn, now_s)
             for name, standing in moved(kept.alarms, policy.arn, tracking, points, now_s):
                 await self._context.alarms.enter(name, standing)
         if tended.undertaking is None or not tended.undertaking.under_way:
-            self._act(kept, tended, load, tended.decision(kept, load, now_s))
+            decision = await asyncio.to_thread(tended.decision, kept, load, now_s)
+            self._act(kept, tended, load, decision)
 
     def _act(self, kept: Kept, tended: Tended, load: Load, decision: Change | Held | None) -> None:
         waiting = tended.undertaking
@@ -112,8 +113,11 @@ class Scaler:
         return Tended(self._world.registry, self._scale, Invocations(self._world.registry))
 
     def _kept(self) -> list[Kept]:
+        targets = self._context.targets.all()
+        if not targets:
+            return []
         policies, alarms = self._context.policies.all(), self._context.alarms.all()
         return [
             Kept(target, tuple(policy for policy in policies if policy.target == target.name), alarms)
-            for target in self._context.targets.all()
+            for target in targets
         ]

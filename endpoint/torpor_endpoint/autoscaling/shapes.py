@@ -123,7 +123,6 @@ def activity(record: Activity) -> dict[str, Any]:
         "EndTime": record.ended_s,
         "StatusCode": record.status,
         "StatusMessage": record.status_message,
-        "Details": record.details,
         "NotScaledReasons": list(map(_not_scaled_reason, record.not_scaled)),
     }
 

@@ -14,20 +14,15 @@ def list_tags_for_resource(autoscaling: Autoscaling, call: Call) -> dict[str, An
 
 
 def tag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
-    arn, tags = _taggable(autoscaling, call), call.params["Tags"]
-    check_count({**autoscaling.tags.tags(arn), **tags}, arn)
-    autoscaling.tags.put_tags(arn, tags)
+    arn = _taggable(autoscaling, call)
+    if not autoscaling.tags.add_tags(arn, call.params["Tags"], TAGS_MAX):
+        raise error(Trouble.TAGS, arn=arn)
     return {}
 
 
 def untag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
     autoscaling.tags.remove_tags(_taggable(autoscaling, call), call.params["TagKeys"])
     return {}
-
-
-def check_count(tags: dict[str, str], arn: str) -> None:
-    if len(tags) > TAGS_MAX:
-        raise error(Trouble.TAGS, arn=arn)
 
 
 def _taggable(autoscaling: Autoscaling, call: Call) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 from torpor_endpoint.autoscaling import shapes
 from torpor_endpoint.autoscaling.context import Autoscaling
-from torpor_endpoint.autoscaling.errors import Trouble, invalid
+from torpor_endpoint.autoscaling.errors import Trouble, error, invalid
 from torpor_endpoint.autoscaling.listing import page, selected
 from torpor_endpoint.autoscaling.records import ScalableTarget, Suspended, target_name
 from torpor_endpoint.autoscaling.resources import resource_of
-from torpor_endpoint.autoscaling.tags import check_count
+from torpor_endpoint.autoscaling.tags import TAGS_MAX
 from torpor_endpoint.aws.service import Call
 
 SERVICE_ROLE = (
@@ -30,7 +30,8 @@ def register_scalable_target(autoscaling: Autoscaling, call: Call) -> dict[str, 
     with autoscaling.database.transaction():
         kept = autoscaling.targets.get(target_name(resource_id, dimension))
         target = _changed(kept or _new(autoscaling, call), call.params)
-        check_count({**autoscaling.tags.tags(target.arn), **tags}, target.arn)
+        if len({**autoscaling.tags.tags(target.arn), **tags}) > TAGS_MAX:
+            raise error(Trouble.TAGS, arn=target.arn)
         autoscaling.targets.put(target)
     autoscaling.tags.put_tags(target.arn, tags)
     if not {"MinCapacity", "MaxCapacity"}.isdisjoint(call.params):

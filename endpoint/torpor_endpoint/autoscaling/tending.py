@@ -75,7 +75,8 @@ class Tended:
         reach = reach_of(kept.target, load)
         if self.rebounded:
             self.rebounded = False
-            if change := within(reach):
+            goes_to = self.undertaking.change.to if self.undertaking else reach.capacity  # one that waits for its turn
+            if change := within(replace(reach, capacity=goes_to)):
                 return change
         if now_s < self.rests_until_s:
             return None

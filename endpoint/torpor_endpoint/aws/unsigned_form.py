@@ -3,7 +3,7 @@
 AssumeRoleWithWebIdentity is such a call: who makes it has no credentials yet.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from urllib.parse import parse_qsl
 
 from torpor_endpoint.aws.asgi import App, Disconnected, Message, Receive, Request, Scope, Send, opened, taken
@@ -15,10 +15,10 @@ FORM_LIMIT_BYTES = 1 << 20
 
 
 class UnsignedForm:
-    """`services` by botocore's names, as the gateway has them."""
+    """`service` finds one by botocore's name."""
 
-    def __init__(self, services: Mapping[str, App]) -> None:
-        self._services = services
+    def __init__(self, service: Callable[[str], App | None]) -> None:
+        self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = opened(scope)
@@ -38,7 +38,8 @@ class UnsignedForm:
         action, version = fields.get("Action"), fields.get("Version")
         if action is None:
             raise AwsError("MissingAction", 400, "The request must contain the parameter Action.")
-        app = self._services.get(VERSIONS.get(version or "", ""))
+        name = VERSIONS.get(version or "")
+        app = self._service(name) if name else None
         if app is None:
             raise AwsError("InvalidAction", 400, f"Could not find operation {action} for version {version}.")
         return app

@@ -1,8 +1,8 @@
 """AddTags, ListTags, DeleteTags, and the tags that come with a Create operation."""
 
-from collections.abc import Mapping
 from typing import Any
 
+from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.service import Call
 from torpor_endpoint.control import shapes
 from torpor_endpoint.control.context import Control
@@ -14,10 +14,9 @@ TAGS = 50
 def add_tags(control: Control, call: Call) -> dict[str, Any]:
     arn = _tagged(control, call)
     added = shapes.tags(call.params["Tags"])
-    together = {**control.store.tags(arn), **added}
-    _check(together)
-    control.store.put_tags(arn, added)
-    return {"Tags": shapes.tag_list(together)}
+    if not control.store.add_tags(arn, added, TAGS):
+        raise _too_many()
+    return {"Tags": shapes.tag_list(control.store.tags(arn))}
 
 
 def list_tags(control: Control, call: Call) -> dict[str, Any]:
@@ -33,7 +32,8 @@ def delete_tags(control: Control, call: Call) -> dict[str, Any]:
 def first_tags(call: Call) -> dict[str, str]:
     """The Tags of a Create operation."""
     tags = shapes.tags(call.params.get("Tags", []))
-    _check(tags)
+    if len(tags) > TAGS:
+        raise _too_many()
     return tags
 
 
@@ -44,6 +44,5 @@ def _tagged(control: Control, call: Call) -> str:
     return arn
 
 
-def _check(tags: Mapping[str, str]) -> None:
-    if len(tags) > TAGS:
-        raise error(Trouble.QUOTA, message=f"A resource can have at most {TAGS} tags.")
+def _too_many() -> AwsError:
+    return error(Trouble.QUOTA, message=f"A resource can have at most {TAGS} tags.")

@@ -8,6 +8,8 @@ from collections import deque
 from dataclasses import dataclass
 from math import ceil
 
+from torpor_container.core.keepalive import KeepAlive
+from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.records import Variant
 
 CONCURRENCY = 8
@@ -107,6 +109,23 @@ class Rest:
 
     awake: bool
     due: bool = False
+
+
+class Habits:
+    """One variant's callers: their keep-alive, and what they had in flight lately."""
+
+    def __init__(self, keep_alive: KeepAlive) -> None:
+        self._keep_alive = keep_alive
+        self._demand = Demand()
+
+    def wanted(self, allowed: Range, present: int, traffic: Traffic, now_s: float) -> Wanted | None:
+        """What there should be instead of what there is; None if that is right. To be asked once a second or so."""
+        while traffic.gaps:
+            self._keep_alive.used_after(traffic.gaps.popleft())
+        self._demand.seen(traffic.in_flight, now_s)
+        nap, idle_s = self._keep_alive.nap(), traffic.idle_s(now_s)
+        rest = Rest(bool(traffic.in_flight) or nap.awake(idle_s), nap.due(idle_s))
+        return desired(allowed, present, rest, self._demand, now_s)
 
 
 def desired(allowed: Range, present: int, rest: Rest, demand: Demand, now_s: float) -> Wanted | None:

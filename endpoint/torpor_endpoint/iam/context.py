@@ -40,7 +40,7 @@ class Iam:
             role = self.role(name)
             check(role)
             self.roles.remove(name)
-        self.tags.remove_tags(role.arn(account), self.tags.tags(role.arn(account)))
+        self.tags.forget_tags(role.arn(account))
 
 
 def _role(record: Mapping[str, Any]) -> Role:

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from math import isfinite
+from dataclasses import asdict, dataclass, replace
+from math import inf
 from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
@@ -35,9 +35,12 @@ class Pages:
         endpoint = await self._endpoint(request)
         model = request.query_params.get("model")
         since_s, limit = _number(request, "since_s", float, 0.0), _number(request, "limit", int, LIMIT)
-        read = self.reading.cold_starts
-        found = await asyncio.to_thread(read, endpoint, model, since_s, min(limit, LIMIT_MAX))
-        return JSONResponse({"cold_starts": [asdict(one) for one in found]})
+
+        def told() -> Response:  # ten thousand rows take long to write out
+            found = self.reading.cold_starts(endpoint, model, since_s, min(limit, LIMIT_MAX))
+            return JSONResponse({"cold_starts": [asdict(one) for one in found]})
+
+        return await asyncio.to_thread(told)
 
     async def costs_page(self, request: Request) -> Response:
         """Costs by variant and model (`?endpoint=…&since_s=<epoch>&until_s=<epoch>&models=…`): of the last day unless
@@ -46,8 +49,11 @@ class Pages:
         until_s = _number(request, "until_s", float, self.reading.clock())
         since_s = _number(request, "since_s", float, max(0.0, until_s - DAY_S))
         models = _number(request, "models", int, MODELS)
-        statement = await asyncio.to_thread(self.reading.costs, endpoint, since_s, until_s)
-        return JSONResponse(_statement(statement, models))
+
+        def told() -> Response:
+            return JSONResponse(_statement(self.reading.costs(endpoint, since_s, until_s), models))
+
+        return await asyncio.to_thread(told)
 
     async def _endpoint(self, request: Request) -> str | None:
         """The one asked for. Everything that was told until now is written then."""
@@ -66,7 +72,7 @@ def _number(request: Request, name: str, kind: Callable[[str], Number], otherwis
         value = kind(text)
     except ValueError:
         raise HTTPException(400, f"{name} is a number, not {text!r}") from None
-    if not isfinite(value) or value < 0:
+    if not 0 <= value < inf:
         raise HTTPException(400, f"{name} is zero or more, not {text}")
     return value
 
@@ -82,19 +88,22 @@ def _statement(statement: Statement, models: int) -> dict[str, Any]:
 
 
 def _bill(bill: Bill, models: int) -> dict[str, Any]:
-    ordered = sorted(bill.costs.models, key=lambda one: (-(one.usd or 0.0), -one.busy_s, one.model))
+    known = bill.costs.models
+    ordered = sorted(known, key=lambda one: (-(one.usd or 0.0), -one.busy_s, one.model))
     return {
-        **_variant(bill.costs),
+        **_variant(bill.costs, known),
         "models": [asdict(one) for one in ordered[:models]],
         "others": _others(ordered[models:]),
         "on_aws": [asdict(one) for one in bill.on_aws],
     }
 
 
-def _variant(costs: VariantCosts) -> dict[str, Any]:
-    sizes = [{name: value for name, value in asdict(part).items() if name != "models"} for part in costs.sizes]
+def _variant(costs: VariantCosts, models: Sequence[ModelCosts]) -> dict[str, Any]:
+    """Without the models: those of each size are not shown."""
+    parts = (asdict(replace(part, models=())) for part in costs.sizes)
+    sizes = [{name: value for name, value in part.items() if name != "models"} for part in parts]
     names = {"endpoint": costs.endpoint, "variant": costs.variant}
-    return {**names, **_counted(costs.models), "usd": costs.usd, "idle_usd": costs.idle_usd, "sizes": sizes}
+    return {**names, **_counted(models), "usd": costs.usd, "idle_usd": costs.idle_usd, "sizes": sizes}
 
 
 def _others(left_out: Sequence[ModelCosts]) -> dict[str, Any]:

@@ -86,10 +86,8 @@ def list_tags_log_group(logs: Logs, call: Call) -> dict[str, Any]:
 
 def _tag(logs: Logs, call: Call, group: Group) -> dict[str, Any]:
     arn = arn_of(call, group)
-    with logs.tagging:
-        if len({**logs.store.tags(arn), **call.params["tags"]}) > TAGS_MAX:
-            raise errors.too_many_tags(arn, TAGS_MAX)
-        logs.store.put_tags(arn, call.params["tags"])
+    if not logs.store.add_tags(arn, call.params["tags"], TAGS_MAX):
+        raise errors.too_many_tags(arn, TAGS_MAX)
     return {}
 
 
@@ -106,7 +104,7 @@ def _delete_group(logs: Logs, call: Call, group: Group, writing: set[Path]) -> N
         _delete(logs, stream.log, writing)
     set_days(group, None)
     arn = arn_of(call, group)
-    logs.store.remove_tags(arn, logs.store.tags(arn))
+    logs.store.forget_tags(arn)
     if not group.streams():
         shutil.rmtree(group.folder, ignore_errors=True)
 

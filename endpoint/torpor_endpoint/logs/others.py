@@ -15,10 +15,11 @@ Wire = dict[str, Any]
 
 async def groups_of_others(otherwise: Otherwise | None, call: Call, prefix: str) -> list[Wire]:
     """As on the wire, all of them; none where nobody keeps any."""
+    if otherwise is None:
+        return []
     found: list[Wire] = []
     token: str | None = None
-    for _ in range(PAGES_MAX if otherwise else 0):
-        assert otherwise is not None  # for there are pages
+    for _ in range(PAGES_MAX):
         members = {"logGroupNamePrefix": prefix or None, "limit": PAGE, "nextToken": token}
         page = await _page(otherwise, call, {name: value for name, value in members.items() if value is not None})
         found += page.get("logGroups", [])

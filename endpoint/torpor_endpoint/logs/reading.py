@@ -1,9 +1,8 @@
 """A stream's lines as events between two times, from a place on in either direction; pages are the operations'."""
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 from torpor_endpoint.core.marks import Marks
 from torpor_endpoint.logs import errors, lines
@@ -26,7 +25,6 @@ class Logs:
     store: Store
     clock: Callable[[], float]
     writing: Callable[[], Collection[Path]]
-    tagging: Lock = field(default_factory=Lock)  # so that no two calls count a group's tags at once
 
 
 @dataclass(frozen=True)

@@ -70,14 +70,15 @@ class RuntimeApp:
             log.exception("request %s to endpoint %s failed", place.request_id, name)
             status, headers, body = wire_form(RuntimeFault(Situation.INTERNAL), place)
         total_s = self._clocks.steady() - journey.began_s
+        steps = journey.whole(total_s)
         headers += [
             (b"x-amzn-requestid", place.request_id.encode()),
-            (b"server-timing", server_timing(journey.steps, total_s)),
+            (b"server-timing", server_timing(steps)),
             (b"content-length", b"%d" % len(body)),
         ]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
-        invocation = journey.ended(status, len(body), total_s)
+        invocation = journey.ended(status, len(body), total_s, steps)
         if invocation is not None:
             self._keep(invocation)
 

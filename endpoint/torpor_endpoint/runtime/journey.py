@@ -23,8 +23,12 @@ class Journey:
     route: Route | None = None
     served: Served | None = None
 
-    def ended(self, status: int, response_bytes: int, total_s: float) -> Invocation | None:
-        """For the ledger; None of a request that was sent to no variant."""
+    def whole(self, total_s: float) -> dict[str, float]:
+        """All steps, with what none of them explains as overhead: they add up to the wall time."""
+        return {**self.steps, Step.OVERHEAD.value: max(0.0, total_s - sum(self.steps.values()))}
+
+    def ended(self, status: int, response_bytes: int, total_s: float, steps: dict[str, float]) -> Invocation | None:
+        """For the ledger; None of a request that was sent to no variant. `steps` are the whole ones."""
         if self.route is None:
             return None
         return Invocation(
@@ -35,7 +39,7 @@ class Journey:
             (self.route.target or "").removeprefix("/"),
             self.served.instance if self.served else "",
             status,
-            {**self.steps, Step.OVERHEAD.value: max(0.0, total_s - sum(self.steps.values()))},
+            steps,
             total_s,
             self.request_bytes,
             response_bytes,
@@ -48,10 +52,9 @@ class Journey:
         return cold
 
 
-def server_timing(steps: dict[str, float], total_s: float) -> bytes:
-    """What the caller reads, in milliseconds: it adds up to the wall time."""
-    shown = {**steps, Step.OVERHEAD.value: max(0.0, total_s - sum(steps.values()))}
-    return ", ".join([f"{step};dur={took_s * 1000:.3f}" for step, took_s in shown.items()]).encode()
+def server_timing(steps: dict[str, float]) -> bytes:
+    """What the caller reads, in milliseconds."""
+    return ", ".join([f"{step};dur={took_s * 1000:.3f}" for step, took_s in steps.items()]).encode()
 
 
 def steps_of(told: bytes) -> dict[str, float]:

@@ -8,6 +8,12 @@ from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.cloudwatch.series import Series
 
 MICROSECONDS = 1e6
+PROVISIONED = (
+    metrics.SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS,
+    metrics.SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION,
+    metrics.SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS,
+    metrics.SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,24 @@ class Concurrency:
     provisioned: int
 
 
+class ServerlessMeter:
+    """The series that a serverless variant has besides."""
+
+    def __init__(self, bound: Callable[[metrics.Metric], Series]) -> None:
+        self._utilization = bound(metrics.SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION)
+        self._bound = bound
+        self._provisioned: tuple[Series, ...] = ()  # only with provisioned concurrency
+
+    def add(self, seen: Concurrency, at_s: float) -> None:
+        self._utilization.add(seen.in_flight / seen.most, at_s)
+        if seen.provisioned:
+            self._provisioned = self._provisioned or tuple(map(self._bound, PROVISIONED))
+            within, spilt = min(seen.in_flight, seen.provisioned), seen.in_flight > seen.provisioned
+            values = (within, within / seen.provisioned, not spilt, spilt)
+            for series, value in zip(self._provisioned, values, strict=True):
+                series.add(value, at_s)
+
+
 class VariantMeter:
     """The series of one variant."""
 
@@ -52,6 +76,7 @@ class VariantMeter:
         self._loading_wait = bound(metrics.MODEL_LOADING_WAIT_TIME)
         self._no_capacity = bound(metrics.NO_CAPACITY_INVOCATION_FAILURES)
         self._bound = bound
+        self._serverless: ServerlessMeter | None = None  # others have none of its series
 
     def add(self, sample: Sample, at_s: float) -> None:
         self._invocations.add(1, at_s)
@@ -68,23 +93,12 @@ class VariantMeter:
                 self._loading_wait.add(sample.loading_s * MICROSECONDS, at_s)
 
         if sample.concurrency is not None:
-            self._add_concurrency(sample.concurrency, at_s)
+            if self._serverless is None:
+                self._serverless = ServerlessMeter(self._bound)
+            self._serverless.add(sample.concurrency, at_s)
 
     def add_setup(self, took_s: float, at_s: float) -> None:
         self._bound(metrics.MODEL_SETUP_TIME).add(took_s * MICROSECONDS, at_s)
-
-    def _add_concurrency(self, seen: Concurrency, at_s: float) -> None:
-        def add(metric: metrics.Metric, value: float) -> None:
-            self._bound(metric).add(value, at_s)
-
-        add(metrics.SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION, seen.in_flight / seen.most)
-        if seen.provisioned:
-            within = min(seen.in_flight, seen.provisioned)
-            add(metrics.SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS, within)
-            add(metrics.SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION, within / seen.provisioned)
-            spilt = seen.in_flight > seen.provisioned
-            add(metrics.SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS, not spilt)
-            add(metrics.SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS, spilt)
 
     def add_no_capacity(self, at_s: float) -> None:
         self._no_capacity.add(1, at_s)

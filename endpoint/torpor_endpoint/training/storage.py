@@ -3,8 +3,8 @@
 Every method blocks, so it is for worker threads.
 """
 
-import hashlib
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +13,10 @@ from typing import Any, Protocol
 from boto3.exceptions import Boto3Error
 from botocore.exceptions import BotoCoreError, ClientError
 
+from torpor_endpoint.s3.checksums import DEFAULT, Wanted
 from torpor_endpoint.s3.entries import ObjectName, Traits
 from torpor_endpoint.s3.errors import S3Error
+from torpor_endpoint.s3.intake import Intake, Promise
 from torpor_endpoint.s3.objects import Draft
 from torpor_endpoint.s3.paging import Query
 from torpor_endpoint.s3.store import ObjectStore
@@ -59,13 +61,14 @@ class EmbeddedStorage:
         with _told(f"s3://{bucket}/{key}"):
             self._store.buckets.get(bucket)
             staged = self._store.staging.new()
-            md5 = hashlib.md5(usedforsecurity=False)
+            intake = Intake(Promise(checksum=Wanted(DEFAULT)), staged, limit_bytes=sys.maxsize)
             try:
                 with file.open("rb") as source:
                     while piece := source.read(PIECE_BYTES):
-                        staged.write(piece)
-                        md5.update(piece)
-                self._store.objects.put(ObjectName(bucket, key), Draft(staged, md5.hexdigest(), Traits()))
+                        intake.feed(piece)
+                receipt = intake.finish()
+                draft = Draft(staged, receipt.etag, Traits(checksum=receipt.checksum))
+                self._store.objects.put(ObjectName(bucket, key), draft)
             finally:
                 staged.discard()
 

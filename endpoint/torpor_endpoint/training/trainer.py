@@ -72,7 +72,9 @@ class Trainer:
 
     async def _carry_out(self, name: str, stop: asyncio.Event) -> None:
         try:
-            await self._move(name, await self._in_turn(name, stop))
+            ended = await self._in_turn(name, stop)
+            if not await self._move(name, ended):  # told to stop just as it ended
+                await self._move(name, Stage.STOPPED)
         except Stopped:
             await self._move(name, Stage.STOPPED)
         except Failed as failed:

@@ -89,7 +89,8 @@ class Workbench:
         finally:
             self.writing.discard(path)
         if ended.how is How.BY_ITSELF and ended.code != 0:
-            raise Failed(algorithm_error(planned, ended.code, output.last_line, _told(layout)))
+            told = await finished(_told, layout)
+            raise Failed(algorithm_error(planned, ended.code, output.last_line, told))
         return ended
 
     async def _deliver(self, job: TrainingJob, layout: Layout) -> None:
@@ -135,6 +136,7 @@ def _preamble(planned: Command, layout: Layout) -> str:
 def _told(layout: Layout) -> str:
     """ "SageMaker returns the first 1024 characters from this file as FailureReason" """
     try:
-        return layout.failure.read_text(errors="replace")[:1024].strip()
+        with layout.failure.open(errors="replace") as file:
+            return file.read(1024).strip()
     except OSError:
         return ""

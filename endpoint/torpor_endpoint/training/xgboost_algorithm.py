@@ -89,7 +89,6 @@ def _channels(hyperparameters: Mapping[str, Any]) -> dict[str, xgboost.DMatrix]:
 
 def reason(error: Exception) -> str:
     """What a person can act on: XGBoost puts where it was in C++ around it, and the whole is in the log."""
-    told = str(error).partition("Stack trace:")[0].strip()
     told = CPP_PLACE.sub("", str(error).partition("Stack trace:")[0].strip())
     return told if len(told) <= REASON_MAX else f"{told[: REASON_MAX - 1]}…"
 

@@ -42,7 +42,7 @@ def only(connection: Connection, name: str | None) -> str:
     """The endpoint named, else the only one there is. Raises TorporError."""
     if name is not None:
         return name
-    known = [found.name for found in seen.statuses(connection)]
+    known = seen.names(connection.client("sagemaker"))
     if len(known) != 1:
         raise TorporError(f"name one of the endpoints: {', '.join(known)}" if known else NO_ENDPOINT)
     return known[0]

@@ -8,16 +8,18 @@ should be.
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.site import Call, Site
 from torpor.simulator.workloads import Trace
-from torpor_container.core.keepalive import KeepAlive, keep_alive
+from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import policy
 from torpor_container.core.residency import Decision, Residency
 from torpor_endpoint.core.placement import pick
-from torpor_endpoint.core.scaling import Demand, Range, Rest, desired
+from torpor_endpoint.core.scaling import Habits, Range
+from torpor_endpoint.core.traffic import Traffic
 
 PERIOD_S = 1.0
 """How often the sizing rule is asked, as by the endpoint."""
@@ -75,7 +77,6 @@ class Simulation:
     kernel: Kernel = field(default_factory=Kernel)
     lives: list[Life] = field(default_factory=list)
     wakes: int = 0
-    in_flight: int = 0
 
     def __post_init__(self) -> None:
         self._ready: dict[str, Site] = {}
@@ -83,9 +84,8 @@ class Simulation:
         self._wanted: dict[str, Life] = {}
         self._draining: dict[str, tuple[Site, Life]] = {}
         self._held: deque[Call] = deque()
-        self._demand = Demand()
-        self._rest: KeepAlive = keep_alive(self.plan.keep_alive, self.plan.idle_s)
-        self._last_s: float | None = None
+        self._traffic = Traffic()
+        self._habits = Habits(keep_alive(self.plan.keep_alive, self.plan.idle_s))
         self._over = False
         self._scale(self.plan.instances)
 
@@ -103,12 +103,13 @@ class Simulation:
         for life in self._wanted.values():
             life.ended_s = kernel.now_s
 
+    @property
+    def in_flight(self) -> int:
+        return self._traffic.in_flight
+
     # -- requests --------------------------------------------------------------------------------------------------
     def _arrive(self, call: Call) -> None:
-        if not self.in_flight and self._last_s is not None:
-            self._rest.used_after(self.kernel.now_s - self._last_s)
-        self.in_flight += 1
-        self._last_s = self.kernel.now_s
+        self._traffic.came(self.kernel.now_s)
         if self._ready:
             self._send(call)
             return
@@ -123,8 +124,7 @@ class Simulation:
         self._ready[slot].ask(call)
 
     def _ended(self, slot: str, call: Call) -> None:
-        self.in_flight -= 1
-        self._last_s = self.kernel.now_s
+        self._traffic.went(self.kernel.now_s)
         if slot in self._load:
             self._load[slot] -= 1
         elif slot in self._draining and not self._draining[slot][0].in_flight:
@@ -164,30 +164,17 @@ class Simulation:
     def _site(self, slot: str) -> Site:
         machine = self.plan.machine
 
-        def record(decision: Decision) -> None:
-            self.recorded(slot, decision)
-
+        record = partial(self.recorded, slot)
         memory = Residency(machine.memory_bytes, policy(machine.policy), machine.loads_max, record)
         disk = Residency(machine.disk_bytes, policy("LRU"), machine.loads_max)
-        ended = self._ender(slot)
-        return Site(self.kernel, memory, disk, dict(self.profiles), machine.threads, ended)
-
-    def _ender(self, slot: str) -> Told:
-        return lambda call: self._ended(slot, call)
+        return Site(self.kernel, memory, disk, self.profiles, machine.threads, partial(self._ended, slot))
 
     # -- how many --------------------------------------------------------------------------------------------------
     def _look(self) -> None:
         allowed, now_s = self.plan.sizes, self.kernel.now_s
         assert allowed is not None
-        self._demand.seen(self.in_flight, now_s)
-        wanted = desired(allowed, len(self._wanted), self._rest_now(now_s), self._demand, now_s)
+        wanted = self._habits.wanted(allowed, len(self._wanted), self._traffic, now_s)
         if wanted is not None:
             self._scale(wanted.size)
         if not self._over or self.in_flight or len(self._wanted) > allowed.floor:
             self.kernel.at(now_s + PERIOD_S, self._look)
-
-    def _rest_now(self, now_s: float) -> Rest:
-        if self._last_s is None:
-            self._last_s = now_s
-        nap, idle_s = self._rest.nap(), 0.0 if self.in_flight else now_s - self._last_s
-        return Rest(bool(self.in_flight) or nap.awake(idle_s), nap.due(idle_s))

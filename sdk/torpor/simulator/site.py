@@ -4,7 +4,7 @@ It decides nothing: who is pulled, who waits, who leaves and for whom are `torpo
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -36,7 +36,7 @@ class Site:
     kernel: Kernel
     memory: Residency
     disk: Residency
-    profiles: dict[str, ModelProfile]
+    profiles: Mapping[str, ModelProfile]
     servers: int
     ended: Ended
     in_flight: int = 0

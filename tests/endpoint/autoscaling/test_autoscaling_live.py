@@ -46,10 +46,12 @@ def until(live: LiveEndpoint, count: int, within_s: float, busy: bool) -> None:
 
 def finished(scaling: Any) -> list[dict[str, Any]]:
     """The activities, the newest first, once none of them is in progress."""
+    deadline = time.monotonic() + 30.0
     while True:
         found = scaling.describe_scaling_activities(ServiceNamespace="sagemaker")["ScalingActivities"]
         if all(activity["StatusCode"] != "InProgress" for activity in found):
             return list(found)
+        assert time.monotonic() < deadline, found
         time.sleep(POLL_S)
 
 

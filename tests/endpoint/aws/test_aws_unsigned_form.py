@@ -11,7 +11,7 @@ WHOAMI = b"Action=GetCallerIdentity&Version=2011-06-15"
 
 
 def sent(body: bytes, query: str = "") -> Reply:
-    app = UnsignedForm({"sts": sts_service(lambda: 0.0, account="123456789012")})
+    app = UnsignedForm({"sts": sts_service(lambda: 0.0, account="123456789012")}.get)
     reply = call(app, headers=FORM, body=body, query=query)
     assert reply is not None
     return reply

@@ -20,7 +20,6 @@ from processes import children, gone, marked, soon
 
 from torpor_container.upstream import UpstreamError
 from torpor_endpoint.crew import Crew, Numbers
-from torpor_endpoint.data_dir import DataDir
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.launch import Surroundings, launch_spec
@@ -67,15 +66,6 @@ def warm_parent(live: LiveEndpoint) -> int:
     return pid
 
 
-def forked(live: LiveEndpoint) -> list[int]:
-    """Instances, and the scripts in them: the oldest is an instance."""
-    return [pid for worker in live.worker_pids() for parent in children(worker) for pid in sorted(children(parent))]
-
-
-def asleep(live: LiveEndpoint, name: str) -> bool:
-    return soon(lambda: not requests_of.present(live, name), 10.0)
-
-
 def sleepy(bucket: str = "shop") -> Variant:
     return Variant(many(f"{bucket}/models", {"TORPOR_IDLE_SECONDS": "1"}), members=SERVERLESS)
 
@@ -84,20 +74,15 @@ def answers(live: LiveEndpoint, name: str) -> list[float]:
     return [number_of(live.invoke(name, b"1", TargetModel=model)) for model in MODELS]
 
 
-def launches(live: LiveEndpoint, name: str) -> int:
-    """How many incarnations there were: each has a log of its own."""
-    return len(list((DataDir(live.data_dir).endpoint_logs / name).glob("*/*.log")))
-
-
 def test_the_warm_parent_is_killed_while_all_sleep(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.deploy(name, sleepy())
-    assert asleep(live, name)
+    assert requests_of.asleep(live, name)
     parent = warm_parent(live)
     os.kill(parent, signal.SIGKILL)
     assert gone(parent)
     assert answers(live, name) == list(MODELS.values())
-    assert launches(live, name) == 2
+    assert requests_of.launches(live, name) == 2
 
 
 def test_the_warm_parent_is_killed_while_an_endpoint_is_created(shop: tuple[LiveEndpoint, str]) -> None:
@@ -131,26 +116,26 @@ def test_the_warm_parent_is_killed_under_load(shop: tuple[LiveEndpoint, str]) ->
 def test_an_instance_is_killed_while_it_starts(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     put(live.folder("slow"), {"model.tar.gz": script(SLOW_TO_LOAD)})
-    others = set(forked(live))
+    others = set(requests_of.forked(live))
     live.create(name, Variant(one("slow/model.tar.gz")))
-    assert soon(lambda: launches(live, name) == 1, 20.0)
-    os.kill(min(set(forked(live)) - others), signal.SIGKILL)
+    assert soon(lambda: requests_of.launches(live, name) == 1, 20.0)
+    os.kill(min(set(requests_of.forked(live)) - others), signal.SIGKILL)
     assert live.settled(name)["EndpointStatus"] == "InService"
     assert float(live.invoke(name, b"0")["Body"].strip(b"[] \n")) == 0.0
-    assert launches(live, name) == 2
+    assert requests_of.launches(live, name) == 2
 
 
 def test_an_instance_that_can_not_start_again_is_tried_with_patience(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     put(live.folder("broken"), {"model.tar.gz": sleeper()})
-    others = set(forked(live))
+    others = set(requests_of.forked(live))
     live.deploy(name, Variant(one("broken/model.tar.gz")))
     live.invoke(name, b"0")
     put(live.folder("broken"), {"model.tar.gz": script(BROKEN)})
-    os.kill(min(set(forked(live)) - others), signal.SIGKILL)
-    assert soon(lambda: launches(live, name) == 3, 20.0)
+    os.kill(min(set(requests_of.forked(live)) - others), signal.SIGKILL)
+    assert soon(lambda: requests_of.launches(live, name) == 3, 20.0)
     time.sleep(4.0)  # a hot loop would make dozens of them
-    assert launches(live, name) <= 6
+    assert requests_of.launches(live, name) <= 6
     assert live.sagemaker.describe_endpoint(EndpointName=name)["EndpointStatus"] == "InService"
     with pytest.raises(ClientError, match="No instance of production variant"):  # at once, and with the reason
         live.invoke(name, b"0")
@@ -161,13 +146,13 @@ def test_an_instance_that_can_not_start_again_is_tried_with_patience(shop: tuple
 def test_an_endpoint_that_slept_when_all_was_killed_sleeps_until_somebody_calls(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.deploy(name, sleepy())
-    assert asleep(live, name)
+    assert requests_of.asleep(live, name)
     live.kill()
     live.start()
     assert soon(lambda: answers_pages(live), 30.0)
-    assert (requests_of.present(live, name), launches(live, name)) == (0, 1)
+    assert (requests_of.present(live, name), requests_of.launches(live, name)) == (0, 1)
     assert answers(live, name) == list(MODELS.values())
-    assert launches(live, name) == 2
+    assert requests_of.launches(live, name) == 2
 
 
 def served(live: LiveEndpoint, name: str) -> bool:

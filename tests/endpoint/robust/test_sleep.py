@@ -11,7 +11,7 @@ from artifacts import put
 from botocore.exceptions import ClientError
 from constants import constant, number_of
 from live import LiveEndpoint, Variant, many, one
-from processes import children, soon
+from processes import soon
 
 SLEEPS: dict[str, dict[str, Any]] = {
     "serverless": {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 100}},
@@ -37,16 +37,11 @@ def sleepy(own: LiveEndpoint, request: pytest.FixtureRequest) -> Iterator[tuple[
     container = many(f"{name}/models", {"TORPOR_IDLE_SECONDS": "1"})
     yield own, own.deploy(name, Variant(container, members=SLEEPS[name]))
     own.sagemaker.delete_endpoint(EndpointName=name)
-    assert soon(lambda: not processes(own))
-
-
-def processes(live: LiveEndpoint) -> list[int]:
-    """Every instance's: children of the warm parent, which is a child of the worker."""
-    return [pid for worker in live.worker_pids() for parent in children(worker) for pid in children(parent)]
+    assert soon(lambda: not requests_of.forked(own))
 
 
 def asleep(live: LiveEndpoint, name: str) -> bool:
-    return soon(lambda: not requests_of.present(live, name), 10.0) and not processes(live)
+    return requests_of.asleep(live, name) and not requests_of.forked(live)
 
 
 def test_one_call_wakes_it_and_finds_its_disk_as_it_was(sleepy: tuple[LiveEndpoint, str]) -> None:
@@ -67,7 +62,7 @@ def test_fifty_callers_make_one_wake(sleepy: tuple[LiveEndpoint, str]) -> None:
     with ThreadPoolExecutor(50) as threads:
         calls = [threads.submit(live.invoke, name, b"1", TargetModel="a.tar") for _ in range(50)]
         assert {number_of(call.result(60.0)) for call in calls} == {5.0}
-    assert len(processes(live)) == 1
+    assert len(requests_of.forked(live)) == 1
 
 
 def test_an_update_of_what_sleeps_comes_to_its_end(sleepy: tuple[LiveEndpoint, str]) -> None:
@@ -91,7 +86,7 @@ def test_strictly_zero_is_refused_where_aws_has_none_and_only_serverless_wakes(t
             with pytest.raises(ClientError, match="ValidationException"):
                 live.create(name, Variant(many("shop/models"), members=SLEEPS[name]))
         assert number_of(live.invoke("one", b"1")) == 5.0
-        assert soon(lambda: not processes(live), 20.0)
+        assert soon(lambda: not requests_of.forked(live), 20.0)
         with pytest.raises(ClientError, match="has no capacity to process this request"):
             live.invoke("many", b"1", TargetModel="a.tar")
         assert number_of(live.invoke("one", b"1")) == 5.0

@@ -10,7 +10,7 @@ import requests_of
 from artifacts import put
 from constants import constant
 from live import LiveEndpoint, Variant, many
-from processes import children, descendants, soon
+from processes import descendants, soon
 
 MODELS = {f"m{number:02}.tar": float(number) for number in range(20)}
 TO_ZERO = {
@@ -34,16 +34,6 @@ def deploy(live: LiveEndpoint, *names: str) -> None:
         live.create(name, Variant(container, members=TO_ZERO))
     for name in names:
         assert live.settled(name)["EndpointStatus"] == "InService"
-
-
-def asleep(live: LiveEndpoint, *names: str) -> bool:
-    return soon(lambda: not any(requests_of.present(live, name) for name in names), 20.0)
-
-
-def started(live: LiveEndpoint, *names: str) -> int:
-    """How many instances they ever had: each begins a log of its own."""
-    logs = live.data_dir / "logs" / "endpoints"
-    return sum(1 for name in names for _ in (logs / name).glob("*/*.log"))
 
 
 def at_once(live: LiveEndpoint, calls: list[tuple[str, str]]) -> list[float]:
@@ -70,33 +60,28 @@ def number_on(line: socket.socket) -> float:
 
 def test_two_hundred_calls_at_once_over_twenty_models_are_one_wake(own: LiveEndpoint) -> None:
     deploy(own, "crowd")
-    assert asleep(own, "crowd")
-    before = started(own, "crowd")
+    assert requests_of.asleep(own, "crowd")
+    before = requests_of.launches(own, "crowd")
     models = list(MODELS) * 10
     assert at_once(own, [("crowd", model) for model in models]) == [MODELS[model] for model in models]
-    assert started(own, "crowd") == before + 1
+    assert requests_of.launches(own, "crowd") == before + 1
 
 
 def test_ten_endpoints_that_sleep_are_woken_together(own: LiveEndpoint) -> None:
     names = [f"dawn-{number}" for number in range(10)]
     deploy(own, *names)
-    assert asleep(own, *names)
-    before = started(own, *names)
+    assert requests_of.asleep(own, *names)
+    before = requests_of.launches(own, *names)
     calls = list(zip(names, MODELS, strict=False))
     assert at_once(own, calls) == [MODELS[model] for _, model in calls]
-    assert started(own, *names) == before + 10
+    assert requests_of.launches(own, *names) == before + 10
 
 
 def test_at_zero_nothing_runs_but_the_endpoint_and_a_warm_parent(own: LiveEndpoint) -> None:
     deploy(own, "alone")
     assert at_once(own, [("alone", "m07.tar")]) == [7.0]
-    assert soon(lambda: not forked(own) and not sockets(own), 20.0)
+    assert soon(lambda: not requests_of.forked(own) and not sockets(own), 20.0)
     assert len(descendants(own.pid)) <= len(own.worker_pids()) + 1
-
-
-def forked(live: LiveEndpoint) -> list[int]:
-    """Instances, and what they started: children of the warm parent, which is a child of the worker."""
-    return [pid for worker in live.worker_pids() for parent in children(worker) for pid in children(parent)]
 
 
 def sockets(live: LiveEndpoint) -> list[Path]:

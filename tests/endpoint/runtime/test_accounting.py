@@ -60,6 +60,8 @@ def test_the_costs_name_every_model_and_know_that_the_reserved_part_has_no_price
     told = page(live, "costs", endpoint=counted)
     assert "c.tar.gz" in json.dumps(told)
     assert soon(lambda: "serverless-1024" in json.dumps(page(live, "costs", endpoint=counted)), 5.0)
+    [variant] = page(live, "costs", endpoint=counted)["variants"]
+    assert (variant["usd"], variant["idle_usd"]) == (None, None)
 
 
 def test_the_serverless_metrics_are_there(live: LiveEndpoint, counted: str) -> None:

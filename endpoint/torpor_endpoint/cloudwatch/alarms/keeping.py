@@ -5,7 +5,6 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from threading import Lock
 
 from torpor_endpoint.cloudwatch.alarms.records import Alarm, Entry, Kind, Standing, StateChange, decoded
 from torpor_endpoint.cloudwatch.alarms.shapes import actions
@@ -35,7 +34,6 @@ class Alarms:
         self._act = act
         self.clock = clock
         self.store = store
-        self.tagging = Lock()  # so that no two calls count an alarm's tags at once
 
     def get(self, name: str) -> Alarm | None:
         return self._shelf.get(name)
@@ -58,7 +56,7 @@ class Alarms:
     def remove(self, name: str) -> None:
         alarm = self._shelf.get(name)
         if alarm is not None and self._shelf.remove(name):
-            self.store.remove_tags(alarm.arn, self.store.tags(alarm.arn))
+            self.store.forget_tags(alarm.arn)
 
     async def enter(self, name: str, standing: Standing) -> None:
         """The alarm stands so now. If its state is another one and its actions are enabled, they are carried out."""

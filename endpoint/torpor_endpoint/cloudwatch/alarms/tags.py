@@ -13,10 +13,8 @@ TAGS_MAX = 50
 
 def tag_resource(alarms: Alarms, call: Call) -> dict[str, Any]:
     arn, tags = _known(alarms, call), read(call.params["Tags"])
-    with alarms.tagging:
-        if len({**alarms.store.tags(arn), **tags}) > TAGS_MAX:
-            raise AwsError("InvalidParameterValue", 400, f"A resource has at most {TAGS_MAX} tags.")
-        alarms.store.put_tags(arn, tags)
+    if not alarms.store.add_tags(arn, tags, TAGS_MAX):
+        raise AwsError("InvalidParameterValue", 400, f"A resource has at most {TAGS_MAX} tags.")
     return {}
 
 
