@@ -5,16 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torpor_container import wire
-from torpor_endpoint.core.catalogue import instance_type, serverless_vcpus
+from torpor_endpoint.core.catalogue import (
+    INSTANCE_DISK_MIB,
+    SERVERLESS_DISK_MIB,
+    instance_type,
+    serverless_vcpus,
+)
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.images import Images
 from torpor_endpoint.records import Variant
-
-SERVERLESS_DISK_MIB = 5 * 1024
-"""Every serverless environment has 5 GB of ephemeral disk, whatever its memory (SageMaker developer guide)."""
-
-INSTANCE_DISK_MIB = 30 * 1024
-"""Our default for instances: AWS sizes their volumes by type, and publishes no table of it."""
 
 
 @dataclass(frozen=True)

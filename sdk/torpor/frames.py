@@ -17,8 +17,8 @@ STEPS = ("hold", "wake", "queue", "download", "unpack", "load", "predict", "over
 def cold_starts_frame(cold_starts: Sequence[ColdStart]) -> Any:
     """A row per cold start: when (UTC), what, and seconds by step, `hold_s` to `overhead_s`, 0 where it was none."""
     rows = [{**_plain(one), **{f"{step}_s": one.steps.get(step, 0.0) for step in STEPS}} for one in cold_starts]
-    frame = _pandas().DataFrame(rows, columns=[*_PLAIN, *(f"{step}_s" for step in STEPS)])
-    frame["at"] = _pandas().to_datetime(frame["at"], unit="s", utc=True)
+    frame = pandas().DataFrame(rows, columns=[*_PLAIN, *(f"{step}_s" for step in STEPS)])
+    frame["at"] = pandas().to_datetime(frame["at"], unit="s", utc=True)
     return frame
 
 
@@ -28,7 +28,7 @@ def costs_frame(costs: Costs, by: str = "variant") -> Any:
     if by not in _ROWS:
         raise ValueError(f"costs are by {', '.join(_ROWS)}, not by {by}")
     columns, rows = _ROWS[by]
-    frame = _pandas().DataFrame(
+    frame = pandas().DataFrame(
         [{"endpoint": one.endpoint, "variant": one.variant, **row} for one in costs.variants for row in rows(one)],
         columns=["endpoint", "variant", *columns],
     )
@@ -72,7 +72,7 @@ _ROWS = {
 }
 
 
-def _pandas() -> Any:
+def pandas() -> Any:
     """An extra of its own. Raises MissingExtra."""
     require("a data frame", "pandas", packages={"pandas": ("pandas",)})
     return import_module("pandas")

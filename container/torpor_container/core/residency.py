@@ -32,11 +32,14 @@ class Stage(Enum):
     LEAVING = auto()  # chosen to leave: its room is given away, the shell has yet to unload it
 
 
+COMING, LOADING, HERE, LEAVING = Stage
+
+
 @dataclass(slots=True)
 class Resident:
     """What is known of one model while it is here, coming or leaving."""
 
-    stage: Stage = Stage.COMING
+    stage: Stage = COMING
     size_bytes: int = 0
     pins: int = 0
     hits: int = 0
@@ -87,6 +90,7 @@ class Refuse:
 
 
 HIT, WAIT, LEAD = Hit(), Wait(), Lead()  # they carry nothing, so one of each serves every request
+NOT_YET = Later("it is on its way out")
 
 
 class Residency:
@@ -97,11 +101,13 @@ class Residency:
         budget_bytes: int,
         policy: Policy,
         loads_max: int,
-        record: Callable[[Decision], None] = lambda decision: None,
+        record: Callable[[Decision], None] | None = None,
     ) -> None:
+        """`record` is told every decision. Where nobody is, no sentence is made."""
         self.budget_bytes = budget_bytes
         self._policy = policy
         self._loads_max = loads_max
+        self._at_limit = Later(f"{loads_max} loads are in flight, the limit")
         self._record = record
         self._models: dict[str, Resident] = {}
         self._loads = 0
@@ -117,14 +123,15 @@ class Residency:
         if model is None:
             self._models[name] = Resident(pins=1, used_s=now_s)
             return LEAD
-        if model.stage is Stage.LEAVING:
-            return Later("it is on its way out")
-        model.pins += 1
+        if model.stage is LEAVING:
+            return NOT_YET
         model.used_s = now_s
-        if model.stage is not Stage.HERE:
+        if model.stage is not HERE:
+            model.pins += 1
             return WAIT
-        if model.pins == 1:
+        if not model.pins:
             self.idle_bytes -= model.size_bytes
+        model.pins += 1
         model.hits += 1
         self._policy.touched(name)
         return HIT
@@ -136,34 +143,36 @@ class Residency:
             self._note(now_s, name, "refuse", reason, size_bytes)
             return Refuse(reason)
         if self._loads >= self._loads_max:
-            return Later(f"{self._loads} loads are in flight, the limit")
+            return self._at_limit
         missing_bytes = self.planned_bytes + self._unaccounted_bytes + size_bytes - self.budget_bytes
         if missing_bytes > 0 and (short := self._short(missing_bytes, name, size_bytes, now_s)):
             return short
         victims = self._evict(missing_bytes, name, now_s)
-        self._models[name].stage = Stage.LOADING
+        self._models[name].stage = LOADING
         self._models[name].size_bytes = size_bytes
         self.planned_bytes += size_bytes
         self._loads += 1
-        room = f"after {len(victims)} left for it" if victims else "there is room"
-        self._note(now_s, name, "load", f"predicted {size_bytes:,} bytes; {room}", size_bytes)
+        if self._record is not None:
+            room = f"after {len(victims)} left for it" if victims else "there is room"
+            self._note(now_s, name, "load", f"predicted {size_bytes:,} bytes; {room}", size_bytes)
         return Admit(victims)
 
     # -- reporting back --------------------------------------------------------------------------------------------
     def loaded(self, name: str, size_bytes: int, took_s: float, now_s: float) -> None:
         """It is here, and this is what it really takes. Call `excess` next: it may be more than was predicted."""
         model = self._models[name]
-        self._note(now_s, name, "loaded", f"measured {size_bytes:,} bytes", size_bytes, took_s)
+        if self._record is not None:
+            self._note(now_s, name, "loaded", f"measured {size_bytes:,} bytes", size_bytes, took_s)
         self.planned_bytes += size_bytes - model.size_bytes
         self._loads -= 1
-        model.stage, model.size_bytes = Stage.HERE, size_bytes
+        model.stage, model.size_bytes = HERE, size_bytes
         if not model.pins:  # its callers have all given up
             self.idle_bytes += size_bytes
         self._policy.added(name, size_bytes, took_s)
 
     def found(self, name: str, size_bytes: int, now_s: float) -> None:
         """It was here before these books were begun. Nobody asked for it, and the shell saw that it fits."""
-        self._models[name] = Resident(Stage.HERE, size_bytes, used_s=now_s)
+        self._models[name] = Resident(HERE, size_bytes, used_s=now_s)
         self.planned_bytes += size_bytes
         self.idle_bytes += size_bytes
         self._policy.added(name, size_bytes, 0.0)
@@ -172,7 +181,7 @@ class Residency:
     def failed(self, name: str, reason: str, now_s: float) -> None:
         """It did not come in. Every pin on it ends here."""
         model = self._models.pop(name)
-        if model.stage is Stage.LOADING:
+        if model.stage is LOADING:
             self.planned_bytes -= model.size_bytes
             self._loads -= 1
         self._note(now_s, name, "failed", reason)
@@ -181,7 +190,7 @@ class Residency:
         """One caller is done with it. True if nobody uses it now."""
         model = self._models[name]
         model.pins -= 1
-        idle = model.pins == 0 and model.stage is Stage.HERE
+        idle = model.pins == 0 and model.stage is HERE
         if idle:
             self.idle_bytes += model.size_bytes
         return idle
@@ -208,15 +217,17 @@ class Residency:
     def drop(self, name: str, reason: str, now_s: float) -> bool:
         """Make one idle model leave, whatever the policy says. False if it is not here or busy."""
         model = self._models.get(name)
-        if model is None or model.stage is not Stage.HERE or model.pins:
+        if model is None or model.stage is not HERE or model.pins:
             return False
         self._leave(name, reason, "", now_s)
         return True
 
     def spent(self, name: str, now_s: float) -> bool:
         """A caller was served: does the model leave at once, because nobody uses it and the policy keeps it not?"""
+        if not self._policy.selective:
+            return False
         model = self._models.get(name)
-        if model is None or model.stage is not Stage.HERE or model.pins:
+        if model is None or model.stage is not HERE or model.pins:
             return False
         free_bytes = self.budget_bytes - self.planned_bytes - self._unaccounted_bytes
         if self._policy.keeps(name, free_bytes):
@@ -227,11 +238,11 @@ class Residency:
     # -- looking ---------------------------------------------------------------------------------------------------
     def __contains__(self, name: str) -> bool:
         model = self._models.get(name)
-        return model is not None and model.stage is Stage.HERE
+        return model is not None and model.stage is HERE
 
     def __iter__(self) -> Iterator[tuple[str, Resident]]:
         """Every model that is here, with its books."""
-        return ((name, model) for name, model in self._models.items() if model.stage is Stage.HERE)
+        return ((name, model) for name, model in self._models.items() if model.stage is HERE)
 
     def get(self, name: str) -> Resident | None:
         return self._models.get(name)
@@ -250,7 +261,7 @@ class Residency:
             return None
         if self.idle_bytes < self.planned_bytes:
             return Later(f"{missing_bytes:,} bytes are missing and every other model is busy")
-        if any(model.stage is Stage.LEAVING for model in self._models.values()):
+        if any(model.stage is LEAVING for model in self._models.values()):
             return Later(f"{missing_bytes:,} bytes are missing until those who leave are gone")
         used = f"the process itself uses {self._unaccounted_bytes:,} of {self.budget_bytes:,}"
         reason = f"it needs {size_bytes:,} bytes and {used}"
@@ -258,6 +269,8 @@ class Residency:
         return Refuse(reason)
 
     def _evict(self, missing_bytes: int, newcomer: str, now_s: float) -> tuple[str, ...]:
+        if missing_bytes <= 0:
+            return ()
         victims: list[str] = []
         while missing_bytes > 0 and (victim := self._policy.victim(self._may_leave)) is not None:
             missing_bytes -= self._models[victim].size_bytes
@@ -267,7 +280,7 @@ class Residency:
 
     def _leave(self, name: str, reason: str, for_model: str, now_s: float) -> None:
         model = self._models[name]
-        model.stage = Stage.LEAVING
+        model.stage = LEAVING
         self.planned_bytes -= model.size_bytes
         self.idle_bytes -= model.size_bytes
         self._policy.removed(name)
@@ -275,10 +288,12 @@ class Residency:
         self._left.move_to_end(name)
         if len(self._left) > LEFT_MAX:
             self._left.popitem(last=False)
-        story = f"{reason}; idle for {now_s - model.used_s:.1f} s after {model.hits} hits"
-        self._record(Decision(now_s, name, "evict", story, model.size_bytes, 0.0, for_model))
+        if self._record is not None:
+            story = f"{reason}; idle for {now_s - model.used_s:.1f} s after {model.hits} hits"
+            self._record(Decision(now_s, name, "evict", story, model.size_bytes, 0.0, for_model))
 
     def _note(
         self, now_s: float, name: str, action: str, reason: str, size_bytes: int = 0, took_s: float = 0.0
     ) -> None:
-        self._record(Decision(now_s, name, action, reason, size_bytes, took_s))
+        if self._record is not None:
+            self._record(Decision(now_s, name, action, reason, size_bytes, took_s))

@@ -38,6 +38,12 @@ SERVERLESS_USD_PER_GB_MOVED = 0.016
 MOVED_PRICED_ON = "2023-12"
 MOVED_SOURCE = "AWS's worked pricing example, and a bill of this month in AWS's samples: $0.016 per GB of endpoint data"
 
+SERVERLESS_DISK_MIB = 5 * 1024
+"""Every serverless environment has 5 GB of ephemeral disk, whatever its memory (SageMaker developer guide)."""
+
+INSTANCE_DISK_MIB = 30 * 1024
+"""Our default for instances: AWS sizes their volumes by type, and publishes no table of it."""
+
 # Families in which memory grows with the vCPUs: family, MiB per vCPU, sizes.
 _SMALL = "large xlarge 2xlarge 4xlarge"
 _GRAVITON = f"{_SMALL} 8xlarge 12xlarge 16xlarge"

@@ -27,8 +27,10 @@ def ranking(model: str, slots: tuple[str, ...]) -> tuple[str, ...]:
 
 def pick(model: str, in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> str:
     """The slot for one more request for this model. `in_flight` holds every ready slot and is not empty."""
-    bound = max(busy_min, ceil(SHARE * (sum(in_flight.values()) + 1) / len(in_flight)))
     ranked = ranking(model, tuple(in_flight))
+    if in_flight[ranked[0]] < busy_min:
+        return ranked[0]
+    bound = max(busy_min, ceil(SHARE * (sum(in_flight.values()) + 1) / len(in_flight)))
     return next((slot for slot in ranked if in_flight[slot] < bound), ranked[0])
 
 

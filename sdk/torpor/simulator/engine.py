@@ -6,23 +6,32 @@ should be.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from torpor.simulator.kernel import Kernel
-from torpor.simulator.profile import ModelProfile
-from torpor.simulator.site import Call, Site
+from torpor.simulator.profile import EXACT, ModelProfile, Spread
+from torpor.simulator.site import Call, Counts, Site
 from torpor.simulator.workloads import Trace
 from torpor_container.core.keepalive import keep_alive
-from torpor_container.core.policies import policy
+from torpor_container.core.policies import LRU, Policy, policy
 from torpor_container.core.residency import Decision, Residency
+from torpor_container.core.resting import Resting
 from torpor_endpoint.core.placement import pick
 from torpor_endpoint.core.scaling import Habits, Range
 from torpor_endpoint.core.traffic import Traffic
 
 PERIOD_S = 1.0
-"""How often the sizing rule is asked, as by the endpoint."""
+"""How often the sizing rule is asked, and each instance looks for models that rest: as the endpoint's own."""
+
+
+@dataclass(frozen=True)
+class Rests:
+    """A keep-alive by name, with its fixed time in seconds."""
+
+    policy: str = "fixed"
+    idle_s: float = 1200.0
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,8 @@ class Machine:
     wake_s: float = 0.05
     loads_max: int = 4
     policy: str = "LRU"
+    cache: bool = True  # ModelCacheSetting
+    models_rest: Rests | None = None  # None: a model leaves for another one only
 
 
 @dataclass(frozen=True)
@@ -58,78 +69,103 @@ class Life:
     ended_s: float | None = None
 
 
-Told = Callable[[Call], None]
+@dataclass(frozen=True)
+class Look:
+    """What there is at one moment."""
+
+    at_s: float
+    instances: int  # ready or on their way
+    in_flight: int
+    models: int  # in memory, of all instances
+    memory_bytes: int  # theirs, and of those that are being loaded
+
+
+Told = Callable[[list[Call]], None]
 Recorded = Callable[[str, Decision], None]
-
-
-def unrecorded(slot: str, decision: Decision) -> None:
-    """Nobody keeps the decisions."""
 
 
 @dataclass(eq=False)
 class Simulation:
-    """`told` gets every call as it ends; `recorded` every decision with the slot that made it."""
+    """`told` gets the calls that have ended, some at a time, in the order in which they ended; `recorded` every
+    decision with the slot that made it. `make_policy` stands in for the machine's, for those that know the trace."""
 
     plan: Plan
     profiles: Mapping[str, ModelProfile]
     told: Told
-    recorded: Recorded = unrecorded
+    recorded: Recorded | None = None
+    spread: Spread = EXACT
+    make_policy: Callable[[], Policy] | None = None
     kernel: Kernel = field(default_factory=Kernel)
     lives: list[Life] = field(default_factory=list)
-    wakes: int = 0
+    counts: Counts = field(default_factory=Counts)
 
     def __post_init__(self) -> None:
         self._ready: dict[str, Site] = {}
         self._load: dict[str, int] = {}
         self._wanted: dict[str, Life] = {}
-        self._draining: dict[str, tuple[Site, Life]] = {}
+        self._draining: dict[str, tuple[Life, int]] = {}
         self._held: deque[Call] = deque()
+        self._done: list[Call] = []
         self._traffic = Traffic()
         self._habits = Habits(keep_alive(self.plan.keep_alive, self.plan.idle_s))
-        self._over = False
+        self.over = False
         self._scale(self.plan.instances)
 
     def run(self, trace: Trace) -> None:
         """The whole trace, and then what is still on its way. Flat in the length of the trace."""
-        names, kernel = trace.names, self.kernel
-        if self.plan.sizes is not None:
-            kernel.at(0.0, self._look)
-        for chunk in trace.chunks():
-            for time_s, number in zip(chunk.times_s.tolist(), chunk.models.tolist(), strict=True):
-                kernel.run(time_s)
-                self._arrive(Call(names[number], time_s))
-        self._over = True
-        kernel.run()
+        if self.plan.sizes is not None or self.plan.machine.models_rest is not None:
+            self.kernel.at(0.0, self._look)
+        self.kernel.play(self._calls(trace), self._arrive)
+        self.over = True
+        self.kernel.run()
+        self._tell()
         for life in self._wanted.values():
-            life.ended_s = kernel.now_s
+            life.ended_s = self.kernel.now_s
 
     @property
     def in_flight(self) -> int:
         return self._traffic.in_flight
 
+    def look(self) -> Look:
+        books = [site.memory for site in self._ready.values()]
+        models = sum(1 for book in books for _ in book)
+        return Look(self.kernel.now_s, len(self._wanted), self.in_flight, models, sum(b.planned_bytes for b in books))
+
     # -- requests --------------------------------------------------------------------------------------------------
+    def _calls(self, trace: Trace) -> Iterator[tuple[float, Call]]:
+        names = trace.names
+        for chunk in trace.chunks():
+            for time_s, number in zip(chunk.times_s.tolist(), chunk.models.tolist(), strict=True):
+                yield time_s, Call(names[number], time_s)
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._done:
+            done, self._done = self._done, []
+            self.told(done)
+
     def _arrive(self, call: Call) -> None:
-        self._traffic.came(self.kernel.now_s)
+        self._traffic.came(call.arrived_s)
         if self._ready:
             self._send(call)
             return
         self._held.append(call)
         if not self._wanted:
-            self.wakes += 1
+            self.counts.wakes += 1
             self._scale(1)
 
     def _send(self, call: Call) -> None:
-        slot = next(iter(self._ready)) if len(self._ready) == 1 else pick(call.model, self._load)
+        call.slot = slot = pick(call.model, self._load)
         self._load[slot] += 1
         self._ready[slot].ask(call)
 
-    def _ended(self, slot: str, call: Call) -> None:
-        self._traffic.went(self.kernel.now_s)
-        if slot in self._load:
-            self._load[slot] -= 1
-        elif slot in self._draining and not self._draining[slot][0].in_flight:
-            self._draining.pop(slot)[1].ended_s = self.kernel.now_s
-        self.told(call)
+    def _ended(self, call: Call) -> None:
+        self._traffic.went(call.done_s)
+        if call.slot in self._load:
+            self._load[call.slot] -= 1
+        else:
+            self._drain(call.slot)
+        self._done.append(call)
 
     # -- instances -------------------------------------------------------------------------------------------------
     def _scale(self, size: int) -> None:
@@ -139,7 +175,7 @@ class Simulation:
             if slot not in self._wanted and slot not in self._draining:
                 life = self._wanted[slot] = Life(slot, self.kernel.now_s)
                 self.lives.append(life)
-                self.kernel.after(self.plan.machine.wake_s, self._become_ready, slot, life)
+                self.kernel.after(self.plan.machine.wake_s * self.spread.wake(), self._become_ready, slot, life)
             number += 1
         for slot in sorted(self._wanted)[size:]:
             self._retire(slot)
@@ -154,27 +190,44 @@ class Simulation:
 
     def _retire(self, slot: str) -> None:
         life = self._wanted.pop(slot)
-        site = self._ready.pop(slot, None)
-        self._load.pop(slot, None)
-        if site is not None and site.in_flight:
-            self._draining[slot] = site, life
+        self._ready.pop(slot, None)
+        left = self._load.pop(slot, 0)
+        if left:
+            self._draining[slot] = life, left
+        else:
+            life.ended_s = self.kernel.now_s
+
+    def _drain(self, slot: str) -> None:
+        life, left = self._draining.pop(slot)
+        if left > 1:
+            self._draining[slot] = life, left - 1
         else:
             life.ended_s = self.kernel.now_s
 
     def _site(self, slot: str) -> Site:
-        machine = self.plan.machine
-
-        record = partial(self.recorded, slot)
-        memory = Residency(machine.memory_bytes, policy(machine.policy), machine.loads_max, record)
-        disk = Residency(machine.disk_bytes, policy("LRU"), machine.loads_max)
-        return Site(self.kernel, memory, disk, self.profiles, machine.threads, partial(self._ended, slot))
+        machine, rests = self.plan.machine, self.plan.machine.models_rest
+        record = None if self.recorded is None else partial(self.recorded, slot)
+        chosen = policy(machine.policy) if self.make_policy is None else self.make_policy()
+        return Site(
+            self.kernel,
+            Residency(machine.memory_bytes, chosen, machine.loads_max, record),
+            Residency(machine.disk_bytes, LRU(), machine.loads_max),
+            self.profiles,
+            machine.threads,
+            self._ended,
+            self.counts,
+            self.spread,
+            machine.cache,
+            None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
+        )
 
     # -- how many --------------------------------------------------------------------------------------------------
     def _look(self) -> None:
         allowed, now_s = self.plan.sizes, self.kernel.now_s
-        assert allowed is not None
-        wanted = self._habits.wanted(allowed, len(self._wanted), self._traffic, now_s)
-        if wanted is not None:
+        if allowed is not None and (wanted := self._habits.wanted(allowed, len(self._wanted), self._traffic, now_s)):
             self._scale(wanted.size)
-        if not self._over or self.in_flight or len(self._wanted) > allowed.floor:
+        for site in self._ready.values():
+            site.rest()
+        idle = not self.in_flight and (allowed is None or len(self._wanted) <= allowed.floor)
+        if not (self.over and idle):
             self.kernel.at(now_s + PERIOD_S, self._look)

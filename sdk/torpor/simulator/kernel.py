@@ -1,12 +1,13 @@
 """Virtual time: a heap of (time, sequence, action). Nothing in it waits, and nothing happens but what it was told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 Action = Callable[..., None]
+T = TypeVar("T")
 
 
 class Kernel:
@@ -37,3 +38,15 @@ class Kernel:
             action(*arguments)
         if until_s < inf:
             self.now_s = until_s
+
+    def play(self, arrivals: Iterable[tuple[float, T]], arrive: Callable[[T], None]) -> None:
+        """Each of the arrivals, which come in order of time, at its moment, after what was planned for it."""
+        heap = self._heap
+        for time_s, arrival in arrivals:
+            while heap and heap[0][0] <= time_s:
+                self.now_s, _, action, arguments = heappop(heap)
+                self.events += 1
+                action(*arguments)
+            self.now_s = time_s
+            self.events += 1
+            arrive(arrival)

@@ -1,6 +1,10 @@
-"""What one model takes: bytes and seconds, as measured, fitted or given. Values only."""
+"""What one model takes: bytes and seconds, as measured, fitted or given; and how far a single time strays from them."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import cycle, repeat
+
+import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,3 +19,30 @@ class ModelProfile:
     load_s: float = 0.005
     unload_s: float = 0.001
     predict_s: float = 0.001
+
+
+class Spread:
+    """Factors for single times, one after another: log-normal with a mean of 1, so that profiles stay the means.
+
+    `predict_sigma`, `load_sigma` and `wake_sigma` are the standard deviations of the logarithm; 0 is no spread.
+    """
+
+    DRAWN = 65_521
+    """So many are drawn, and then come again: a prime, which meets no period of a trace."""
+
+    def __init__(
+        self, predict_sigma: float = 0.0, load_sigma: float = 0.0, wake_sigma: float = 0.0, seed: int = 0
+    ) -> None:
+        rng = np.random.default_rng([seed, 2])
+        self.predict: Callable[[], float] = self._drawn(rng, predict_sigma).__next__
+        self.load: Callable[[], float] = self._drawn(rng, load_sigma).__next__
+        self.wake: Callable[[], float] = self._drawn(rng, wake_sigma).__next__
+
+    def _drawn(self, rng: np.random.Generator, sigma: float) -> Iterator[float]:
+        if not sigma:
+            return repeat(1.0)
+        return cycle(np.exp(rng.normal(-(sigma**2) / 2, sigma, self.DRAWN)).tolist())
+
+
+EXACT = Spread()
+"""Every time is its profile's."""

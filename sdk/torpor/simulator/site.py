@@ -1,6 +1,7 @@
 """One simulated instance: the live residency's books, carried out in virtual time as the keeper carries them out.
 
-It decides nothing: who is pulled, who waits, who leaves and for whom are `torpor_container.core.residency`'s decisions.
+It decides nothing: who is pulled, who waits, who leaves and for whom are `torpor_container.core.residency`'s decisions,
+and who rests is `torpor_container.core.resting`'s.
 """
 
 from collections import deque
@@ -9,29 +10,45 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from torpor.simulator.kernel import Kernel
-from torpor.simulator.profile import ModelProfile
-from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Refuse, Residency
+from torpor.simulator.profile import EXACT, ModelProfile, Spread
+from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Later, Lead, Refuse, Residency, Wait
+from torpor_container.core.resting import Resting
+
+
+class Call:
+    """One request. Times are virtual seconds; all are there once it has ended."""
+
+    __slots__ = ("arrived_s", "asked_s", "done_s", "failed", "hit", "model", "ready_s", "slot")
+
+    slot: str
+    asked_s: float  # at its instance: until then it was held
+    ready_s: float  # its model was there: until then it waited for it
+    done_s: float
+
+    def __init__(self, model: str, arrived_s: float) -> None:
+        self.model = model
+        self.arrived_s = arrived_s
+        self.hit = False
+        self.failed = False
 
 
 @dataclass(slots=True)
-class Call:
-    """One request. Times are virtual seconds; `loading_s` is what it waited for its model."""
+class Counts:
+    """What all instances of one variant did."""
 
-    model: str
-    arrived_s: float
-    asked_s: float = 0.0  # at its instance
-    ready_s: float = 0.0  # its model was there
-    done_s: float = 0.0
-    hit: bool = False
-    failed: bool = False
+    loads: int = 0
+    downloads: int = 0
+    unloads: int = 0
+    wakes: int = 0
 
 
 Ended = Callable[[Call], None]
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Site:
-    """`servers` predictions run at once; `ended` is told of every call."""
+    """`servers` predictions run at once; `ended` is told of every call. Without `cache` a model leaves, from disk too,
+    once it has served its callers."""
 
     kernel: Kernel
     memory: Residency
@@ -39,9 +56,10 @@ class Site:
     profiles: Mapping[str, ModelProfile]
     servers: int
     ended: Ended
-    in_flight: int = 0
-    loads: int = 0
-    downloads: int = 0
+    counts: Counts
+    spread: Spread = EXACT
+    cache: bool = True
+    resting: Resting | None = None
     _busy: int = 0
     _queue: deque[Call] = field(default_factory=deque)
     _waiting: dict[str, list[Call]] = field(default_factory=dict)
@@ -49,23 +67,48 @@ class Site:
 
     def ask(self, call: Call) -> None:
         """A request for a model has come to this instance."""
-        self.in_flight += 1
-        call.asked_s = self.kernel.now_s
-        self._request(call)
+        call.asked_s = now_s = self.kernel.now_s
+        if self.resting is not None and not self._used(call.model):
+            self.resting.called(call.model, now_s)
+        plan = self.memory.request(call.model, now_s)
+        if plan is HIT:
+            call.hit = True
+            self._start(call)
+        else:
+            self._without(call, plan)
+
+    def rest(self) -> None:
+        """The chore of once a second: models that nobody is expected to call leave, and the expected come."""
+        if self.resting is None:
+            return
+        now_s = self.kernel.now_s
+        idle = [name for name, model in self.memory if not model.pins]
+        for name in list(self.resting.asleep(idle, now_s)):
+            self._drop(name, "nobody calls")
+        for name in list(self.resting.due(now_s)):
+            if self.memory.get(name) is None:
+                self.memory.request(name, now_s)
+                self.memory.released(name)
+                self._waiting[name] = []
+                self._pull(name)
 
     # -- the model -------------------------------------------------------------------------------------------------
-    def _request(self, call: Call) -> None:
+    def _again(self, call: Call) -> None:
         plan = self.memory.request(call.model, self.kernel.now_s)
         if plan is HIT:
-            call.hit = call.asked_s == self.kernel.now_s
+            call.hit = True
             self._start(call)
-        elif plan is WAIT:
+        else:
+            self._without(call, plan)
+
+    def _without(self, call: Call, plan: Wait | Lead | Later | object) -> None:
+        if plan is WAIT:
             self._waiting[call.model].append(call)
         elif plan is LEAD:
             self._waiting[call.model] = [call]
             self._pull(call.model)
         else:
-            self._bell.append(partial(self._request, call))
+            self._bell.append(partial(self._again, call))
 
     def _pull(self, name: str) -> None:
         plan = self.disk.request(name, self.kernel.now_s)
@@ -81,17 +124,18 @@ class Site:
         plan = self.disk.admit(name, profile.disk_bytes, self.kernel.now_s)
         if isinstance(plan, Admit):
             self._delete(plan.victims)
-            self.downloads += 1
-            self.kernel.after(profile.download_s + profile.unpack_s, self._downloaded, name)
+            self.counts.downloads += 1
+            took_s = (profile.download_s + profile.unpack_s) * self.spread.load()
+            self.kernel.after(took_s, self._downloaded, name, took_s)
         elif isinstance(plan, Refuse):
             self.disk.failed(name, plan.reason, self.kernel.now_s)
             self._fail(name, plan.reason)
         else:
             self._bell.append(partial(self._admit_to_disk, name))
 
-    def _downloaded(self, name: str) -> None:
-        profile, now_s = self.profiles[name], self.kernel.now_s
-        self.disk.loaded(name, profile.disk_bytes, profile.download_s + profile.unpack_s, now_s)
+    def _downloaded(self, name: str, took_s: float) -> None:
+        now_s = self.kernel.now_s
+        self.disk.loaded(name, self.profiles[name].disk_bytes, took_s, now_s)
         self._delete(self.disk.excess(name, now_s))
         self._admit(name)
 
@@ -100,22 +144,24 @@ class Site:
             self.disk.unloaded(name, 0.0, self.kernel.now_s)
 
     def _admit(self, name: str) -> None:
-        plan = self.memory.admit(name, self.profiles[name].memory_bytes, self.kernel.now_s)
+        profile, profiles = self.profiles[name], self.profiles
+        plan = self.memory.admit(name, profile.memory_bytes, self.kernel.now_s)
         if isinstance(plan, Admit):
+            wait_s = max([profiles[victim].unload_s for victim in plan.victims], default=0.0)
             self._dismiss(plan.victims)
-            wait_s = max((self.profiles[victim].unload_s for victim in plan.victims), default=0.0)
-            self.loads += 1
-            self.kernel.after(wait_s + self.profiles[name].load_s, self._loaded, name)
+            self.counts.loads += 1
+            took_s = profile.load_s * self.spread.load()
+            self.kernel.after(wait_s + took_s, self._loaded, name, took_s)
         elif isinstance(plan, Refuse):
             self._give_back(name)
             self._fail(name, plan.reason)
         else:
             self._bell.append(partial(self._admit, name))
 
-    def _loaded(self, name: str) -> None:
-        profile, now_s = self.profiles[name], self.kernel.now_s
+    def _loaded(self, name: str, took_s: float) -> None:
+        now_s = self.kernel.now_s
         self._give_back(name)
-        self.memory.loaded(name, profile.memory_bytes, profile.load_s, now_s)
+        self.memory.loaded(name, self.profiles[name].memory_bytes, took_s, now_s)
         self._dismiss(self.memory.excess(name, now_s))
         for call in self._waiting.pop(name):
             self._start(call)
@@ -123,10 +169,17 @@ class Site:
 
     def _dismiss(self, names: tuple[str, ...]) -> None:
         for name in names:
+            self.counts.unloads += 1
             self.kernel.after(self.profiles[name].unload_s, self._unloaded, name)
+
+    def _drop(self, name: str, reason: str) -> None:
+        if self.memory.drop(name, reason, self.kernel.now_s):
+            self._dismiss((name,))
 
     def _unloaded(self, name: str) -> None:
         self.memory.unloaded(name, self.profiles[name].unload_s, self.kernel.now_s)
+        if not self.cache and self.disk.drop(name, "ModelCacheSetting is Disabled", self.kernel.now_s):
+            self._delete((name,))
         self._ring()
 
     def _give_back(self, name: str) -> None:
@@ -137,38 +190,51 @@ class Site:
         self.memory.failed(name, reason, self.kernel.now_s)
         for call in self._waiting.pop(name):
             call.failed = True
-            self._end(call)
+            call.ready_s = call.done_s = self.kernel.now_s
+            self.ended(call)
         self._ring()
 
     def _ring(self) -> None:
         """Everybody who waits for room asks again, in order, once this moment's other affairs are over."""
         if self._bell:
             asking, self._bell = self._bell, []
-            for ask in asking:
-                self.kernel.soon(ask)
+            self.kernel.soon(self._answer, asking)
+
+    def _answer(self, asking: list[Callable[[], None]]) -> None:
+        for ask in asking:
+            ask()
+
+    def _used(self, name: str) -> bool:
+        model = self.memory.get(name)
+        return model is not None and model.pins > 0
 
     # -- the prediction --------------------------------------------------------------------------------------------
     def _start(self, call: Call) -> None:
         call.ready_s = self.kernel.now_s
         if self._busy < self.servers:
             self._busy += 1
-            self.kernel.after(self.profiles[call.model].predict_s, self._done, call)
+            self.kernel.after(self.profiles[call.model].predict_s * self.spread.predict(), self._done, call)
         else:
             self._queue.append(call)
 
     def _done(self, call: Call) -> None:
         if self._queue:
             following = self._queue.popleft()
-            self.kernel.after(self.profiles[following.model].predict_s, self._done, following)
+            self.kernel.after(self.profiles[following.model].predict_s * self.spread.predict(), self._done, following)
         else:
             self._busy -= 1
         if self.memory.released(call.model):
-            if self.memory.spent(call.model, self.kernel.now_s):
-                self._dismiss((call.model,))
-            self._ring()
-        self._end(call)
-
-    def _end(self, call: Call) -> None:
+            self._idle(call.model)
         call.done_s = self.kernel.now_s
-        self.in_flight -= 1
         self.ended(call)
+
+    def _idle(self, name: str) -> None:
+        """Nobody uses the model now."""
+        if self.resting is not None:
+            self.resting.ended(name, self.kernel.now_s)
+        if not self.cache:
+            self._drop(name, "ModelCacheSetting is Disabled")
+        elif self.memory.spent(name, self.kernel.now_s):
+            self._dismiss((name,))
+        if self._bell:
+            self._ring()

@@ -24,7 +24,7 @@ def profiles(trace: Trace, mib: int = 1) -> dict[str, ModelProfile]:
 
 def played(plan: Plan, trace: Trace, mib: int = 1) -> tuple[Simulation, list[Call]]:
     calls: list[Call] = []
-    simulation = Simulation(plan, profiles(trace, mib), calls.append)
+    simulation = Simulation(plan, profiles(trace, mib), calls.extend)
     simulation.run(trace)
     return simulation, calls
 
@@ -49,7 +49,7 @@ def test_hits_are_those_of_the_curve_when_loads_take_no_time() -> None:
     for room in (5, 20):
         calls: list[Call] = []
         machine = Machine(room * MIB, 1000 * MIB, wake_s=0.0)
-        simulation = Simulation(Plan(machine), instant, calls.append)
+        simulation = Simulation(Plan(machine), instant, calls.extend)
         simulation.run(TRAFFIC)
         curve = lru_curve(TRAFFIC, dict.fromkeys(names, MIB), [room * MIB])
         assert sum(call.hit for call in calls) == curve.hits[0]
@@ -60,7 +60,7 @@ def test_the_same_trace_tells_the_same_story() -> None:
         told: list[str] = []
         machine = replace(ROOMY, memory_bytes=10 * MIB, policy="GDSF")
         simulation = Simulation(
-            Plan(machine, 2), profiles(TRAFFIC), lambda call: None, lambda slot, made: told.append(f"{slot} {made}")
+            Plan(machine, 2), profiles(TRAFFIC), lambda calls: None, lambda slot, made: told.append(f"{slot} {made}")
         )
         simulation.run(TRAFFIC)
         return told
@@ -73,7 +73,7 @@ def test_a_model_larger_than_the_machine_fails_its_own_callers_only() -> None:
     trace = recorded([Request(0.1, "small"), Request(0.2, "huge"), Request(0.3, "small")])
     sizes = {"small": ModelProfile("small", MIB, MIB), "huge": ModelProfile("huge", 900 * MIB, MIB)}
     calls: list[Call] = []
-    Simulation(Plan(ROOMY), sizes, calls.append).run(trace)
+    Simulation(Plan(ROOMY), sizes, calls.extend).run(trace)
     assert sorted((call.model, call.failed) for call in calls) == [("huge", True), ("small", False), ("small", False)]
 
 
@@ -82,7 +82,7 @@ def test_at_zero_nothing_runs_and_whoever_calls_is_one_wake() -> None:
     trace = recorded([Request(time_s, "a") for time_s in times])
     plan = Plan(ROOMY, instances=0, sizes=Range(0, 4), idle_s=60.0)
     simulation, calls = played(plan, trace)
-    assert (len(calls), simulation.wakes) == (5, 2)
+    assert (len(calls), simulation.counts.wakes) == (5, 2)
     paid_s = sum((life.ended_s or 0.0) - life.began_s for life in simulation.lives)
     assert 120.0 <= paid_s <= 2 * 63.0
     assert calls[0].done_s - calls[0].arrived_s >= ROOMY.wake_s

@@ -1,13 +1,16 @@
 """What every eviction policy is told and asked; a policy orders names, and never loads, unloads or waits."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 MayLeave = Callable[[str], bool]
 
 
 class Policy(Protocol):
     """One way to choose who leaves. Sizes are bytes, a cost is the seconds that loading took, a touch is a request."""
+
+    selective: ClassVar[bool] = False
+    """Whether `keeps` may say no. It is not asked otherwise."""
 
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
         """The model is resident from now on, because somebody asked for it."""

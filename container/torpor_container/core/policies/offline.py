@@ -72,6 +72,8 @@ class BeladySize(Policy):
     Looks at every resident for each victim.
     """
 
+    selective = True
+
     def __init__(self, future: Future) -> None:
         self._future = future
         self._next_use: dict[str, float] = {}

@@ -39,6 +39,8 @@ class TinyLFU(Policy):
     early by loading it again.
     """
 
+    selective = True
+
     def __init__(self) -> None:
         self._oldest_first: OrderedDict[str, int] = OrderedDict()
         self._visitors: set[str] = set()

@@ -1,0 +1,251 @@
+"""What a simulation showed: counted as the calls end, in memory that does not grow with them, and told as values."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torpor.frames import pandas
+from torpor.simulator.engine import Life, Look, Simulation
+from torpor.simulator.latency import Latencies
+from torpor.simulator.scenario import Scenario
+from torpor.simulator.site import Call, Counts
+from torpor.simulator.ways import HOUR_S, MONTH_H, Calls, Cost, Terms
+from torpor_endpoint.core.prices import PRICES, Prices
+
+PERIOD_S = 60.0
+ROWS_MAX = 2_000
+"""A longer story is told in longer steps: they double when they are as many."""
+
+Floats = NDArray[np.float64]
+Counted = NDArray[np.int64]
+
+
+class Timeline:
+    """Requests, cold ones and what there was, step by step."""
+
+    def __init__(self, period_s: float = PERIOD_S) -> None:
+        self.period_s = period_s
+        self._requests: Counted = np.zeros(ROWS_MAX, np.int64)
+        self._cold: Counted = np.zeros(ROWS_MAX, np.int64)
+        self._looks: list[Look] = []
+        self._used = 0
+
+    def calls(self, arrived_s: Floats, cold: NDArray[np.bool_]) -> None:
+        while float(arrived_s.max()) >= self.period_s * ROWS_MAX:
+            self._double()
+        steps = (arrived_s / self.period_s).astype(np.intp)
+        self._requests += np.bincount(steps, minlength=ROWS_MAX)
+        self._cold += np.bincount(steps[cold], minlength=ROWS_MAX)
+        self._used = max(self._used, int(steps.max()) + 1)
+
+    def seen(self, look: Look) -> None:
+        self._looks.append(look)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """By name, a row for each step: `at_s` is its beginning; what there was is that at its end."""
+        while self._looks and self._looks[-1].at_s > self.period_s * ROWS_MAX:
+            self._double()
+        rows = max(self._used, int(np.ceil(self._looks[-1].at_s / self.period_s)) if self._looks else 0)
+        at_s = np.arange(rows) * self.period_s
+        seen_s = np.array([look.at_s for look in self._looks])
+        places = np.searchsorted(seen_s, at_s + self.period_s, side="right") - 1
+        looks = [self._looks[max(0, place)] for place in places.tolist()] if self._looks else []
+        there = {
+            name: np.array([getattr(look, name) for look in looks], np.int64)
+            for name in ("instances", "in_flight", "models", "memory_bytes")
+        }
+        return {"at_s": at_s, "requests": self._requests[:rows], "cold": self._cold[:rows], **there}
+
+    def _double(self) -> None:
+        self.period_s *= 2
+        for counted in (self._requests, self._cold):
+            counted[: ROWS_MAX // 2] = counted[0::2] + counted[1::2]
+            counted[ROWS_MAX // 2 :] = 0
+        self._looks = self._looks[1::2]
+        self._used = (self._used + 1) // 2
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """One model's share. Seconds are those of its own calls, added up."""
+
+    model: str
+    requests: int
+    cold: int
+    failed: int
+    total_s: float
+
+
+class Tally:
+    """Listens to one simulation: give it the batches of calls that have ended."""
+
+    def __init__(self, overhead_s: float = 0.0) -> None:
+        self._overhead_s = overhead_s
+        self.warm, self.cold = Latencies(), Latencies()
+        self.failed = self.held = 0
+        self.predict_ms = self.start_ms = 0
+        self.timeline = Timeline()
+        self._numbers: dict[str, int] = {}
+        self._sums: NDArray[np.float64] = np.zeros((4, 0))  # requests, cold, failed, seconds; by model
+
+    def add(self, calls: Sequence[Call]) -> None:
+        arrived_s = np.array([call.arrived_s for call in calls])
+        asked_s = np.array([call.asked_s for call in calls])
+        ready_s = np.array([call.ready_s for call in calls])
+        done_s = np.array([call.done_s for call in calls])
+        failed = np.array([call.failed for call in calls])
+        cold = ~np.array([call.hit for call in calls]) | (asked_s > arrived_s)
+        taken_s = done_s - arrived_s + self._overhead_s
+        self.warm.add(taken_s[~cold & ~failed])
+        self.cold.add(taken_s[cold & ~failed])
+        self.failed += int(failed.sum())
+        self.held += int((asked_s > arrived_s).sum())
+        self.predict_ms += _milliseconds(done_s - ready_s)
+        self.start_ms += _milliseconds(ready_s - arrived_s)
+        self.timeline.calls(arrived_s, cold)
+        self._by_model(calls, cold, failed, taken_s)
+
+    def models(self) -> Iterator[ModelUse]:
+        for name, number in self._numbers.items():
+            requests, cold, failed, total_s = self._sums[:, number].tolist()
+            yield ModelUse(name, int(requests), int(cold), int(failed), total_s)
+
+    def _by_model(
+        self, calls: Sequence[Call], cold: NDArray[np.bool_], failed: NDArray[np.bool_], taken_s: Floats
+    ) -> None:
+        numbers = self._numbers
+        for call in calls:
+            if call.model not in numbers:
+                numbers[call.model] = len(numbers)
+        more = len(numbers) - self._sums.shape[1]
+        if more:
+            self._sums = np.hstack((self._sums, np.zeros((4, max(more, len(numbers))))))
+        models = np.array([numbers[call.model] for call in calls])
+        size = self._sums.shape[1]
+        for row, weights in enumerate((None, cold, failed, taken_s)):
+            self._sums[row] += np.bincount(models, weights, minlength=size)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One simulation. Times are seconds of its own clock, which began at 0."""
+
+    scenario: Scenario
+    trace: str
+    seed: int
+    duration_s: float  # until the last request was answered, or the last instance slept
+    requests: int
+    failed: int  # their model fits into no instance
+    cold: int  # waited for an instance or for their model: what is no ModelCacheHit
+    held: int  # waited for an instance
+    loads: int
+    downloads: int
+    evictions: int
+    wakes: int
+    instance_s: float  # of all instances together, from their start to their end
+    warm_latencies: Latencies
+    cold_latencies: Latencies
+    served: Calls
+    timeline: Mapping[str, NDArray[Any]]  # columns, a row for each step of time
+    models: Sequence[ModelUse]
+    assumed: Sequence[str]  # what was not known, and what was taken instead
+    took_s: float  # of processor time
+
+    @property
+    def latencies(self) -> Latencies:
+        """Of all requests that were answered."""
+        return self.warm_latencies + self.cold_latencies
+
+    @property
+    def hit_ratio(self) -> float:
+        """AWS's ModelCacheHit, averaged."""
+        return 1 - self.cold / self.requests
+
+    @property
+    def p50_s(self) -> float:
+        return self.latencies.quantile(0.5)
+
+    @property
+    def p99_s(self) -> float:
+        return self.latencies.quantile(0.99)
+
+    def slo_misses(self, slo_s: float) -> float:
+        """The share of requests that were not answered within this time; those that failed are among them."""
+        answered = self.requests - self.failed
+        return 1 - self.latencies.share_within(slo_s) * answered / self.requests
+
+    def cost(self, prices: Prices = PRICES) -> Cost:
+        """Of the time that was simulated."""
+        return self.scenario.cost(self.instance_s, Terms(prices, self.duration_s / HOUR_S))
+
+    def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
+        """As if the month were more of the same. None where the price is not known."""
+        usd = self.cost(prices).usd
+        return None if usd is None else usd * hours * HOUR_S / self.duration_s
+
+    def summary(self, prices: Prices = PRICES) -> dict[str, Any]:
+        """A row of a table."""
+        return {
+            "scenario": self.scenario.name,
+            "requests": self.requests,
+            "hit_ratio": self.hit_ratio,
+            "cold": self.cold,
+            "loads": self.loads,
+            "evictions": self.evictions,
+            "wakes": self.wakes,
+            "p50_s": self.p50_s,
+            "p99_s": self.p99_s,
+            "failed": self.failed,
+            "instance_hours": self.instance_s / HOUR_S,
+            "usd": self.cost(prices).usd,
+            "usd_per_month": self.usd_per_month(prices),
+            "seed": self.seed,
+        }
+
+    def frame(self, prices: Prices = PRICES) -> Any:
+        """The summary, as a data frame of one row: `pandas.concat` takes several."""
+        return pandas().DataFrame([self.summary(prices)])
+
+    def timeline_frame(self) -> Any:
+        return pandas().DataFrame(dict(self.timeline))
+
+    def models_frame(self) -> Any:
+        """A row per model, the one with most requests first."""
+        rows = [{**use.__dict__, "mean_s": use.total_s / use.requests} for use in self.models]
+        return pandas().DataFrame(rows).sort_values("requests", ascending=False, ignore_index=True)
+
+
+def alive_s(lives: Sequence[Life]) -> float:
+    return sum((life.ended_s or 0.0) - life.began_s for life in lives)
+
+
+def outcome(
+    scenario: Scenario,
+    simulation: Simulation,
+    tally: Tally,
+    *,
+    trace: str,
+    seed: int,
+    assumed: Sequence[str],
+    moved_bytes: int,
+    took_s: float,
+) -> Result:
+    """Of a simulation that is over."""
+    counts: Counts = simulation.counts
+    requests = tally.warm.count + tally.cold.count + tally.failed
+    uses = sorted(tally.models(), key=lambda use: (-use.requests, use.model))
+    cold = sum(use.cold for use in uses)
+    return Result(
+        scenario, trace, seed, simulation.kernel.now_s, requests, tally.failed, cold, tally.held,
+        counts.loads, counts.downloads, counts.unloads, counts.wakes, alive_s(simulation.lives),
+        tally.warm, tally.cold, Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes),
+        tally.timeline.columns(), uses, tuple(assumed), took_s,
+    )  # fmt: skip
+
+
+def _milliseconds(seconds: Floats) -> int:
+    """Each rounded up, added up."""
+    return int(np.ceil(seconds * 1000 - 1e-6).sum())

@@ -1,0 +1,192 @@
+"""`torpor.simulate`: a trace, what its models take, and a scenario; in comes what people have, out comes a `Result`."""
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from torpor.simulator.engine import Recorded, Simulation
+from torpor.simulator.kernel import Kernel
+from torpor.simulator.outcome import PERIOD_S, Result, Tally, outcome
+from torpor.simulator.profile import ModelProfile, Spread
+from torpor.simulator.scenario import Scenario
+from torpor.simulator.workloads import BadTrace, Chunk, Paced, Synthetic, Trace, drawn, read, requests
+from torpor_container.core.policies import OFFLINE, Future, Policy
+from torpor_container.core.residency import Decision
+
+Profiles = Mapping[str, ModelProfile]
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """How far single times stray from their profile: standard deviations of the logarithm."""
+
+    predict_sigma: float = 0.0
+    load_sigma: float = 0.0
+    wake_sigma: float = 0.0
+
+
+def simulate(
+    trace: Trace | Path | str,
+    profiles: Profiles | None = None,
+    scenario: Scenario | None = None,
+    *,
+    seed: int = 0,
+    spreads: Spreads | None = None,
+    recorded: Recorded | None = None,
+    **changes: Any,
+) -> Result:
+    """What a multi-model variant would do with this traffic, decided by the live endpoint's own code.
+
+    `trace` is one of `torpor.simulator.workloads`, or a file of one: CSV, Parquet, or an endpoint's `ledger.sqlite`.
+    `profiles` say what each model takes; without them they are drawn, and the result says so. The scenario's fields may
+    be given by name: `simulate("calls.csv", instances=2, policy="GDSF")`. The same seed tells the same story to the
+    byte; another one has other draws, of the traffic too if it is a made one. `recorded` is told every decision.
+
+    Raises BadTrace, BadScenario, FileNotFoundError.
+    """
+    given = load(trace, profiles, seed=seed, spreads=spreads)
+    return run(given, (scenario or Scenario()).altered(**changes), recorded)
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What happens to a scenario: the traffic, what its models take, and the seed of all that is drawn."""
+
+    trace: Trace
+    profiles: Profiles
+    spreads: Spreads
+    seed: int
+    what: str
+    assumed: tuple[str, ...] = ()
+
+    def reseeded(self, seed: int) -> "Given":
+        """Another draw of the same."""
+        trace = replace(self.trace, seed=seed) if isinstance(self.trace, Synthetic) else self.trace
+        return replace(self, trace=trace, seed=seed)
+
+
+def load(
+    trace: Trace | Path | str,
+    profiles: Profiles | None = None,
+    *,
+    seed: int = 0,
+    spreads: Spreads | None = None,
+) -> Given:
+    """Reads what is a file, and draws what is not given. Raises BadTrace, FileNotFoundError."""
+    what = f"{trace}" if isinstance(trace, Path | str) else getattr(trace, "what", type(trace).__name__.lower())
+    opened = read(trace) if isinstance(trace, Path | str) else trace
+    assumed = []
+    if isinstance(opened, Synthetic):
+        opened = replace(opened, seed=seed)
+    if profiles is None:
+        profiles = drawn(names_of(opened), seed)
+        assumed.append("the sizes and times of all models: drawn by the laws of torpor.simulator.workloads.TABULAR")
+    return Given(opened, profiles, spreads or Spreads(), seed, what, tuple(assumed))
+
+
+def run(given: Given, scenario: Scenario, recorded: Recorded | None = None) -> Result:
+    """One scenario over it. Raises BadTrace for a model that has no profile."""
+    kernel, tally, trace = Kernel(), Tally(scenario.overhead_s), _Counted(Paced(given.trace))
+    simulation = Simulation(
+        scenario.plan,
+        _Known(given.profiles),
+        tally.add,
+        recorded,
+        Spread(**given.spreads.__dict__, seed=given.seed),
+        _offline(scenario.policy, given.trace, kernel),
+        kernel,
+    )
+    _watch(simulation, tally)
+    began_s = time.process_time()
+    with _no_collections():
+        simulation.run(trace)
+    took_s = time.process_time() - began_s
+    return outcome(
+        scenario, simulation, tally, trace=given.what, seed=given.seed, assumed=given.assumed,
+        moved_bytes=trace.moved_bytes, took_s=took_s,
+    )  # fmt: skip
+
+
+@dataclass
+class Digest:
+    """A fingerprint of all decisions: equal for equal stories. Give it as `recorded`."""
+
+    decisions: int = 0
+    _hash: Any = field(default_factory=sha256)
+
+    def __call__(self, slot: str, decision: Decision) -> None:
+        self.decisions += 1
+        self._hash.update(f"{slot} {decision!r}\n".encode())
+
+    @property
+    def hex(self) -> str:
+        digest: str = self._hash.hexdigest()
+        return digest
+
+
+def names_of(trace: Trace) -> list[str]:
+    """The models of a trace, which may have to be read once for them."""
+    if not isinstance(trace, Synthetic):
+        for _ in trace.chunks():
+            pass
+    return list(trace.names)
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+class _Known(dict[str, ModelProfile]):
+    def __missing__(self, name: str) -> ModelProfile:
+        raise BadTrace(f"model {name!r} is called, and has no profile")
+
+
+@dataclass
+class _Counted:
+    """A trace, and the bytes that came with the requests that were read."""
+
+    trace: Trace
+    moved_bytes: int = 0
+
+    @property
+    def names(self) -> Any:
+        return self.trace.names
+
+    def chunks(self) -> Iterator[Chunk]:
+        for chunk in self.trace.chunks():
+            if chunk.request_bytes is not None:
+                self.moved_bytes += int(chunk.request_bytes.sum())
+            yield chunk
+
+
+def _offline(name: str, trace: Trace, kernel: Kernel) -> Callable[[], Policy] | None:
+    """For a policy that knows the trace, whose moments are the kernel's."""
+    if name.upper() not in OFFLINE:
+        return None
+    uses = [(time_s, model) for time_s, model in requests(Paced(trace))]
+    return lambda: OFFLINE[name.upper()](Future(uses, lambda: kernel.now_s))
+
+
+def _watch(simulation: Simulation, tally: Tally) -> None:
+    """Look once a minute; the timeline keeps fewer of a long story."""
+
+    def look() -> None:
+        tally.timeline.seen(simulation.look())
+        if not simulation.over:
+            simulation.kernel.after(PERIOD_S, look)
+
+    simulation.kernel.after(PERIOD_S, look)
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """A simulation makes no rubbish that refers to itself, and looking for some takes a third of its time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,183 @@
+"""What one chooses before one deploys, in SageMaker's words, and what it is in the simulator's and in dollars."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from torpor.errors import TorporError
+from torpor.simulator.costing import asleep, autoscaled, multi_model
+from torpor.simulator.engine import Machine, Plan, Rests
+from torpor.simulator.ways import HOUR_S, TERMS, Cost, Held, Terms
+from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
+from torpor_container.core.policies import OFFLINE, POLICIES
+from torpor_endpoint.core.catalogue import CATALOGUE, INSTANCE_DISK_MIB
+from torpor_endpoint.core.scaling import CONCURRENCY, Range
+
+MIB = 1024 * 1024
+OWN_MIB = 190
+"""What an instance takes before it has a model: a process with the frameworks imported. TORPOR's instances count it as
+used memory, so it is not there for models."""
+
+
+ENVIRONMENT = {
+    "policy": "TORPOR_POLICY",
+    "keep_alive": "TORPOR_KEEP_ALIVE",
+    "idle_s": "TORPOR_IDLE_SECONDS",
+    "model_idle_s": "TORPOR_MODEL_IDLE_SECONDS",
+    "model_keep_alive": "TORPOR_MODEL_KEEP_ALIVE",
+    "loads_max": "TORPOR_LOADS_MAX",
+    "concurrency": "TORPOR_CONCURRENCY",
+}
+"""What SageMaker has no word for, by the variable that sets it."""
+
+
+class BadScenario(TorporError, ValueError):
+    """Nobody could deploy that. The message names the field."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A multi-model variant. With `instances_min` it is scaled between that and `instances_max`, to zero too, and
+    begins with the least; without, it has `instances` always. Times in seconds."""
+
+    instance_type: str = "ml.m5.large"
+    instances: int = 1
+    instances_min: int | None = None
+    instances_max: int | None = None
+    policy: str = "LRU"
+    keep_alive: str = "fixed"
+    idle_s: float = 1200.0
+    model_idle_s: float | None = None  # None: a model leaves memory for another one only
+    model_keep_alive: str = "fixed"
+    model_cache: bool = True  # ModelCacheSetting
+    memory_bytes: int | None = None  # for models, of each instance; None: what the type has, less the instance's own
+    disk_bytes: int | None = None
+    threads: int | None = None  # that predict, of each instance; None: the type's vCPUs
+    loads_max: int = 4
+    concurrency: int = CONCURRENCY  # requests in flight that an instance is meant to have
+    wake_s: float = 0.1
+    overhead_s: float = 0.0  # of each request, on its way: no thread is busy with it
+
+    def __post_init__(self) -> None:
+        for field, wrong, told in self._rules():
+            if wrong:
+                raise BadScenario(f"{field} {told}, not {getattr(self, field)}")
+
+    def _rules(self) -> tuple[tuple[str, bool, str], ...]:
+        known = {**POLICIES, **OFFLINE}
+        least, most = self.instances_min, self.instances_max
+        amounts = ("idle_s", "wake_s", "overhead_s", "model_idle_s")
+        counts = ("memory_bytes", "disk_bytes", "threads", "loads_max", "concurrency")
+        return (
+            ("instance_type", self.instance_type not in CATALOGUE, "is one of the catalogue's types, as ml.m5.large"),
+            ("policy", self.policy.upper() not in known, f"is one of {', '.join(known)}"),
+            ("keep_alive", self.keep_alive not in KEEP_ALIVES, f"is one of {', '.join(KEEP_ALIVES)}"),
+            ("model_keep_alive", self.model_keep_alive not in KEEP_ALIVES, f"is one of {', '.join(KEEP_ALIVES)}"),
+            ("instances", self.instances < 1, "is at least 1: to sleep, give instances_min=0"),
+            ("instances_min", least is not None and least < 0, "is at least 0"),
+            ("instances_max", most is not None and most < max(1, least or 0), "is at least 1 and instances_min"),
+            ("instances_max", most is not None and least is None, "goes with instances_min"),
+            *((one, not 0 <= _or(getattr(self, one), 0.0) < inf, "is 0 or more") for one in amounts),
+            *((one, _or(getattr(self, one), 1) < 1, "is 1 or more") for one in counts),
+        )
+
+    @property
+    def name(self) -> str:
+        """Short, for tables and pictures."""
+        parts = [f"{self._count()} x {self.instance_type}", self.policy.upper()]
+        if self.instances_min == 0:
+            parts.append(f"sleeps after {_span(self.idle_s)}")
+        if self.model_idle_s is not None:
+            parts.append(f"models rest after {_span(self.model_idle_s)}")
+        if not self.model_cache:
+            parts.append("no model cache")
+        return ", ".join(parts)
+
+    @property
+    def scaled(self) -> Range | None:
+        if self.instances_min is None:
+            return None
+        return Range(self.instances_min, self.instances_max or max(1, self.instances_min), self.concurrency)
+
+    @property
+    def models_bytes(self) -> int:
+        """Room for models in the memory of one instance."""
+        if self.memory_bytes is not None:
+            return self.memory_bytes
+        return (CATALOGUE[self.instance_type].memory_mib - OWN_MIB) * MIB
+
+    @property
+    def plan(self) -> Plan:
+        rests = None if self.model_idle_s is None else Rests(self.model_keep_alive, self.model_idle_s)
+        machine = Machine(
+            self.models_bytes,
+            self.disk_bytes or INSTANCE_DISK_MIB * MIB,
+            self.threads or CATALOGUE[self.instance_type].vcpus,
+            self.wake_s,
+            self.loads_max,
+            self.policy.upper(),
+            self.model_cache,
+            rests,
+        )
+        begins = self.instances if self.instances_min is None else self.instances_min
+        return Plan(machine, begins, self.scaled, self.keep_alive, self.idle_s)
+
+    def cost(self, instance_s: float, terms: Terms = TERMS) -> Cost:
+        """What so many seconds of its instances cost. `terms.hours` are the time that they lie in."""
+        if self.instances_min is None:
+            return multi_model(Held(self.instance_type, self.instances), terms)
+        way = asleep if self.instances_min == 0 else autoscaled
+        return way(self.instance_type, instance_s, terms)
+
+    def variant(self, variant: str = "AllTraffic", model: str = "MODEL") -> dict[str, Any]:
+        """The member of `ProductionVariants` that deploys it, for boto3's `create_endpoint_config`."""
+        made: dict[str, Any] = {
+            "VariantName": variant,
+            "ModelName": model,
+            "InstanceType": self.instance_type,
+            "InitialInstanceCount": max(1, self.instances if self.instances_min is None else self.instances_min),
+        }
+        if self.scaled is not None:
+            made["ManagedInstanceScaling"] = {
+                "Status": "ENABLED",
+                "MinInstanceCount": self.scaled.floor,
+                "MaxInstanceCount": self.scaled.ceiling,
+            }
+        return made
+
+    def environment(self) -> Mapping[str, str]:
+        """The rest of it, for the model's `Environment`: Torpor acts on it, AWS's endpoints know none of it."""
+        plain = Scenario()
+        chosen = {field: getattr(self, field) for field in ENVIRONMENT if getattr(self, field) != getattr(plain, field)}
+        return {
+            ENVIRONMENT[field]: f"{value:g}" if isinstance(value, float) else str(value)
+            for field, value in chosen.items()
+        }
+
+    def altered(self, **changes: Any) -> "Scenario":
+        """The same with other values in some fields. Raises BadScenario, for an unknown field too."""
+        if unknown := [name for name in changes if name not in self.__dataclass_fields__]:
+            raise BadScenario(f"a scenario has no {unknown[0]}: it has {', '.join(self.__dataclass_fields__)}")
+        return replace(self, **changes)
+
+    def _count(self) -> str:
+        if self.scaled is None:
+            return str(self.instances)
+        return f"{self.scaled.floor}-{self.scaled.ceiling}"
+
+
+def hours(seconds: float) -> float:
+    return seconds / HOUR_S
+
+
+def _or(value: Any, otherwise: Any) -> Any:
+    return otherwise if value is None else value
+
+
+def _span(seconds: float) -> str:
+    """`90 s`, `20 min`, `2 h`: in the largest unit that is whole."""
+    for unit, size_s in (("h", 3600), ("min", 60)):
+        if seconds >= size_s and seconds % size_s == 0:
+            return f"{seconds / size_s:.0f} {unit}"
+    return f"{seconds:g} s"
