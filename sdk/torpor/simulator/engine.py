@@ -66,7 +66,8 @@ class Life:
     slot: str
     began_s: float
     ready_s: float | None = None
-    ended_s: float | None = None
+    retired_s: float | None = None  # it got no more requests
+    ended_s: float | None = None  # the last of those that it had was answered
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,10 @@ class Simulation:
         models = sum(1 for book in books for _ in book)
         return Look(self.kernel.now_s, len(self._wanted), self.in_flight, models, sum(b.planned_bytes for b in books))
 
+    def planned_bytes(self) -> dict[str, int]:
+        """What each ready instance's memory holds and is about to hold."""
+        return {slot: site.memory.planned_bytes for slot, site in self._ready.items()}
+
     # -- requests --------------------------------------------------------------------------------------------------
     def _calls(self, trace: Trace) -> Iterator[tuple[float, Call]]:
         names = trace.names
@@ -190,6 +195,7 @@ class Simulation:
 
     def _retire(self, slot: str) -> None:
         life = self._wanted.pop(slot)
+        life.retired_s = self.kernel.now_s
         self._ready.pop(slot, None)
         left = self._load.pop(slot, 0)
         if left:
