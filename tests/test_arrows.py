@@ -25,7 +25,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.warm",
         "torpor_container.server",
     ),
-    SDK: (SDK, "torpor_endpoint.up", "torpor_endpoint.options", "torpor_endpoint.core", "torpor_container.core"),
+    # The endpoint's public start-up, both pure cores, and the words that a ledger's rows are written in.
+    SDK: (
+        SDK,
+        "torpor_endpoint.up",
+        "torpor_endpoint.options",
+        "torpor_endpoint.core",
+        "torpor_container.core",
+        "torpor_container.wire",
+    ),
 }
 
 IMPURE = {"time", "random", "asyncio", "socket", "os", "threading", "subprocess", "pathlib", "secrets", "sqlite3"}

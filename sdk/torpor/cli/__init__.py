@@ -2,7 +2,7 @@
 
 import typer
 
-from torpor.cli import cold_starts, costs, demo, env, invoke, logs, ls, metrics, up, why
+from torpor.cli import cold_starts, costs, demo, env, invoke, logs, ls, metrics, replay, up, why
 from torpor.cli.edge import PlainErrors
 
 app = typer.Typer(
@@ -24,5 +24,6 @@ for command in (
     cold_starts.cold_starts,
     costs.costs,
     logs.logs,
+    replay.replay,
 ):
     app.command()(command)

@@ -17,6 +17,8 @@ EndpointName = Annotated[
     str | None, typer.Argument(help="The endpoint's name; not needed for the only one.", metavar="ENDPOINT")
 ]
 
+TRACE = "A .csv, .csv.gz or .parquet with times and models, a ledger.sqlite, or a made one: zipf:models=500,rate_hz=20."
+
 NO_ENDPOINT = "there is no endpoint yet"
 
 

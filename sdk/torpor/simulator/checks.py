@@ -101,9 +101,8 @@ class Recount:
         for call in self._calls:
             there = stays[call.slot, call.model]
             if not call.failed and not any(a <= call.ready_s and call.done_s <= b for a, b in there):
-                raise Inconsistent(
-                    f"{call.slot}: {call.model} was used from {call.ready_s} to {call.done_s} s and not there all the time"
-                )
+                used = f"{call.model} was used from {call.ready_s} to {call.done_s} s"
+                raise Inconsistent(f"{call.slot}: {used}, and not there all the time")
 
     # -- instances -------------------------------------------------------------------------------------------------
     def _check_looks(self, simulation: Simulation, looks: Sequence[Look]) -> None:

@@ -14,7 +14,18 @@ from torpor.simulator.kernel import Kernel
 from torpor.simulator.outcome import PERIOD_S, Result, Tally, outcome
 from torpor.simulator.profile import ModelProfile, Spread
 from torpor.simulator.scenario import Scenario
-from torpor.simulator.workloads import BadTrace, Chunk, Paced, Synthetic, Trace, drawn, read, requests
+from torpor.simulator.site import Call
+from torpor.simulator.workloads import (
+    BadTrace,
+    Chunk,
+    First,
+    Paced,
+    Synthetic,
+    Trace,
+    drawn,
+    named,
+    requests,
+)
 from torpor_container.core.policies import OFFLINE, Future, Policy
 from torpor_container.core.residency import Decision
 
@@ -42,7 +53,8 @@ def simulate(
 ) -> Result:
     """What a multi-model variant would do with this traffic, decided by the live endpoint's own code.
 
-    `trace` is one of `torpor.simulator.workloads`, or a file of one: CSV, Parquet, or an endpoint's `ledger.sqlite`.
+    `trace` is one of `torpor.simulator.workloads`, or a file of one (CSV, Parquet, or an endpoint's
+    `ledger.sqlite`), or a made one by its line: `zipf:models=500,rate_hz=20,duration_s=3600`.
     `profiles` say what each model takes; without them they are drawn, and the result says so. The scenario's fields may
     be given by name: `simulate("calls.csv", instances=2, policy="GDSF")`. The same seed tells the same story to the
     byte; another one has other draws, of the traffic too if it is a made one. `recorded` is told every decision.
@@ -64,10 +76,14 @@ class Given:
     what: str
     assumed: tuple[str, ...] = ()
 
+    def profile(self, name: str) -> ModelProfile:
+        if name not in self.profiles:
+            raise BadTrace(f"model {name!r} is called, and has no profile")
+        return self.profiles[name]
+
     def reseeded(self, seed: int) -> "Given":
         """Another draw of the same."""
-        trace = replace(self.trace, seed=seed) if isinstance(self.trace, Synthetic) else self.trace
-        return replace(self, trace=trace, seed=seed)
+        return replace(self, trace=reseeded(self.trace, seed), seed=seed)
 
 
 def load(
@@ -79,7 +95,7 @@ def load(
 ) -> Given:
     """Reads what is a file, and draws what is not given. Raises BadTrace, FileNotFoundError."""
     what = f"{trace}" if isinstance(trace, Path | str) else getattr(trace, "what", type(trace).__name__.lower())
-    opened = read(trace) if isinstance(trace, Path | str) else trace
+    opened = named(trace) if isinstance(trace, Path | str) else trace
     assumed = []
     if isinstance(opened, Synthetic):
         opened = replace(opened, seed=seed)
@@ -89,13 +105,21 @@ def load(
     return Given(opened, profiles, spreads or Spreads(), seed, what, tuple(assumed))
 
 
-def run(given: Given, scenario: Scenario, recorded: Recorded | None = None) -> Result:
-    """One scenario over it. Raises BadTrace for a model that has no profile."""
+def run(
+    given: Given,
+    scenario: Scenario,
+    recorded: Recorded | None = None,
+    listener: Callable[[list[Call]], None] | None = None,
+) -> Result:
+    """One scenario over it. `listener` gets the calls as they end, some at a time, and may break it off by raising.
+
+    Raises BadTrace for a model that has no profile.
+    """
     kernel, tally, trace = Kernel(), Tally(scenario.overhead_s), _Counted(Paced(given.trace))
     simulation = Simulation(
         scenario.plan,
         _Known(given.profiles),
-        tally.add,
+        tally.add if listener is None else _both(tally.add, listener),
         recorded,
         Spread(**given.spreads.__dict__, seed=given.seed),
         _offline(scenario.policy, given.trace, kernel),
@@ -129,6 +153,15 @@ class Digest:
         return digest
 
 
+def reseeded(trace: Trace, seed: int) -> Trace:
+    """Another draw of a trace that is named, or of the first part of one; a recorded one is what it is."""
+    if isinstance(trace, Synthetic):
+        return replace(trace, seed=seed)
+    if isinstance(trace, First):
+        return replace(trace, trace=reseeded(trace.trace, seed))
+    return trace
+
+
 def names_of(trace: Trace) -> list[str]:
     """The models of a trace, which may have to be read once for them."""
     if not isinstance(trace, Synthetic):
@@ -141,6 +174,14 @@ def names_of(trace: Trace) -> list[str]:
 class _Known(dict[str, ModelProfile]):
     def __missing__(self, name: str) -> ModelProfile:
         raise BadTrace(f"model {name!r} is called, and has no profile")
+
+
+def _both(tally: Callable[[list[Call]], None], listener: Callable[[list[Call]], None]) -> Callable[[list[Call]], None]:
+    def told(calls: list[Call]) -> None:
+        listener(calls)
+        tally(calls)
+
+    return told
 
 
 @dataclass

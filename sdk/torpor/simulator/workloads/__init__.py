@@ -5,11 +5,23 @@ from torpor.simulator.workloads.azure import Azure2019, Azure2021
 from torpor.simulator.workloads.delimited import Delimited
 from torpor.simulator.workloads.files import read, write
 from torpor.simulator.workloads.ledger import Ledger
+from torpor.simulator.workloads.naming import made, named
 from torpor.simulator.workloads.parquet import Parquet
 from torpor.simulator.workloads.profiles import DEEP, TABULAR, Laws, drawn
 from torpor.simulator.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.simulator.workloads.synthetic import Synthetic, calibrated, zipf
-from torpor.simulator.workloads.trace import BadTrace, Chunk, Paced, Recorded, Request, Trace, recorded, requests
+from torpor.simulator.workloads.trace import (
+    BadTrace,
+    Chunk,
+    Extent,
+    First,
+    Paced,
+    Recorded,
+    Request,
+    Trace,
+    recorded,
+    requests,
+)
 
 __all__ = [
     "BURSTY",
@@ -25,6 +37,8 @@ __all__ = [
     "BadTrace",
     "Chunk",
     "Delimited",
+    "Extent",
+    "First",
     "Gamma",
     "Gaps",
     "Laws",
@@ -39,6 +53,8 @@ __all__ = [
     "Trace",
     "calibrated",
     "drawn",
+    "made",
+    "named",
     "read",
     "recorded",
     "requests",

@@ -13,6 +13,9 @@ from torpor.errors import TorporError
 CHUNK_REQUESTS = 65_536
 """What readers hand out at once: enough for numpy to pay, and a megabyte of memory."""
 
+PIECE_REQUESTS = 4_096
+"""Of the first part of a trace, so that whoever reads it may stop soon."""
+
 Times = NDArray[np.float64]
 Ids = NDArray[np.int32]
 Sizes = NDArray[np.int64]
@@ -115,6 +118,48 @@ class Paced:
             yield Chunk((chunk.times_s - began_s) / self.speed, chunk.models, chunk.request_bytes)
 
 
+@dataclass(eq=False)
+class First:
+    """The first so many requests of a trace, in small pieces."""
+
+    trace: Trace
+    requests_max: int
+    cut: bool = field(default=False, init=False)  # there were more, as the last reading showed
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.trace.names
+
+    def chunks(self) -> Iterator[Chunk]:
+        left = self.requests_max
+        for chunk in self.trace.chunks():
+            for since in range(0, len(chunk), PIECE_REQUESTS):
+                if left <= 0:
+                    self.cut = True
+                    return
+                piece = _piece(chunk, since, min(left, PIECE_REQUESTS))
+                left -= len(piece)
+                self.cut = len(piece) < min(PIECE_REQUESTS, len(chunk) - since)
+                yield piece
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much a trace is: how many requests, and the models that they name."""
+
+    requests: int
+    names: Sequence[str]
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Extent":
+        """Reads it all. Raises BadTrace where it is bad."""
+        requests, named = 0, set[int]()
+        for chunk in trace.chunks():
+            requests += len(chunk)
+            named.update(np.unique(chunk.models).tolist())
+        return cls(requests, [trace.names[model] for model in sorted(named)])
+
+
 def checked(source: str, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """The same chunks, less the empty ones. Raises BadTrace, naming the source and the row."""
     rows, last_s = 0, -inf
@@ -141,3 +186,8 @@ def _check(source: str, chunk: Chunk, rows: int, last_s: float) -> None:
         if wrong.any():
             at = int(wrong.argmax())
             raise BadTrace(f"{source}: row {rows + at + 1}: {text.format(values[at].item())}")
+
+
+def _piece(chunk: Chunk, since: int, count: int) -> Chunk:
+    until, sizes = since + count, chunk.request_bytes
+    return Chunk(chunk.times_s[since:until], chunk.models[since:until], None if sizes is None else sizes[since:until])

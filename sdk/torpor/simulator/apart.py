@@ -1,0 +1,178 @@
+"""The same traffic without a multi-model endpoint, as AWS sells it: each model on instances or a function of its own.
+
+These are AWS's controllers, not Torpor's: an endpoint that is always on, and one that starts an instance for each
+request that finds none idle.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import ceil
+
+from torpor.simulator.costing import endpoint_per_model, serverless
+from torpor.simulator.kernel import Kernel
+from torpor.simulator.latency import Latencies
+from torpor.simulator.outcome import Tally
+from torpor.simulator.profile import Spread
+from torpor.simulator.running import Given
+from torpor.simulator.scenario import MIB, OWN_MIB
+from torpor.simulator.site import Call
+from torpor.simulator.ways import HOUR_S, Calls, Cost, Held, Terms
+from torpor.simulator.workloads import Paced
+from torpor_endpoint.core.catalogue import CATALOGUE
+from torpor_endpoint.core.prices import PRICES, Prices
+
+EXPIRES_S = 600.0
+"""How long an idle serverless instance stays. AWS does not say; ten minutes is what SimFaaS found on AWS Lambda."""
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """One way, over all models together."""
+
+    cost: Cost
+    duration_s: float
+    requests: int
+    cold: int
+    latencies: Latencies
+
+    @property
+    def p99_s(self) -> float:
+        return self.latencies.quantile(0.99)
+
+    def usd_per_month(self, hours: float) -> float | None:
+        return None if self.cost.usd is None else self.cost.usd * hours * HOUR_S / self.duration_s
+
+
+def on_endpoints(given: Given, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
+    """Every model has an instance of this type to itself, always on. Its vCPUs predict."""
+    tally, kernel, done = Tally(overhead_s), Kernel(), list[Call]()
+    spread, servers, desks = _spread(given), CATALOGUE[size].vcpus, dict[str, _Desk]()
+
+    def arrive(call: Call) -> None:
+        if call.model not in desks:
+            predict_s = given.profile(call.model).predict_s
+            desks[call.model] = _Desk(kernel, servers, predict_s, spread.predict, done.append)
+        desks[call.model].ask(call)
+
+    duration_s, _ = _play(given, kernel, arrive, done, tally)
+    terms = Terms(prices, duration_s / HOUR_S)
+    cost = endpoint_per_model(len(desks), Held(size), terms)
+    return Apart(cost, duration_s, tally.warm.count, 0, tally.warm)
+
+
+def on_serverless(
+    given: Given,
+    prices: Prices = PRICES,
+    *,
+    wake_s: float = 0.1,
+    expires_s: float = EXPIRES_S,
+    starts_billed: bool = False,
+    overhead_s: float = 0.0,
+) -> Apart:
+    """Every model is a serverless endpoint of the smallest size sold that has the memory for the largest model.
+
+    A request takes the newest idle instance of its model, or waits for a new one: `wake_s`, then download and load.
+    """
+    tally, kernel = Tally(overhead_s), Kernel()
+    pools = _Pools(kernel, given, _spread(given), wake_s, expires_s)
+    duration_s, moved_bytes = _play(given, kernel, pools.arrive, pools.done, tally)
+    largest_bytes = max(profile.memory_bytes for profile in map(given.profiles.__getitem__, pools.idle))
+    memory_mib = ceil(largest_bytes / MIB) + OWN_MIB
+    requests = tally.warm.count + tally.cold.count
+    calls = Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes)
+    cost = serverless(memory_mib, calls, Terms(prices, duration_s / HOUR_S), starts_billed)
+    return Apart(cost, duration_s, requests, tally.cold.count, tally.warm + tally.cold)
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+@dataclass(slots=True, eq=False)
+class _Desk:
+    """One model's instance: so many requests at once, and a queue."""
+
+    kernel: Kernel
+    servers: int
+    predict_s: float
+    spread: Callable[[], float]
+    ended: Callable[[Call], None]
+    busy: int = 0
+    queue: deque[Call] = field(default_factory=deque)
+
+    def ask(self, call: Call) -> None:
+        call.asked_s = call.ready_s = call.arrived_s
+        call.hit = True
+        if self.busy < self.servers:
+            self.busy += 1
+            self.kernel.after(self.predict_s * self.spread(), self.done, call)
+        else:
+            self.queue.append(call)
+
+    def done(self, call: Call) -> None:
+        if self.queue:
+            self.kernel.after(self.predict_s * self.spread(), self.done, self.queue.popleft())
+        else:
+            self.busy -= 1
+        call.done_s = self.kernel.now_s
+        self.ended(call)
+
+
+@dataclass(eq=False)
+class _Pools:
+    """Each model's idle instances: since when they are, the newest last."""
+
+    kernel: Kernel
+    given: Given
+    spread: Spread
+    wake_s: float
+    expires_s: float
+    idle: dict[str, list[float]] = field(default_factory=dict)
+    done: list[Call] = field(default_factory=list)
+
+    def arrive(self, call: Call) -> None:
+        now_s, profile = self.kernel.now_s, self.given.profile(call.model)
+        since_s = self.idle.setdefault(call.model, [])
+        call.asked_s = now_s
+        if since_s and now_s - since_s[-1] < self.expires_s:
+            since_s.pop()
+            call.hit = True
+            call.ready_s = now_s
+        else:
+            since_s.clear()
+            load_s = (profile.download_s + profile.unpack_s + profile.load_s) * self.spread.load()
+            call.ready_s = now_s + self.wake_s * self.spread.wake() + load_s
+        self.kernel.at(call.ready_s + profile.predict_s * self.spread.predict(), self.served, call)
+
+    def served(self, call: Call) -> None:
+        call.done_s = self.kernel.now_s
+        self.idle[call.model].append(call.done_s)
+        self.done.append(call)
+
+
+def _play(
+    given: Given, kernel: Kernel, arrive: Callable[[Call], None], done: list[Call], tally: Tally
+) -> tuple[float, int]:
+    """How long it took by its own clock, and the bytes that came with the requests."""
+    trace, moved_bytes = Paced(given.trace), 0
+
+    def told() -> None:
+        if done:
+            tally.add(done)
+            done.clear()
+
+    def calls() -> Iterator[tuple[float, Call]]:
+        nonlocal moved_bytes
+        for chunk in trace.chunks():
+            if chunk.request_bytes is not None:
+                moved_bytes += int(chunk.request_bytes.sum())
+            for time_s, number in zip(chunk.times_s.tolist(), chunk.models.tolist(), strict=True):
+                yield time_s, Call(trace.names[number], time_s)
+            told()
+
+    kernel.play(calls(), arrive)
+    kernel.run()
+    told()
+    return kernel.now_s, moved_bytes
+
+
+def _spread(given: Given) -> Spread:
+    return Spread(**given.spreads.__dict__, seed=given.seed)

@@ -1,0 +1,148 @@
+"""`torpor.plan`: the cheapest way to serve a trace within an SLO, found by simulating (AlpaServe's way)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torpor.frames import pandas
+from torpor.simulator.apart import Apart, on_endpoints, on_serverless
+from torpor.simulator.outcome import Result
+from torpor.simulator.running import Given, Profiles, Spreads, load, run
+from torpor.simulator.scenario import BadScenario
+from torpor.simulator.searching import Candidate, Goal, Search, Space
+from torpor.simulator.workloads import First, Trace
+from torpor_container.core.policies import POLICIES
+from torpor_endpoint.core.prices import PRICES, Prices
+
+REQUESTS_MAX = 200_000
+"""Of a longer trace so many are simulated, from its beginning."""
+
+Says = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """What a search found, and how. `best` is None where nothing in the space meets the goal."""
+
+    goal: Goal
+    given: Given
+    prices: Prices
+    requests: int  # so many of the trace were simulated
+    whole: bool  # that is all of it
+    best: Candidate | None
+    seeds: Sequence[Result]  # the best one, and its like with other draws
+    candidates: Sequence[Candidate]  # in the order in which they were tried
+    policies: Sequence[Result]  # one scenario with each policy; Belady's, which knows the trace, at the end
+    apart: Mapping[str, Apart]  # the same traffic without a multi-model endpoint, by what that is
+    floor: Result | None  # where nothing meets the goal: all models in memory, and a thread for each request
+
+    @property
+    def sure(self) -> float:
+        """The share of the seeds that meet the goal."""
+        return sum(map(self.goal.met, self.seeds)) / len(self.seeds) if self.seeds else 0.0
+
+    @property
+    def best_policy(self) -> str:
+        """For this trace: none is the best everywhere. Empty where it makes no difference, or was not simulated."""
+        live = [result for result in self.policies if result.scenario.policy in POLICIES]
+        if len({result.cold for result in live}) <= 1:
+            return ""
+        return min(live, key=lambda result: (result.slo_misses(self.goal.slo_s), result.cold)).scenario.policy
+
+    def call(self) -> str:
+        """The `create_endpoint_config` of the plan, for boto3. Raises LookupError where there is none."""
+        if self.best is None:
+            raise LookupError(f"no plan in this space meets {self.goal}")
+        scenario = self.best.scenario
+        lines = [
+            'boto3.client("sagemaker").create_endpoint_config(',
+            '    EndpointConfigName="planned",',
+            f"    ProductionVariants=[{scenario.variant()!r}],",
+            ")",
+        ]
+        if environment := dict(scenario.environment()):
+            lines.append(f"# and for Torpor, in the model's container: Environment={environment!r}")
+        return "\n".join(lines)
+
+    def frame(self) -> Any:
+        """A row for each candidate that was simulated to its end."""
+        ended = [(one, one.result) for one in self.candidates if one.result is not None]
+        return pandas().DataFrame(
+            [{**result.summary(self.prices), "meets": one.meets, "why_not": one.why_not} for one, result in ended]
+        )
+
+
+def plan(
+    trace: Trace | Path | str,
+    profiles: Profiles | None = None,
+    *,
+    slo_s: float,
+    quantile: float = 0.99,
+    space: Space | None = None,
+    seeds: int = 3,
+    seed: int = 0,
+    spreads: Spreads | None = None,
+    requests_max: int = REQUESTS_MAX,
+    prices: Prices = PRICES,
+    says: Says = lambda line: None,
+) -> Planned:
+    """Search; see whether other draws agree; which policy is the best for this trace; and what other ways would cost.
+
+    `says` is told what is tried. Raises BadTrace, BadScenario; that nothing meets the SLO is an answer, and no error.
+    """
+    goal, space = Goal(slo_s, quantile), space or Space()
+    if seeds < 1 or requests_max < 1:
+        raise BadScenario(f"seeds and requests_max are at least 1, not {seeds} and {requests_max}")
+    whole = load(trace, profiles, seed=seed, spreads=spreads)
+    first = First(whole.trace, requests_max)
+    given = replace(whole, trace=first)
+    search = Search(given, goal, space, prices, says)
+    best, again = _confirmed(search, given, seeds)
+    return Planned(
+        goal, given, prices, search.load.requests, not first.cut, best, again, search.tried,
+        _policies(search), _apart(search), None if best else search.floor(),
+    )  # fmt: skip
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+def _confirmed(search: Search, given: Given, seeds: int) -> tuple[Candidate | None, list[Result]]:
+    """The cheapest that other draws confirm; if none is, the one that most of them confirm."""
+    confirmed: list[tuple[int, Candidate, list[Result]]] = []
+    for candidate in search.found():
+        assert candidate.result is not None
+        search.says(f"{candidate.scenario.name}, with {seeds - 1} other seeds")
+        others = (given.reseeded(given.seed + number) for number in range(1, seeds))
+        results = [candidate.result, *(run(other, candidate.scenario) for other in others)]
+        missed = sum(not search.goal.met(result) for result in results)
+        confirmed.append((missed, candidate, results))
+        if not missed:
+            break
+    if not confirmed:
+        return None, []
+    _, best, results = min(confirmed, key=lambda one: one[0])
+    return best, results
+
+
+def _policies(search: Search) -> list[Result]:
+    """Of the cheapest scenario that was simulated to its end and had to evict: elsewhere they are all the same."""
+    tight = [one.result for one in search.tried if one.result is not None and one.result.evictions]
+    if not tight:
+        return []
+    scenario = min(tight, key=lambda result: result.usd_per_month(search.prices) or 0.0).scenario
+    found = []
+    for policy in [*POLICIES, "BELADY"]:
+        search.says(f"{scenario.name}, with {policy}")
+        found.append(run(search.given, scenario.altered(policy=policy)))
+    return found
+
+
+def _apart(search: Search) -> dict[str, Apart]:
+    search.says("without a multi-model endpoint")
+    like, size = search.space.like, search.smallest_type()
+    return {
+        f"an endpoint per model, each 1 x {size}": on_endpoints(search.given, size, search.prices, like.overhead_s),
+        "serverless, an endpoint per model": on_serverless(
+            search.given, search.prices, wake_s=like.wake_s, overhead_s=like.overhead_s
+        ),
+    }

@@ -1,0 +1,31 @@
+"""Made traces by a line of text."""
+
+import pytest
+
+from torpor.simulator.workloads import BURSTY, BadTrace, made
+
+
+def test_the_knobs_are_those_of_the_functions() -> None:
+    trace = made("zipf:models=50,s=1.2,rate_hz=5,duration_s=600,seed=7,gaps=bursty")
+    assert (len(trace.names), trace.duration_s, trace.seed, trace.groups[0].gaps) == (50, 600.0, 7, BURSTY)
+    assert trace.rate_hz == pytest.approx(5.0)
+
+
+def test_without_knobs_it_is_the_functions_own_choice() -> None:
+    assert len(made("calibrated").names) == 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("zapf:models=3", "one of zipf, calibrated"),
+        ("zipf:moodels=3", "'moodels' is no knob"),
+        ("zipf:models=three", "models is a number, not 'three'"),
+        ("zipf:gaps=odd", "gaps is one of poisson, timer, bursty, sessions, not 'odd'"),
+        ("calibrated:s=1", "calibrated has no such knob"),
+        ("zipf:rate_hz=-1", "a rate is a positive number"),
+    ],
+)
+def test_what_makes_no_trace_is_named(text: str, told: str) -> None:
+    with pytest.raises(BadTrace, match=told):
+        made(text)
