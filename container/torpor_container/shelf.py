@@ -57,6 +57,7 @@ class Shelf:
                 self._tier.books.failed(name, str(error) or type(error).__name__, self._tier.clock())
                 self._tier.changed()
                 raise
+            self._tier.changed()  # a download fewer is in flight
             self._tier.dismiss(self._tier.books.excess(name, self._tier.clock()))
         entry = self._entry(name)
         return Placed(name, entry.model_id, entry.directory)

@@ -21,21 +21,35 @@ if TYPE_CHECKING:
         TorporError,
     )
     from torpor.serving import Local, local
+    from torpor.simulator.outcome import Result
+    from torpor.simulator.planning import Planned, plan
+    from torpor.simulator.running import simulate
+    from torpor.simulator.scenario import BadScenario, Scenario
+    from torpor.simulator.searching import Space
+    from torpor.simulator.workloads import BadTrace
 
     __version__: str
 
 __all__ = [
+    "BadScenario",
+    "BadTrace",
     "EndpointFailed",
     "EndpointRefused",
     "EndpointUnreachable",
     "Local",
     "MissingExtra",
     "NotTorpor",
+    "Planned",
+    "Result",
+    "Scenario",
+    "Space",
     "TorporError",
     "__version__",
     "bundle",
     "client",
     "local",
+    "plan",
+    "simulate",
 ]
 
 _HOMES = {
@@ -43,6 +57,14 @@ _HOMES = {
     "client": "torpor.connection",
     "local": "torpor.serving",
     "Local": "torpor.serving",
+    "simulate": "torpor.simulator.running",
+    "plan": "torpor.simulator.planning",
+    "Scenario": "torpor.simulator.scenario",
+    "Space": "torpor.simulator.searching",
+    "Result": "torpor.simulator.outcome",
+    "Planned": "torpor.simulator.planning",
+    "BadScenario": "torpor.simulator.scenario",
+    "BadTrace": "torpor.simulator.workloads",
     "TorporError": "torpor.errors",
     "EndpointFailed": "torpor.errors",
     "EndpointRefused": "torpor.errors",

@@ -16,11 +16,11 @@ from torpor import accounts
 from torpor.accounts import ColdStart, Which
 from torpor.cli import app
 from torpor.cli.cold_starts import percentile
-from torpor.cli.costs import dollars
 from torpor.cli.since import span_s
 from torpor.connection import Connection
 from torpor.deploying import Plan
 from torpor.errors import EndpointRefused
+from torpor.money import dollars
 
 COLD = {"wake": 0.12, "download": 0.05, "load": 0.25, "predict": 0.002, "overhead": 0.001}
 STYLE = re.compile(r"\x1b\[[0-9;]*m")

@@ -2,7 +2,7 @@
 
 import typer
 
-from torpor.cli import cold_starts, costs, demo, env, invoke, logs, ls, metrics, replay, up, why
+from torpor.cli import cold_starts, costs, demo, env, invoke, logs, ls, metrics, plan, replay, simulate, up, why
 from torpor.cli.edge import PlainErrors
 
 app = typer.Typer(
@@ -25,5 +25,7 @@ for command in (
     costs.costs,
     logs.logs,
     replay.replay,
+    simulate.simulate,
+    plan.plan,
 ):
     app.command()(command)

@@ -6,12 +6,11 @@ from statistics import quantiles
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from torpor.accounts import ColdStart, Which
 from torpor.accounts import cold_starts as read
-from torpor.cli.edge import Url, connected, console
+from torpor.cli.edge import Url, connected, console, plain_table
 from torpor.cli.since import ago_s
 from torpor.frames import STEPS
 from torpor.story import counted, size
@@ -45,15 +44,7 @@ def cold_starts(
 def table(endpoint: str, cold: Sequence[ColdStart], *, reasons_below: bool = False) -> Table:
     """A line per cold start, and the percentiles of these. In a narrow terminal its reason stands below its model."""
     steps = [step for step in STEPS if any(one.steps.get(step, 0.0) > NOTICED_S for one in cold)]
-    shown = Table(
-        title=f"{endpoint} · {counted(len(cold), 'cold start')} · milliseconds",
-        title_justify="left",
-        title_style="bold",
-        header_style="dim",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-    )
+    shown = plain_table(f"{endpoint} · {counted(len(cold), 'cold start')} · milliseconds")
     shown.add_column("time", no_wrap=True)
     shown.add_column("model", overflow="fold")
     for name in ("total", *steps, "memory"):

@@ -4,19 +4,18 @@ from datetime import datetime
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from torpor.accounts import Costs, ModelCosts, Others, SizeCosts, VariantCosts, Which
 from torpor.accounts import costs as read
-from torpor.cli.edge import Url, connected, console
+from torpor.cli.edge import Url, connected, console, plain_table
 from torpor.cli.since import ago_s
+from torpor.money import dollars
 from torpor.story import counted
 
 Endpoint = Annotated[str | None, typer.Argument(help="Of this endpoint only.", metavar="ENDPOINT")]
 
 MODELS = 20
-SMALLEST_USD = 0.000001
 
 
 def costs(
@@ -42,7 +41,7 @@ def costs(
 def variants(found: Costs) -> Table:
     """A line per variant and size of instance."""
     since, until = (datetime.fromtimestamp(at_s).strftime("%Y-%m-%d %H:%M") for at_s in (found.since_s, found.until_s))
-    shown = _table(f"from {since} to {until}", "endpoint", "variant", "instances")
+    shown = plain_table(f"from {since} to {until}", "endpoint", "variant", "instances")
     for name in ("hours", "GB-s", "requests", "cold", "cost"):
         shown.add_column(name, justify="right")
     for variant in found.variants:
@@ -56,7 +55,7 @@ def variants(found: Costs) -> Table:
 
 def models(variant: VariantCosts) -> Table:
     """A line per model, the dearest first, and what was nobody's: together they are the variant's cost."""
-    shown = _table(f"{variant.endpoint} · {variant.variant} · by model", "model")
+    shown = plain_table(f"{variant.endpoint} · {variant.variant} · by model", "model")
     for name in ("requests", "cold", "errors", "busy s", "cost"):
         shown.add_column(name, justify="right")
     for one in variant.models:
@@ -71,22 +70,13 @@ def models(variant: VariantCosts) -> Table:
 
 def on_aws(variant: VariantCosts) -> Table:
     """A line per way, dear or cheap, with what its figure assumes."""
-    shown = _table(f"{variant.endpoint} · {variant.variant} · the same traffic on AWS", "served as")
+    shown = plain_table(f"{variant.endpoint} · {variant.variant} · the same traffic on AWS", "served as")
     shown.add_column("cost", justify="right", no_wrap=True)
     shown.add_column("assuming", overflow="fold")
     shown.add_row("as here", dollars(variant.usd), _basis(variant), style="bold")
     for one in variant.on_aws:
         shown.add_row(one.way, dollars(one.usd), one.assumes)
     return shown
-
-
-def dollars(usd: float | None) -> str:
-    """Cents where there are dollars; the more figures behind the point, the less it is."""
-    if usd is None:
-        return "unknown"
-    if 0 < usd < SMALLEST_USD:
-        return f"<${SMALLEST_USD:.6f}"
-    return f"${usd:,.{2 if usd >= 1 or not usd else 4 if usd >= 0.01 else 6}f}"
 
 
 def _counts(one: ModelCosts | Others | VariantCosts) -> list[str]:
@@ -102,18 +92,3 @@ def _basis(variant: VariantCosts) -> str:
     if any(size.size.startswith("serverless-") for size in variant.sizes):
         return "loading and predicting by the millisecond, and the data moved; nothing while idle"
     return "the seconds that instances lived, by the price of an hour"
-
-
-def _table(title: str, *names: str) -> Table:
-    shown = Table(
-        title=f"\n{title}",
-        title_justify="left",
-        title_style="bold",
-        header_style="dim",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-    )
-    for name in names:
-        shown.add_column(name)
-    return shown

@@ -3,7 +3,9 @@
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.table import Table
 from typer.core import TyperGroup
 
 from torpor import seen
@@ -16,8 +18,6 @@ Url = Annotated[
 EndpointName = Annotated[
     str | None, typer.Argument(help="The endpoint's name; not needed for the only one.", metavar="ENDPOINT")
 ]
-
-TRACE = "A .csv, .csv.gz or .parquet with times and models, a ledger.sqlite, or a made one: zipf:models=500,rate_hz=20."
 
 NO_ENDPOINT = "there is no endpoint yet"
 
@@ -54,3 +54,19 @@ def console() -> Console:
     """Made anew for each command: it looks at the terminal as it is now. Where there is none, no colour and no wrap."""
     found = Console(highlight=False)
     return found if found.is_terminal else Console(highlight=False, width=max(found.width, 120))
+
+
+def plain_table(title: str, *names: str) -> Table:
+    """Without a frame: the table of every command, with its first columns."""
+    shown = Table(
+        title=f"\n{title}" if title else None,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+    )
+    for name in names:
+        shown.add_column(name)
+    return shown

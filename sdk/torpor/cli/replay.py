@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from torpor.cli.edge import TRACE, Url, connected, console, only
+from torpor.cli.choices import SIMULATOR, Trace
+from torpor.cli.edge import Url, connected, console, only, plain_table
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.story import counted, milliseconds
@@ -37,7 +37,7 @@ INTERRUPTED = 130
 
 
 def replay(
-    trace: Annotated[str, typer.Argument(help=TRACE)],
+    trace: Trace,
     endpoint: Annotated[str | None, typer.Option(help="The endpoint's name; not needed for the only one.")] = None,
     speed: Annotated[float, typer.Option(help="How many times as fast as it was.")] = 1.0,
     limit: Annotated[int | None, typer.Option(help="Only the first so many requests.", min=1)] = None,
@@ -49,7 +49,7 @@ def replay(
     url: Url = None,
 ) -> None:
     """Send a trace to an endpoint at its own moments, and show how long the requests took."""
-    require("torpor replay", "simulator", packages={"simulator": ("numpy",)})
+    require("torpor replay", "simulator", packages=SIMULATOR)
     from torpor.replaying import Pace, Target
     from torpor.replaying import replay as send
     from torpor.simulator.workloads import Extent, First, named
@@ -133,15 +133,7 @@ def show(replayed: "Replayed", endpoint: str, pace: "Pace") -> None:
 
 def outcomes(replayed: "Replayed", endpoint: str) -> Table:
     """A line for each way in which requests ended, the most frequent first, and one for all."""
-    shown = Table(
-        title=f"{endpoint} · {counted(len(replayed), 'request')} in {replayed.wall_s:,.1f} s",
-        title_justify="left",
-        title_style="bold",
-        header_style="dim",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        show_edge=False,
-    )
+    shown = plain_table(f"{endpoint} · {counted(len(replayed), 'request')} in {replayed.wall_s:,.1f} s")
     shown.add_column("answer")
     for name in ("requests", "share", "cold", "p50", "p95", "p99"):
         shown.add_column(name, justify="right", no_wrap=True)

@@ -25,6 +25,9 @@ from torpor_endpoint.core.traffic import Traffic
 PERIOD_S = 1.0
 """How often the sizing rule is asked, and each instance looks for models that rest: as the endpoint's own."""
 
+CLOSE_S = 5.0
+"""How long an instance that ends waits for models on their way out, at most: as the keeper."""
+
 
 @dataclass(frozen=True)
 class Rests:
@@ -104,7 +107,8 @@ class Simulation:
         self._ready: dict[str, Site] = {}
         self._load: dict[str, int] = {}
         self._wanted: dict[str, Life] = {}
-        self._draining: dict[str, tuple[Life, int]] = {}
+        self._draining: dict[str, tuple[Life, Site, int]] = {}
+        self._disks: dict[str, dict[str, None]] = {}  # what each slot's disk holds, whether an instance is there or not
         self._held: deque[Call] = deque()
         self._done: list[Call] = []
         self._traffic = Traffic()
@@ -114,7 +118,7 @@ class Simulation:
 
     def run(self, trace: Trace) -> None:
         """The whole trace, and then what is still on its way. Flat in the length of the trace."""
-        if self.plan.sizes is not None or self.plan.machine.models_rest is not None:
+        if self.plan.sizes is not None:
             self.kernel.at(0.0, self._look)
         self.kernel.play(self._calls(trace), self._arrive)
         self.over = True
@@ -176,13 +180,13 @@ class Simulation:
     def _scale(self, size: int) -> None:
         number = 0
         while len(self._wanted) < size:
-            slot = f"variant/{number}"
+            slot = f"endpoint/variant/{number}"  # as the endpoint writes it: placement hashes it
             if slot not in self._wanted and slot not in self._draining:
                 life = self._wanted[slot] = Life(slot, self.kernel.now_s)
                 self.lives.append(life)
                 self.kernel.after(self.plan.machine.wake_s * self.spread.wake(), self._become_ready, slot, life)
             number += 1
-        for slot in sorted(self._wanted)[size:]:
+        for slot in sorted(self._wanted, key=_number)[size:]:
             self._retire(slot)
 
     def _become_ready(self, slot: str, life: Life) -> None:
@@ -190,25 +194,45 @@ class Simulation:
             return  # it was retired meanwhile
         life.ready_s = self.kernel.now_s
         self._ready[slot], self._load[slot] = self._site(slot), 0
-        while self._held:
+        self.kernel.soon(self._let_go)
+        if self.plan.machine.models_rest is not None:
+            self.kernel.after(PERIOD_S, self._rest, self._ready[slot], life)
+
+    def _let_go(self) -> None:
+        """Those who were held go, once all that become ready at this moment are."""
+        while self._held and self._ready:
             self._send(self._held.popleft())
 
     def _retire(self, slot: str) -> None:
         life = self._wanted.pop(slot)
         life.retired_s = self.kernel.now_s
-        self._ready.pop(slot, None)
+        site = self._ready.pop(slot, None)
         left = self._load.pop(slot, 0)
-        if left:
-            self._draining[slot] = life, left
-        else:
+        if site is None:
             life.ended_s = self.kernel.now_s
+            return
+        self._draining[slot] = life, site, left
+        if not left:
+            self._close(slot)
 
     def _drain(self, slot: str) -> None:
-        life, left = self._draining.pop(slot)
-        if left > 1:
-            self._draining[slot] = life, left - 1
+        life, site, left = self._draining[slot]
+        self._draining[slot] = life, site, left - 1
+        if left == 1:
+            self._close(slot)
+
+    def _close(self, slot: str) -> None:
+        """Its callers have their answers. Models on their way out are waited for."""
+        site, now_s = self._draining[slot][1], self.kernel.now_s
+        site.resting = None
+        if site.leaving_until_s > now_s:
+            self.kernel.at(min(site.leaving_until_s, now_s + CLOSE_S), self._gone, slot)
         else:
-            life.ended_s = self.kernel.now_s
+            self._gone(slot)
+
+    def _gone(self, slot: str) -> None:
+        life, _, _ = self._draining.pop(slot)
+        life.ended_s = self.kernel.now_s
 
     def _site(self, slot: str) -> Site:
         machine, rests = self.plan.machine, self.plan.machine.models_rest
@@ -225,15 +249,29 @@ class Simulation:
             self.spread,
             machine.cache,
             None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
+            self._disks.setdefault(slot, {}),
         )
 
     # -- how many --------------------------------------------------------------------------------------------------
     def _look(self) -> None:
         allowed, now_s = self.plan.sizes, self.kernel.now_s
-        if allowed is not None and (wanted := self._habits.wanted(allowed, len(self._wanted), self._traffic, now_s)):
+        assert allowed is not None
+        if wanted := self._habits.wanted(allowed, len(self._wanted), self._traffic, now_s):
             self._scale(wanted.size)
-        for site in self._ready.values():
-            site.rest()
-        idle = not self.in_flight and (allowed is None or len(self._wanted) <= allowed.floor)
-        if not (self.over and idle):
+        if not self._quiet():
             self.kernel.at(now_s + PERIOD_S, self._look)
+
+    def _rest(self, site: Site, life: Life) -> None:
+        """Once a second since it became ready, as the instance itself does."""
+        if life.ended_s is None and not self._quiet():
+            site.rest()
+            self.kernel.after(PERIOD_S, self._rest, site, life)
+
+    def _quiet(self) -> bool:
+        """Whether nothing is to come any more."""
+        floor = len(self._wanted) if self.plan.sizes is None else self.plan.sizes.floor
+        return self.over and not self.in_flight and len(self._wanted) <= floor
+
+
+def _number(slot: str) -> int:
+    return int(slot.rpartition("/")[2])

@@ -82,8 +82,9 @@ class ModelUse:
 class Tally:
     """Listens to one simulation: give it the batches of calls that have ended."""
 
-    def __init__(self, overhead_s: float = 0.0) -> None:
+    def __init__(self, overhead_s: float = 0.0, beside_load_s: float = 0.0) -> None:
         self._overhead_s = overhead_s
+        self._beside_load_s = beside_load_s
         self.warm, self.cold = Latencies(), Latencies()
         self.failed = self.held = 0
         self.predict_ms = self.start_ms = 0
@@ -98,7 +99,7 @@ class Tally:
         done_s = np.array([call.done_s for call in calls])
         failed = np.array([call.failed for call in calls])
         cold = ~np.array([call.hit for call in calls]) | (asked_s > arrived_s)
-        taken_s = done_s - arrived_s + self._overhead_s
+        taken_s = done_s - arrived_s + self._overhead_s + np.where(ready_s > asked_s, self._beside_load_s, 0.0)
         self.warm.add(taken_s[~cold & ~failed])
         self.cold.add(taken_s[cold & ~failed])
         self.failed += int(failed.sum())

@@ -74,8 +74,8 @@ class Planned:
 
 
 def plan(
-    trace: Trace | Path | str,
-    profiles: Profiles | None = None,
+    trace: Trace | Path | str | Given,
+    profiles: Profiles | Path | str | None = None,
     *,
     slo_s: float,
     quantile: float = 0.99,
@@ -91,11 +91,11 @@ def plan(
 
     `says` is told what is tried. Raises BadTrace, BadScenario; that nothing meets the SLO is an answer, and no error.
     """
-    goal, space = Goal(slo_s, quantile), space or Space()
+    goal = Goal(slo_s, quantile)
     if seeds < 1 or requests_max < 1:
         raise BadScenario(f"seeds and requests_max are at least 1, not {seeds} and {requests_max}")
-    whole = load(trace, profiles, seed=seed, spreads=spreads)
-    first = First(whole.trace, requests_max)
+    whole = trace if isinstance(trace, Given) else load(trace, profiles, seed=seed, spreads=spreads)
+    space, first = space or Space(like=whole.scenario), First(whole.trace, requests_max)
     given = replace(whole, trace=first)
     search = Search(given, goal, space, prices, says)
     best, again = _confirmed(search, given, seeds)

@@ -22,7 +22,8 @@ class ModelProfile:
 
 
 class Spread:
-    """Factors for single times, one after another: log-normal with a mean of 1, so that profiles stay the means.
+    """Factors for single times, one after another, log-normal: of predictions with a mean of 1, of loads and wakes with
+    a median of 1, since that is what profiles have of them (as `fitted` does).
 
     `predict_sigma`, `load_sigma` and `wake_sigma` are the standard deviations of the logarithm; 0 is no spread.
     """
@@ -34,14 +35,14 @@ class Spread:
         self, predict_sigma: float = 0.0, load_sigma: float = 0.0, wake_sigma: float = 0.0, seed: int = 0
     ) -> None:
         rng = np.random.default_rng([seed, 2])
-        self.predict: Callable[[], float] = self._drawn(rng, predict_sigma).__next__
-        self.load: Callable[[], float] = self._drawn(rng, load_sigma).__next__
-        self.wake: Callable[[], float] = self._drawn(rng, wake_sigma).__next__
+        self.predict: Callable[[], float] = self._drawn(rng, -(predict_sigma**2) / 2, predict_sigma).__next__
+        self.load: Callable[[], float] = self._drawn(rng, 0.0, load_sigma).__next__
+        self.wake: Callable[[], float] = self._drawn(rng, 0.0, wake_sigma).__next__
 
-    def _drawn(self, rng: np.random.Generator, sigma: float) -> Iterator[float]:
+    def _drawn(self, rng: np.random.Generator, mu: float, sigma: float) -> Iterator[float]:
         if not sigma:
             return repeat(1.0)
-        return cycle(np.exp(rng.normal(-(sigma**2) / 2, sigma, self.DRAWN)).tolist())
+        return cycle(np.exp(rng.normal(mu, sigma, self.DRAWN)).tolist())
 
 
 EXACT = Spread()

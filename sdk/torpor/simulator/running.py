@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from torpor.simulator import fitting
+from torpor.simulator.checks import Recount
 from torpor.simulator.engine import Recorded, Simulation
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.outcome import PERIOD_S, Result, Tally, outcome
@@ -19,6 +21,7 @@ from torpor.simulator.workloads import (
     BadTrace,
     Chunk,
     First,
+    Ledger,
     Paced,
     Synthetic,
     Trace,
@@ -43,7 +46,7 @@ class Spreads:
 
 def simulate(
     trace: Trace | Path | str,
-    profiles: Profiles | None = None,
+    profiles: Profiles | Path | str | None = None,
     scenario: Scenario | None = None,
     *,
     seed: int = 0,
@@ -55,14 +58,15 @@ def simulate(
 
     `trace` is one of `torpor.simulator.workloads`, or a file of one (CSV, Parquet, or an endpoint's
     `ledger.sqlite`), or a made one by its line: `zipf:models=500,rate_hz=20,duration_s=3600`.
-    `profiles` say what each model takes; without them they are drawn, and the result says so. The scenario's fields may
-    be given by name: `simulate("calls.csv", instances=2, policy="GDSF")`. The same seed tells the same story to the
-    byte; another one has other draws, of the traffic too if it is a made one. `recorded` is told every decision.
+    `profiles` say what each model takes: by name, or a CSV file of them. Without them a ledger's own times are fitted,
+    and for other traces they are drawn, which the result says. The scenario's fields may be given by name:
+    `simulate("calls.csv", instances=2, policy="GDSF")`. The same seed tells the same story to the byte; another one has
+    other draws, of the traffic too if it is a made one. `recorded` is told every decision.
 
     Raises BadTrace, BadScenario, FileNotFoundError.
     """
     given = load(trace, profiles, seed=seed, spreads=spreads)
-    return run(given, (scenario or Scenario()).altered(**changes), recorded)
+    return run(given, (scenario or given.scenario).altered(**changes), recorded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +79,7 @@ class Given:
     seed: int
     what: str
     assumed: tuple[str, ...] = ()
+    scenario: Scenario = field(default_factory=Scenario)  # with the figures that were measured with the traffic
 
     def profile(self, name: str) -> ModelProfile:
         if name not in self.profiles:
@@ -88,21 +93,33 @@ class Given:
 
 def load(
     trace: Trace | Path | str,
-    profiles: Profiles | None = None,
+    profiles: Profiles | Path | str | None = None,
     *,
     seed: int = 0,
     spreads: Spreads | None = None,
 ) -> Given:
-    """Reads what is a file, and draws what is not given. Raises BadTrace, FileNotFoundError."""
+    """Reads what is a file, fits what a ledger has, and draws what is not given. Raises BadTrace, FileNotFoundError."""
     what = f"{trace}" if isinstance(trace, Path | str) else getattr(trace, "what", type(trace).__name__.lower())
-    opened = named(trace) if isinstance(trace, Path | str) else trace
-    assumed = []
-    if isinstance(opened, Synthetic):
-        opened = replace(opened, seed=seed)
-    if profiles is None:
-        profiles = drawn(names_of(opened), seed)
-        assumed.append("the sizes and times of all models: drawn by the laws of torpor.simulator.workloads.TABULAR")
-    return Given(opened, profiles, spreads or Spreads(), seed, what, tuple(assumed))
+    opened = reseeded(named(trace) if isinstance(trace, Path | str) else trace, seed)
+    if isinstance(profiles, Path | str):
+        profiles = fitting.given(profiles)
+    if profiles is not None:
+        return Given(opened, profiles, spreads or Spreads(), seed, what)
+    if isinstance(opened, Ledger):
+        return _fitted(opened, spreads, seed, what)
+    assumed = "the sizes and times of all models: drawn by the laws of torpor.simulator.workloads.TABULAR"
+    return Given(opened, drawn(names_of(opened), seed), spreads or Spreads(), seed, what, (assumed,))
+
+
+def _fitted(ledger: Ledger, spreads: Spreads | None, seed: int, what: str) -> Given:
+    """What the ledger has of the models, beside their calls."""
+    found = fitting.fitted(ledger.path, ledger.endpoint, ledger.variant)
+    around = Scenario(overhead_s=found.overhead_s, beside_load_s=found.beside_load_s)
+    if found.wake_s is not None:
+        around = around.altered(wake_s=found.wake_s)
+    measured = spreads or Spreads(found.predict_sigma, found.load_sigma)
+    assumed = (f"the times of {len(found.assumed):,} models: by a law of the others",) if found.assumed else ()
+    return Given(ledger, found.profiles, measured, seed, what, assumed, around)
 
 
 def run(
@@ -110,12 +127,14 @@ def run(
     scenario: Scenario,
     recorded: Recorded | None = None,
     listener: Callable[[list[Call]], None] | None = None,
+    over: Callable[[Simulation], None] | None = None,
 ) -> Result:
-    """One scenario over it. `listener` gets the calls as they end, some at a time, and may break it off by raising.
+    """One scenario over it. `listener` gets the calls as they end, some at a time, and may break it off by raising;
+    `over` gets the simulation when it has ended.
 
     Raises BadTrace for a model that has no profile.
     """
-    kernel, tally, trace = Kernel(), Tally(scenario.overhead_s), _Counted(Paced(given.trace))
+    kernel, tally, trace = Kernel(), Tally(scenario.overhead_s, scenario.beside_load_s), _Counted(Paced(given.trace))
     simulation = Simulation(
         scenario.plan,
         _Known(given.profiles),
@@ -130,10 +149,27 @@ def run(
     with _no_collections():
         simulation.run(trace)
     took_s = time.process_time() - began_s
+    if over is not None:
+        over(simulation)
     return outcome(
         scenario, simulation, tally, trace=given.what, seed=given.seed, assumed=given.assumed,
         moved_bytes=trace.moved_bytes, took_s=took_s,
     )  # fmt: skip
+
+
+def recounted(given: Given, scenario: Scenario, recorded: Recorded | None = None) -> Result:
+    """The same, and then bytes, pins and instances are counted again from the log. Raises Inconsistent.
+
+    Every call and decision is kept for it: for traces that fit into memory.
+    """
+    recount = Recount()
+
+    def both(slot: str, decision: Decision) -> None:
+        recount.recorded(slot, decision)
+        if recorded is not None:
+            recorded(slot, decision)
+
+    return run(given, scenario, both, recount.told, recount.verify)
 
 
 @dataclass

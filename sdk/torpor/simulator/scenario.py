@@ -58,6 +58,7 @@ class Scenario:
     concurrency: int = CONCURRENCY  # requests in flight that an instance is meant to have
     wake_s: float = 0.1
     overhead_s: float = 0.0  # of each request, on its way: no thread is busy with it
+    beside_load_s: float = 0.0  # of a request that waited for its model, beyond the steps of the load
 
     def __post_init__(self) -> None:
         for field, wrong, told in self._rules():
@@ -67,7 +68,7 @@ class Scenario:
     def _rules(self) -> tuple[tuple[str, bool, str], ...]:
         known = {**POLICIES, **OFFLINE}
         least, most = self.instances_min, self.instances_max
-        amounts = ("idle_s", "wake_s", "overhead_s", "model_idle_s")
+        amounts = ("idle_s", "wake_s", "overhead_s", "beside_load_s", "model_idle_s")
         counts = ("memory_bytes", "disk_bytes", "threads", "loads_max", "concurrency")
         return (
             ("instance_type", self.instance_type not in CATALOGUE, "is one of the catalogue's types, as ml.m5.large"),

@@ -48,7 +48,8 @@ Ended = Callable[[Call], None]
 @dataclass(slots=True, eq=False)
 class Site:
     """`servers` predictions run at once; `ended` is told of every call. Without `cache` a model leaves, from disk too,
-    once it has served its callers."""
+    once it has served its callers. `stored` is what the slot's disk holds, the oldest first: it outlives the instance.
+    Until `leaving_until_s` models are on their way out."""
 
     kernel: Kernel
     memory: Residency
@@ -60,10 +61,18 @@ class Site:
     spread: Spread = EXACT
     cache: bool = True
     resting: Resting | None = None
+    stored: dict[str, None] = field(default_factory=dict)
+    leaving_until_s: float = 0.0
     _busy: int = 0
     _queue: deque[Call] = field(default_factory=deque)
     _waiting: dict[str, list[Call]] = field(default_factory=dict)
     _bell: list[Callable[[], None]] = field(default_factory=list)
+    _disk_bell: list[Callable[[], None]] = field(default_factory=list)
+    _expected: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for name in self.stored:
+            self.disk.found(name, self.profiles[name].disk_bytes, self.kernel.now_s)
 
     def ask(self, call: Call) -> None:
         """A request for a model has come to this instance."""
@@ -88,9 +97,9 @@ class Site:
         for name in list(self.resting.due(now_s)):
             if self.memory.get(name) is None:
                 self.memory.request(name, now_s)
-                self.memory.released(name)
+                self._expected.add(name)
                 self._waiting[name] = []
-                self._pull(name)
+                self.kernel.soon(self._pull, name)
 
     # -- the model -------------------------------------------------------------------------------------------------
     def _again(self, call: Call) -> None:
@@ -106,7 +115,7 @@ class Site:
             self._waiting[call.model].append(call)
         elif plan is LEAD:
             self._waiting[call.model] = [call]
-            self._pull(call.model)
+            self.kernel.soon(self._pull, call.model)
         else:
             self._bell.append(partial(self._again, call))
 
@@ -117,7 +126,7 @@ class Site:
         elif plan is LEAD:
             self._admit_to_disk(name)
         else:
-            self._bell.append(partial(self._pull, name))
+            self._disk_bell.append(partial(self._pull, name))
 
     def _admit_to_disk(self, name: str) -> None:
         profile = self.profiles[name]
@@ -129,19 +138,27 @@ class Site:
             self.kernel.after(took_s, self._downloaded, name, took_s)
         elif isinstance(plan, Refuse):
             self.disk.failed(name, plan.reason, self.kernel.now_s)
+            self._ring_disk()
             self._fail(name, plan.reason)
         else:
-            self._bell.append(partial(self._admit_to_disk, name))
+            self._disk_bell.append(partial(self._admit_to_disk, name))
 
     def _downloaded(self, name: str, took_s: float) -> None:
         now_s = self.kernel.now_s
         self.disk.loaded(name, self.profiles[name].disk_bytes, took_s, now_s)
+        self.stored[name] = None
+        self._ring_disk()
         self._delete(self.disk.excess(name, now_s))
         self._admit(name)
 
     def _delete(self, names: tuple[str, ...]) -> None:
         for name in names:
-            self.disk.unloaded(name, 0.0, self.kernel.now_s)
+            del self.stored[name]
+            self.kernel.soon(self._deleted, name)
+
+    def _deleted(self, name: str) -> None:
+        self.disk.unloaded(name, 0.0, self.kernel.now_s)
+        self._ring_disk()
 
     def _admit(self, name: str) -> None:
         profile, profiles = self.profiles[name], self.profiles
@@ -166,11 +183,17 @@ class Site:
         for call in self._waiting.pop(name):
             self._start(call)
         self._ring()
+        if name in self._expected:
+            self._expected.remove(name)
+            if self.memory.released(name):
+                self._unused(name)
 
     def _dismiss(self, names: tuple[str, ...]) -> None:
         for name in names:
             self.counts.unloads += 1
-            self.kernel.after(self.profiles[name].unload_s, self._unloaded, name)
+            gone_s = self.kernel.now_s + self.profiles[name].unload_s
+            self.leaving_until_s = max(self.leaving_until_s, gone_s)
+            self.kernel.at(gone_s, self._unloaded, name)
 
     def _drop(self, name: str, reason: str) -> None:
         if self.memory.drop(name, reason, self.kernel.now_s):
@@ -184,10 +207,11 @@ class Site:
 
     def _give_back(self, name: str) -> None:
         if self.disk.released(name):
-            self._ring()
+            self._ring_disk()
 
     def _fail(self, name: str, reason: str) -> None:
-        self.memory.failed(name, reason, self.kernel.now_s)
+        self.memory.failed(name, f"{name} can not be loaded: {reason}", self.kernel.now_s)
+        self._expected.discard(name)
         for call in self._waiting.pop(name):
             call.failed = True
             call.ready_s = call.done_s = self.kernel.now_s
@@ -195,9 +219,15 @@ class Site:
         self._ring()
 
     def _ring(self) -> None:
-        """Everybody who waits for room asks again, in order, once this moment's other affairs are over."""
+        """Everybody who waits for memory asks again, in order, once this moment's other affairs are over."""
         if self._bell:
             asking, self._bell = self._bell, []
+            self.kernel.soon(self._answer, asking)
+
+    def _ring_disk(self) -> None:
+        """Everybody who waits for the disk, likewise: the tiers' bells are two, as the keeper's and the shelf's."""
+        if self._disk_bell:
+            asking, self._disk_bell = self._disk_bell, []
             self.kernel.soon(self._answer, asking)
 
     def _answer(self, asking: list[Callable[[], None]]) -> None:
@@ -229,12 +259,15 @@ class Site:
         self.ended(call)
 
     def _idle(self, name: str) -> None:
-        """Nobody uses the model now."""
+        """The last of its callers was served."""
+        self._unused(name)
+        if self.cache and self.memory.spent(name, self.kernel.now_s):
+            self._dismiss((name,))
+
+    def _unused(self, name: str) -> None:
         if self.resting is not None:
             self.resting.ended(name, self.kernel.now_s)
         if not self.cache:
             self._drop(name, "ModelCacheSetting is Disabled")
-        elif self.memory.spent(name, self.kernel.now_s):
-            self._dismiss((name,))
         if self._bell:
             self._ring()

@@ -50,21 +50,12 @@ class Ledger:
         rng = np.random.default_rng(self.seed)
         try:
             with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
-                one = self._one(ledger)
+                one = one_variant(ledger, self.path, self.endpoint, self.variant)
                 for minutes in _batches(ledger.execute(MINUTES, one)):
                     bounds = (minutes[0][0], minutes[-1][0] + MINUTE_S)
                     yield self._chunk(minutes, ledger.execute(COLD, (*one, *bounds)).fetchall(), rng, one[1])
         except sqlite3.Error as error:
             raise BadTrace(f"{self.path} cannot be read as a ledger: {error}") from error
-
-    def _one(self, ledger: sqlite3.Connection) -> tuple[str, str]:
-        variants: list[tuple[str, str]] = ledger.execute(VARIANTS, (self.endpoint, self.variant)).fetchall()
-        if not variants:
-            raise BadTrace(f"{self.path} tells of no requests to {self.endpoint or 'any endpoint'}")
-        if len(variants) > 1:
-            there = ", ".join("/".join(variant) for variant in variants)
-            raise BadTrace(f"{self.path} tells of several variants: say which endpoint and variant of {there}")
-        return variants[0]
 
     def _chunk(self, minutes: list[Minute], cold: list[Cold], rng: np.random.Generator, own: str) -> Chunk:
         warm = _less(minutes, cold)
@@ -80,6 +71,18 @@ class Ledger:
             np.repeat(np.array(models, np.int32), each)[order],
             np.repeat(np.array(sizes, np.int64), each)[order],
         )
+
+
+def one_variant(ledger: sqlite3.Connection, path: Path, endpoint: str | None, variant: str | None) -> tuple[str, str]:
+    """The endpoint and the variant that are meant, of those that `path` tells of. Raises BadTrace."""
+    found: list[tuple[str, str]] = ledger.execute(VARIANTS, (endpoint, variant)).fetchall()
+    if not found:
+        asked = "/".join(filter(None, (endpoint, variant))) or "any endpoint"
+        raise BadTrace(f"{path} tells of no requests to {asked}")
+    if len(found) > 1:
+        there = ", ".join(map("/".join, found))
+        raise BadTrace(f"{path} tells of several variants: say which endpoint and variant of {there}")
+    return found[0]
 
 
 def _batches(rows: Iterator[Minute]) -> Iterator[list[Minute]]:

@@ -1,0 +1,55 @@
+"""The options of the commands that simulate: what one may choose, and in which words."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from torpor.cli.since import span_s
+
+if TYPE_CHECKING:
+    from torpor_endpoint.core.prices import Prices
+
+SIMULATOR = {"simulator": ("numpy",)}
+NEVER = "never"
+
+TRACE = "A .csv, .csv.gz or .parquet with times and models, a ledger.sqlite, or a made one: zipf:models=500,rate_hz=20."
+PROFILES = "A CSV of what each model takes: model, memory_bytes, load_s and so on."
+SLEEP = "Scale to zero after so long without a request, as 5m,1h; 'never' does not."
+PLOT = "Draw dollars against p99 into this .png, .svg or .pdf."
+TYPES = "Choose of these, as ml.m5.large,ml.r5.large; else of all with a price and no GPU."
+
+Trace = Annotated[str, typer.Argument(help=TRACE)]
+Profiles = Annotated[Path | None, typer.Option(help=PROFILES, metavar="FILE")]
+PricesFile = Annotated[Path | None, typer.Option(help="AWS's price list of another region or day.", metavar="FILE")]
+Seed = Annotated[int, typer.Option(help="Of all that is drawn: the same seed tells the same story.")]
+SleepAfter = Annotated[str, typer.Option(help=SLEEP)]
+Instances = Annotated[str, typer.Option(help="How many: one or more numbers, as 1,2,4.")]
+InstanceType = Annotated[str, typer.Option(help="One or more, as ml.m5.large,ml.r5.large.")]
+InstanceTypes = Annotated[str | None, typer.Option(help=TYPES)]
+Policy = Annotated[str, typer.Option(help="Who leaves memory first: one or more, as LRU,GDSF,BELADY.")]
+Policies = Annotated[str | None, typer.Option(help="Choose of these policies, as LRU,GDSF.")]
+MemoryMib = Annotated[int | None, typer.Option(help="For models, of each instance; else its type's.", min=1)]
+SloMs = Annotated[float | None, typer.Option(help="Show how many requests take longer.")]
+Check = Annotated[bool, typer.Option("--check", help="Recount each simulation from its log.")]
+Decisions = Annotated[Path | None, typer.Option(help="Keep every decision, as CSV.", metavar="FILE")]
+Out = Annotated[Path | None, typer.Option(help="Keep the table, as CSV.", metavar="FILE")]
+Plot = Annotated[Path | None, typer.Option(help=PLOT, metavar="FILE")]
+
+
+def several(text: str) -> list[str]:
+    """What commas part."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def naps_s(text: str) -> Sequence[float]:
+    """Keep-alives; none for 'never'. Raises BadParameter."""
+    return [] if text == NEVER else [span_s(part) for part in several(text)]
+
+
+def priced_by(file: Path | None) -> "Prices":
+    """The list that ships, or a file of AWS's. Raises PriceFileRefused, OSError."""
+    from torpor.prices import SHIPPED, read
+
+    return (SHIPPED if file is None else read(file)).prices

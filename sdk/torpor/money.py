@@ -1,0 +1,12 @@
+"""US dollars for a person to read."""
+
+SMALLEST_USD = 0.000001
+
+
+def dollars(usd: float | None) -> str:
+    """Cents where there are dollars; the more figures behind the point, the less it is."""
+    if usd is None:
+        return "unknown"
+    if 0 < usd < SMALLEST_USD:
+        return f"<${SMALLEST_USD:.6f}"
+    return f"${usd:,.{2 if usd >= 1 or not usd else 4 if usd >= 0.01 else 6}f}"

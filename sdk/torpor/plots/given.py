@@ -1,0 +1,76 @@
+"""What a plot is given, checked before anything is drawn. The errors name the argument."""
+
+from collections.abc import Iterable, Sized
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from torpor.extras import require
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    Column = NDArray[np.float64]
+
+
+def some(name: str, values: Sized) -> None:
+    if not len(values):
+        raise ValueError(f"{name} is empty: give at least one to draw")
+
+
+def known(*values: float | None) -> bool:
+    """Whether there is a number for each: not None, not NaN, not infinite."""
+    return all(value is not None and isfinite(value) for value in values)
+
+
+def amount(name: str, value: float | None) -> float:
+    """A number of 0 or more."""
+    if value is None or not isfinite(value) or value < 0:
+        raise ValueError(f"{name} is a number of 0 or more, not {value}")
+    return float(value)
+
+
+def positive(name: str, value: float | None) -> float:
+    """A number above 0, as a scale of factors needs it."""
+    if value is None or not isfinite(value) or value <= 0:
+        raise ValueError(f"{name} is a number above 0, not {value}")
+    return float(value)
+
+
+def share(name: str, value: float | None) -> float:
+    if value is None or not 0 <= value <= 1:
+        raise ValueError(f"{name} is a share from 0 to 1, not {value}")
+    return float(value)
+
+
+def column(name: str, values: "ArrayLike") -> "Column":
+    """One row of numbers, at least one. Raises MissingExtra without numpy."""
+    require("a plot", "plots", packages={"plots": ("numpy",)})
+    import numpy as np
+
+    array: Column = np.asarray(values, dtype=float)
+    if array.ndim != 1:
+        raise ValueError(f"{name} is one row of numbers, not of {array.ndim} dimensions")
+    some(name, array)
+    if wrong := [value for value in array.tolist() if not isfinite(value)]:
+        raise ValueError(f"{name} has {wrong[0]} in it: every value is to be a number")
+    return array
+
+
+def ascending(name: str, values: "ArrayLike") -> "Column":
+    """Numbers, none smaller than the one before."""
+    array = column(name, values)
+    if (array[1:] < array[:-1]).any():
+        raise ValueError(f"{name} goes down: give it in ascending order")
+    return array
+
+
+def same_length(length: int, name: str, values: Sized) -> None:
+    if len(values) != length:
+        raise ValueError(f"{name} has {len(values)} values where {length} belong to it")
+
+
+def told(because: str, labels: Iterable[str]) -> str:
+    """`Left out, ...: a, b.`, or nothing of nobody."""
+    named = ", ".join(labels)
+    return f"{because}: {named}." if named else ""

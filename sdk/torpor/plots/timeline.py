@@ -1,0 +1,130 @@
+"""What happened over time: requests and cold ones, instances, models in memory, one panel above the other."""
+
+from collections.abc import Mapping
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from torpor.plots import amounts, given, look
+from torpor.plots.amounts import DAY_S, HOUR_S, MINUTE_S
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+
+class Panel(NamedTuple):
+    head: str
+    colour: str
+
+
+COLUMNS = ("at_s", "requests", "cold", "instances", "models")
+COUNTED = ("requests", "cold")
+MEMORY = "memory_bytes"
+PANELS = {
+    "instances": Panel("Instances", look.GREEN),
+    "models": Panel("Models in memory", look.BLUE),
+    MEMORY: Panel("Memory of models", look.PURPLE),
+}
+STRETCHES_MAX = 800
+STEPS_S = (
+    *(1, 2, 5, 10, 30),
+    *(MINUTE_S * n for n in (1, 2, 5, 10, 30)),
+    *(HOUR_S * n for n in (1, 2, 3, 6)),
+    *(DAY_S * n for n in (1, 2, 7, 14, 28, 91, 182, 364)),
+)
+UNITS = ((DAY_S, "Days"), (HOUR_S, "Hours"), (MINUTE_S, "Minutes"), (1, "Seconds"))
+STEPS_MAX = 12
+PANEL_IN = 1.25
+
+
+def over_time(timeline: "Mapping[str, ArrayLike]", note: str = "") -> "Figure":
+    """Columns of one length, a row for each stretch of time: `at_s` when it begins, `requests` and `cold` counted in
+    it, `instances` and `models` (and `memory_bytes`, if given) as they were. The last is as long as the one before.
+    Rows too many to be seen are drawn together, which the strip then tells."""
+    columns = _columns(timeline)
+    many = ceil(len(columns["at_s"]) / STRETCHES_MAX)
+    edges, columns = _together(_edges(columns["at_s"]), columns, many)
+    panels = {name: panel for name, panel in PANELS.items() if name in columns}
+    drawn = f"{many} rows are drawn as one: the mean rate, and the most of the others." if many > 1 else ""
+    title, height_in = "Requests, cold requests, instances and models over time", 1.3 + PANEL_IN * (1 + len(panels))
+    figure = look.sheet(title, look.strip(note, drawn), height_in)
+    first, *others = figure.subplots(1 + len(panels), 1, sharex=True)
+    minutes = (edges[1:] - edges[:-1]) / MINUTE_S
+    _panel(first, edges, {look.SKY: columns["requests"] / minutes, look.VERMILLION: columns["cold"] / minutes})
+    _requests_head(first, float(columns["requests"].sum()), float(columns["cold"].sum()))
+    for axes, (name, panel) in zip(others, panels.items(), strict=True):
+        _panel(axes, edges, {panel.colour: columns[name]})
+        _head(axes, panel.head)
+        if name == MEMORY:
+            look.mark(axes.yaxis, amounts.binary, amounts.memory)
+    _hours(figure.axes[-1], float(edges[0]), float(edges[-1]))
+    return figure
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+def _columns(timeline: "Mapping[str, ArrayLike]") -> "dict[str, given.Column]":
+    if missing := [name for name in COLUMNS if name not in timeline]:
+        raise ValueError(f"timeline has no column {missing[0]!r}: it needs {', '.join(COLUMNS)}")
+    shown = [*COLUMNS, *([MEMORY] if MEMORY in timeline else [])]
+    columns = {name: given.column(f"timeline[{name!r}]", timeline[name]) for name in shown}
+    for name, values in columns.items():
+        given.same_length(len(columns["at_s"]), f"timeline[{name!r}]", values)
+        given.amount(f"timeline[{name!r}]: the least", values.min())
+    if (columns["cold"] > columns["requests"]).any():
+        raise ValueError("timeline['cold'] has more cold requests than there are requests")
+    return columns
+
+
+def _edges(at_s: "given.Column") -> "given.Column":
+    import numpy as np
+
+    if len(at_s) < 2 or not (at_s[1:] > at_s[:-1]).all():
+        raise ValueError("timeline['at_s'] needs at least two times, each later than the one before")
+    return np.append(at_s, 2 * at_s[-1] - at_s[-2])
+
+
+def _together(
+    edges: "given.Column", columns: "Mapping[str, given.Column]", many: int
+) -> "tuple[given.Column, dict[str, given.Column]]":
+    """So many rows as one: what was counted is added up, of the others it is the most."""
+    import numpy as np
+
+    starts = np.arange(0, len(edges) - 1, many)
+    found = {
+        name: (np.add if name in COUNTED else np.maximum).reduceat(values, starts) for name, values in columns.items()
+    }
+    return np.append(edges[starts], edges[-1]), found
+
+
+def _panel(axes: "Axes", edges: "given.Column", areas: "Mapping[str, given.Column]") -> None:
+    """The areas by colour, one in front of the other."""
+    for colour, values in areas.items():
+        axes.stairs(values, edges, fill=True, color=colour, linewidth=0)
+    axes.set_ylim(0, max(values.max() for values in areas.values()) * 1.1 or 1)
+    axes.set_xlim(edges[0], edges[-1])
+    look.dress(axes)
+    axes.yaxis.set_major_formatter(lambda amount, _: amounts.plain(amount))
+    axes.locator_params(axis="y", nbins=4, integer=True)
+
+
+def _head(axes: "Axes", text: str) -> None:
+    axes.set_title(text, loc="left", fontsize=look.TEXT_PT, color=look.INK, pad=4)
+
+
+def _requests_head(axes: "Axes", requests: float, cold: float) -> None:
+    """The head, and the cold ones in their own colour."""
+    _head(axes, "Requests per minute")
+    share = f" ({amounts.percent(cold / requests)} of all)" if requests else ""
+    axes.set_title(f"of them cold{share}", loc="right", fontsize=look.TEXT_PT, color=look.VERMILLION, pad=4)
+
+
+def _hours(axes: "Axes", first_s: float, last_s: float) -> None:
+    """Round times since the first, in the unit that they are round in."""
+    length_s = last_s - first_s
+    step_s = next((step for step in STEPS_S if length_s / step <= STEPS_MAX), STEPS_S[-1])
+    unit_s, unit = next(each for each in UNITS if step_s >= each[0])
+    steps = range(int(length_s / step_s + 1e-9) + 1)
+    marks = [first_s + step_s * turn for turn in steps]
+    axes.set_xticks(marks, labels=[amounts.plain((mark - first_s) / unit_s) for mark in marks])
+    axes.set_xlabel(f"{unit} since the start")

@@ -1,0 +1,11 @@
+"""What each model takes, as an endpoint's own ledger tells it, or as a CSV file gives it. It simulates nothing.
+
+The ledger has no sizes on disk: a model's bytes in memory stand for them, here and in the laws.
+"""
+
+from torpor.simulator.fitting.files import given, write
+from torpor.simulator.fitting.laws import Law
+from torpor.simulator.fitting.lines import Line
+from torpor.simulator.fitting.variant import Fitted, fitted
+
+__all__ = ["Fitted", "Law", "Line", "fitted", "given", "write"]

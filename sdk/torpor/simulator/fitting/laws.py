@@ -1,0 +1,102 @@
+"""Laws over formats and tiers: how long a time is by a model's bytes in memory. They know loads, and no ledger."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TypeVar
+
+import numpy as np
+
+from torpor.simulator.fitting.lines import Line, constant_line, line_through
+from torpor.simulator.fitting.records import MEMORY, STORE, Load
+from torpor.simulator.fitting.times import BROUGHT, TIMES
+
+LOADS_MIN = 3
+"""A model with so many loads on record has its own times; the others have a law's."""
+ANY = "*"
+"""Every format: where the ledger has no load of a model's own."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Law:
+    """How long one of ModelProfile's times is, by bytes in memory, for models of one format and tier."""
+
+    what: str
+    format: str  # the artifacts' suffix, or ANY
+    tier: str  # where the models came from: the store or the disk; or what they left: the memory
+    line: Line
+    models: int = 0  # 0 of ModelProfile's own default
+    loads: int = 0
+
+
+class Laws:
+    """`told` are those of every format and tier that was seen, and those that had to be made of all formats."""
+
+    def __init__(self, loads: Sequence[Load]) -> None:
+        self._loads = loads
+        sizes = grouped((load.model, load.memory_bytes) for load in loads)
+        self._sizes = {name: median(own) for name, own in sizes.items()}
+        formats = grouped((_format(load.model), load) for load in loads)
+        self.told = [law for suffix, own in sorted(formats.items()) for law in self._fitted(suffix, own)]
+        self.told += _unload_law(loads)
+
+    def of(self, what: str, model: str) -> Law:
+        """Of the tier that most of the format's models came from."""
+        suffix = _format(model)
+        found = [law for law in self.told if law.what == what and law.format in (suffix, ANY)]
+        if not found:
+            found = [law for law in self._fitted(ANY, self._loads) if law.what == what]
+            found = found or [Law(what, ANY, MEMORY if what == "unload_s" else STORE, Line(TIMES[what]))]
+            self.told += found
+        return max(found, key=lambda law: (law.format == suffix, law.loads))
+
+    def size_bytes(self, model: str) -> int:
+        """Its own, or the usual one of its format."""
+        if model in self._sizes:
+            return round(self._sizes[model])
+        alike = [size for name, size in self._sizes.items() if _format(name) == _format(model)]
+        return round(median(alike or self._sizes.values()))
+
+    def _fitted(self, suffix: str, loads: Sequence[Load]) -> Iterator[Law]:
+        """A point per model, so that one that was loaded often does not bend the law."""
+        for tier, brought in sorted(grouped((load.tier, load) for load in loads).items()):
+            for what in BROUGHT:
+                seconds = grouped((load.model, load.times_s[what]) for load in brought if what in load.times_s)
+                if seconds:
+                    sizes = np.array([self._sizes[name] for name in seconds], np.float64)
+                    middles = np.array([median(own) for own in seconds.values()], np.float64)
+                    line, count = line_through(sizes, middles), sum(map(len, seconds.values()))
+                    yield Law(what, suffix, tier, line, len(seconds), count)
+
+
+def _format(model: str) -> str:
+    """The artifact's suffix: `.tar.gz` of `houses/2.1.tar.gz`."""
+    found = re.search(r"(\.tar)?\.[a-z]\w*$", model.lower())
+    return found[0] if found else ""
+
+
+def _unload_law(loads: Sequence[Load]) -> list[Law]:
+    """No step says how long a request waited for other models to leave: it is in the queue of those that made some.
+
+    What others queue is taken off; where there are too few others to tell it by, it stays in.
+    """
+    waited = [load for load in loads if load.evicted]
+    others_s = [load.queue_s for load in loads if not load.evicted]
+    if len(waited) < LOADS_MIN:
+        return []
+    line = constant_line(np.array([load.queue_s for load in waited]))
+    unload_s = max(0.0, line.fixed_s - (median(others_s) if len(others_s) >= LOADS_MIN else 0.0))
+    models = len({load.model for load in waited})
+    return [Law("unload_s", ANY, MEMORY, replace(line, fixed_s=unload_s), models, len(waited))]
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    groups: defaultdict[K, list[V]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return dict(groups)

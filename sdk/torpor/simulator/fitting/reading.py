@@ -1,0 +1,73 @@
+"""A variant's record out of `ledger.sqlite`. It only reads, and decides which minutes can be trusted."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from torpor.simulator.fitting.records import Cold, Record, Warm, Whole
+from torpor.simulator.workloads.ledger import ONE, one_variant
+from torpor.simulator.workloads.trace import BadTrace
+from torpor_container import wire
+from torpor_endpoint.core.ledger import ERROR_FROM, MINUTE_S
+
+SINGLES_MAX = 100_000
+"""No more predictions that are known one by one are read."""
+
+
+CALLED = f"SELECT model FROM minutes WHERE {ONE} UNION SELECT model FROM cold_starts WHERE {ONE}"
+WHOLE = f"SELECT model, instance, status, steps, cold FROM cold_starts WHERE {ONE} ORDER BY number"
+STARTS = f"""SELECT ready_s - started_s FROM lives
+    WHERE {ONE} AND ready_s IS NOT NULL AND why_started <> 'deployed'"""  # that start makes the warm parent too
+MINUTES = f"""CREATE TEMP TABLE warm AS
+    WITH told AS (
+        SELECT minute_s, model, sum(requests) AS requests, sum(cold) AS cold, sum(errors) AS errors,
+            sum(total_s - load_s) AS spent_s, sum(predict_s) AS predict_s
+        FROM minutes WHERE {ONE} GROUP BY minute_s, model
+    ), whole AS (
+        SELECT CAST(at_s AS INTEGER) / {MINUTE_S} * {MINUTE_S} AS minute_s, model, count(*) AS cold,
+            sum(status >= {ERROR_FROM}) AS errors,
+            sum(total_s - coalesce(json_extract(steps, '$.load'), 0)) AS spent_s,
+            sum(coalesce(json_extract(steps, '$.predict'), 0)) AS predict_s
+        FROM cold_starts WHERE {ONE} GROUP BY 1, 2
+    )
+    SELECT told.model, told.requests - told.cold AS requests, told.spent_s - coalesce(whole.spent_s, 0) AS spent_s,
+        told.predict_s - coalesce(whole.predict_s, 0) AS predict_s
+    FROM told LEFT JOIN whole USING (minute_s, model)
+    WHERE told.requests > told.cold AND told.cold = coalesce(whole.cold, 0)
+        AND told.errors = coalesce(whole.errors, 0)"""
+"""Of the minutes whose cold starts and errors are all known one by one: without them, what is left was warm and went
+well."""
+WARM = "SELECT model, sum(requests), sum(spent_s), sum(predict_s) FROM warm GROUP BY model"
+ALONE = f"SELECT model, predict_s FROM warm WHERE requests = 1 LIMIT {SINGLES_MAX}"
+
+
+def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
+    """As of one moment, also where the endpoint runs. Raises BadTrace."""
+    if not path.is_file():
+        raise BadTrace(f"{path} is not there: name the ledger.sqlite in an endpoint's data folder")
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
+            ledger.execute("PRAGMA temp_store = MEMORY")
+            ledger.execute("BEGIN")  # it may be written meanwhile: everything is read as of one moment
+            one = one_variant(ledger, path, endpoint, variant)
+            called = {model for (model,) in ledger.execute(CALLED, one * 2)}
+            whole = [
+                Whole(model or one[1], instance, status, json.loads(steps), _cold(cold))
+                for model, instance, status, steps, cold in ledger.execute(WHOLE, one)
+            ]
+            ledger.execute(MINUTES, one * 2)
+            warm = {model or one[1]: Warm(*sums) for model, *sums in ledger.execute(WARM)}
+            alone = [(model or one[1], predict_s) for model, predict_s in ledger.execute(ALONE)]
+            starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
+    except sqlite3.Error as error:
+        raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
+    single_model = one[1] if "" in called else None
+    return Record(path, *one, frozenset(called - {""}), single_model, whole, warm, alone, starts_s)
+
+
+def _cold(told: str | None) -> Cold | None:
+    if told is None:
+        return None
+    cold: wire.Cold = json.loads(told)
+    return Cold(cold["bytes"], cold["took_s"], bool(cold["victims"]))

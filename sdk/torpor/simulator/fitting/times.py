@@ -1,0 +1,12 @@
+"""The times of a profile: what is assumed of each, and which the ledger has as steps."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+from torpor.simulator.profile import ModelProfile
+from torpor_container.wire import Step
+
+TIMES: Mapping[str, float] = {one.name: one.default for one in fields(ModelProfile) if isinstance(one.default, float)}
+"""A profile's times, with what is assumed of each where nothing is known."""
+BROUGHT: Mapping[str, Step] = {"download_s": Step.DOWNLOAD, "unpack_s": Step.UNPACK, "load_s": Step.LOAD}
+"""Those that are steps of a request that loads its model."""

@@ -1,0 +1,339 @@
+"""A plan as the live endpoint carries it out, on virtual time: the real router, crew, sizer, keeper, shelf and books.
+
+Only the edges are fake: a host whose instances are objects, a store whose downloads take as long as the profile says, a
+workshop whose models load, predict and unload in the profile's time. What it measures is what the books say. Nobody
+gives up waiting, as nobody does in the simulator.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import httptools
+from virtual_loop import VirtualLoop, run
+
+from torpor.simulator.engine import Machine, Plan
+from torpor.simulator.profile import ModelProfile
+from torpor.simulator.workloads import Request, Trace, requests
+from torpor_container.artifacts.disk import DiskTier, Entry
+from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.store import ArtifactHead
+from torpor_container.artifacts.unpack import UnpackLimits
+from torpor_container.core.keepalive import keep_alive
+from torpor_container.core.policies import LRU, policy
+from torpor_container.core.residency import Decision, Residency
+from torpor_container.core.resting import Resting
+from torpor_container.errors import ContainerError
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.keeper import Keeper, Patience
+from torpor_container.rest import Rest
+from torpor_container.runners import Runner
+from torpor_container.serving import Kept
+from torpor_container.shelf import UNPACKED_RATIO, Shelf
+from torpor_container.timing import Timing
+from torpor_container.workshop import Found, Loaded, Placed
+from torpor_endpoint.crew import Crew, Numbers
+from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
+from torpor_endpoint.ledger.records import Life
+from torpor_endpoint.paces import Paces
+from torpor_endpoint.records import Container, Variant
+from torpor_endpoint.runtime.errors import Place
+from torpor_endpoint.runtime.request import TARGET_MODEL, Invoke
+from torpor_endpoint.runtime.router import Limits, Router
+from torpor_endpoint.sizer import Sizer
+from torpor_endpoint.yard import Yard
+
+ENDPOINT, VARIANT = "endpoint", "variant"
+PATIENT_S = 1e6
+
+Recorded = Callable[[str, Decision], None]
+Profiles = Mapping[str, ModelProfile]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One request's end, in virtual seconds."""
+
+    model: str
+    arrived_s: float
+    done_s: float
+    failed: bool
+
+
+@dataclass(frozen=True)
+class Span:
+    """One instance's life. It ends when the last model has left it."""
+
+    slot: str
+    began_s: float
+    ready_s: float | None
+    ended_s: float | None
+
+
+@dataclass(frozen=True)
+class Lived:
+    """Answers in the order of the requests, spans in that of their readiness."""
+
+    answers: list[Answered]
+    spans: list[Span]
+    downloads: int
+
+
+def lived(plan: Plan, profiles: Profiles, trace: Trace, recorded: Recorded) -> Lived:
+    """The whole trace, and then on until there are as few instances as may be: then the rest of them ends."""
+    with tempfile.TemporaryDirectory(prefix="virtual-") as folder:
+        return run(_lived(plan, list(requests(trace)), Yards(plan.machine, profiles, Path(folder), recorded)))
+
+
+async def _lived(plan: Plan, calls: list[Request], yards: "Yards") -> Lived:
+    loop, fleet, lives = asyncio.get_running_loop(), Fleet(), dict[str, Life]()
+
+    def told(life: Life) -> None:
+        lives[life.instance] = life
+
+    paces = Paces(grace_s=PATIENT_S)
+    yard = Yard(yards, lambda variant, slot: LaunchSpec(slot), loop.time, told, paces=paces)
+    crew = Crew(ENDPOINT, variant_of(plan), yard, Numbers())
+    live = LiveEndpoint(ENDPOINT, "arn", {VARIANT: crew})
+    fleet.serve(live)
+    router = Router(fleet, Limits(hold_s=PATIENT_S, hold_requests=len(calls)), lambda: 0.0, loop.time, strict=False)
+
+    async def answered(model: str) -> Answered:
+        arrived_s, request = loop.time(), Invoke(ENDPOINT, {TARGET_MODEL: model.encode()})
+        served = await router.send(router.route(live, request), request, b"", Place(ENDPOINT, "1", "here", "id"))
+        return Answered(model, arrived_s, loop.time(), served.answer.status != 200)
+
+    crew.scale(plan.instances, "it is made")
+    sizer = asyncio.create_task(Sizer(fleet, loop.time).run())
+    callers = []
+    for time_s, model in calls:
+        await asyncio.sleep(time_s - loop.time())
+        callers.append(asyncio.create_task(answered(model)))
+    answers = await asyncio.gather(*callers)
+    await crew.until(lambda: plan.sizes is None or crew.size <= plan.sizes.floor)
+    await crew.close("the story ends")
+    sizer.cancel()
+    return Lived(answers, [_span(life) for life in lives.values()], yards.downloads)
+
+
+def _span(life: Life) -> Span:
+    return Span(str(Slot(life.endpoint, life.variant, life.slot)), life.started_s, life.ready_s, life.stopped_s)
+
+
+def variant_of(plan: Plan) -> Variant:
+    """The variant that is run so. With no range of sizes their number is given."""
+    environment = {
+        "TORPOR_KEEP_ALIVE": plan.keep_alive,
+        "TORPOR_IDLE_SECONDS": str(plan.idle_s),
+        "TORPOR_READY_WAIT_SECONDS": str(PATIENT_S),
+    }
+    container = Container("torpor", multi_model=True, environment=environment)
+    if plan.sizes is None:
+        return Variant(VARIANT, "models", container, instance_count=plan.instances)
+    environment["TORPOR_CONCURRENCY"] = str(plan.sizes.concurrency)
+    return Variant(VARIANT, "models", container, instances_min=plan.sizes.floor, instances_max=plan.sizes.ceiling)
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+@dataclass
+class Yards:
+    """A host. Every slot has a disk that outlives its instances."""
+
+    machine: Machine
+    profiles: Profiles
+    folder: Path
+    recorded: Recorded
+    launches: int = 0
+    downloads: int = 0
+    running: dict[Slot, "Instance"] = field(default_factory=dict)
+
+    async def launch(self, spec: LaunchSpec) -> Launched:
+        await asyncio.sleep(self.machine.wake_s)
+        self.launches += 1
+        launched = Launched(spec.slot, f"i-{self.launches}", f"socket-{self.launches}", Phase.RUNNING)
+        instance = self.running[spec.slot] = Instance(self, launched)
+        await instance.start()
+        return launched
+
+    async def terminate(self, slot: Slot, grace_s: float) -> None:
+        if slot in self.running:
+            await self.running.pop(slot).close()
+
+    def list(self) -> tuple[Launched, ...]:
+        return tuple(instance.launched for instance in self.running.values())
+
+    async def exited(self, slot: Slot) -> Launched:
+        """None ends by itself."""
+        ended: asyncio.Future[Launched] = asyncio.get_running_loop().create_future()
+        return await ended
+
+    def health(self, slot: Slot) -> Launched | None:
+        return self.running[slot].launched if slot in self.running else None
+
+    async def close(self) -> None:
+        """Its instances are their crew's."""
+
+
+class Instance:
+    """One kept instance, composed as `torpor_container.app` does, and a server at its socket."""
+
+    def __init__(self, yards: Yards, launched: Launched) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        machine, profiles = yards.machine, yards.profiles
+        record = partial(yards.recorded, str(launched.slot))
+        books = Residency(machine.memory_bytes, policy(machine.policy), machine.loads_max, record)
+        on_disk = Residency(machine.disk_bytes, LRU(), machine.loads_max)
+        disk = TimedDisk(yards.folder / str(launched.slot.number), machine.disk_bytes, "bucket")
+        self._shelf = Shelf(Prefix("s3", "bucket", ""), Store(yards), disk, on_disk, UnpackLimits(), loop.time)
+        workshop = FakeWorkshop(profiles, books, asyncio.Semaphore(machine.threads))
+        rests = machine.models_rest
+        resting = None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s))
+        patience = Patience(PATIENT_S, PATIENT_S)
+        keeper = Keeper(self._shelf, workshop, books, patience, loop.time, machine.cache, resting)
+        self._kept = Kept(keeper, PATIENT_S, None if resting is None else Rest(keeper, resting, loop.time))
+        self._servers = loop.servers
+        self.launched = launched
+
+    async def start(self) -> None:
+        await self._shelf.restore()
+        await self._kept.start()
+        self._servers[self.launched.socket] = partial(Door, self._kept)
+
+    async def close(self) -> None:
+        del self._servers[self.launched.socket]
+        await self._kept.close()
+        await self._shelf.close()
+
+
+class Door(asyncio.Protocol):
+    """One connection to an instance: every ping is good, and an invocation is for the model that it names."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self._parser = httptools.HttpRequestParser(self)
+        self._target = ""
+        self._answering: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() == TARGET_MODEL:
+            self._target = value.decode()
+
+    def on_message_complete(self) -> None:
+        if self._parser.get_method() == b"GET":
+            self._answer(200)
+        else:
+            self._answering = asyncio.create_task(self._invoke())
+
+    async def _invoke(self) -> None:
+        try:
+            reply = await self._kept.invoke(self._target, Invocation(b""), Timing(asyncio.get_running_loop().time))
+        except ContainerError as error:
+            reply = error.reply()
+        self._answer(reply.status)
+
+    def _answer(self, status: int) -> None:
+        self._transport.write(b"HTTP/1.1 %d answered\r\ncontent-length: 0\r\n\r\n" % status)
+
+
+# -- an instance's edges -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Store:
+    """Objects whose way to the disk takes the profile's time, unpacking included.
+
+    Their heads tell a third of what they take there: the shelf expects three times what a head tells, and is right.
+    """
+
+    yards: Yards
+
+    async def head(self, key: str) -> ArtifactHead:
+        return ArtifactHead(self.yards.profiles[key].disk_bytes // UNPACKED_RATIO, "1")
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        self.yards.downloads += 1
+        profile = self.yards.profiles[key]
+        await asyncio.sleep(profile.download_s + profile.unpack_s)
+        await asyncio.to_thread(into.write_bytes, b"x" * profile.disk_bytes)
+
+    def local_path(self, key: str) -> Path | None:
+        return None
+
+
+class TimedDisk(DiskTier):
+    """A disk whose files were written at their virtual time: the next instance finds them in that order."""
+
+    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
+        entry = super().publish(key, version, workspace, size_bytes)
+        now_ns = round(asyncio.get_running_loop().time() * 1e9)
+        os.utime(entry.directory.parent / "artifact.json", ns=(now_ns, now_ns))
+        return entry
+
+
+@dataclass(frozen=True)
+class FakeWorkshop:
+    """As many predict at once as there are `threads`."""
+
+    profiles: Profiles
+    books: Residency
+    threads: asyncio.Semaphore
+
+    async def start(self) -> None:
+        """It is always open."""
+
+    async def close(self) -> None:
+        """It holds nothing."""
+
+    def unready(self) -> str | None:
+        return None
+
+    async def recognise(self, placed: Placed) -> Found:
+        profile = self.profiles[placed.name]
+        return Found(profile.memory_bytes, partial(self._load, profile))
+
+    async def _load(self, profile: ModelProfile) -> Loaded:
+        await asyncio.sleep(profile.load_s)
+        return Loaded(FakeRunner(profile, self.threads), profile.memory_bytes, profile.load_s)
+
+    async def unload(self, runner: Runner) -> None:
+        await runner.close()
+
+    async def settle(self) -> int:
+        return self.books.planned_bytes
+
+    async def used_bytes(self) -> int:
+        return self.books.planned_bytes
+
+
+class FakeRunner:
+    """A model in memory: its folder is not needed any more."""
+
+    format = "fake"
+    needs_folder = False
+    alive = True
+
+    def __init__(self, profile: ModelProfile, threads: asyncio.Semaphore) -> None:
+        self._profile = profile
+        self._threads = threads
+
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        async with self._threads:
+            await asyncio.sleep(self._profile.predict_s)
+        return Reply(b"", "")
+
+    async def close(self) -> None:
+        await asyncio.sleep(self._profile.unload_s)
+
+    def own_bytes(self) -> int:
+        return 0

@@ -1,0 +1,224 @@
+"""The live endpoint on virtual time and the simulator, on one trace: not similar decisions, but the same ones.
+
+All times are multiples of 2**-26 s (15 ns), so that no sum is rounded, and two things that have nothing to do with each
+other do not happen at one moment, where their order would be nobody's. What shares its moment by nature is there: all
+whom one freed model wakes, instances that are started together, sizing at whole seconds.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import accumulate, zip_longest
+from typing import Any
+
+import pytest
+from live_on_virtual_time import Answered, Span, lived
+
+from torpor.simulator.engine import Machine, Plan, Rests, Simulation
+from torpor.simulator.profile import ModelProfile
+from torpor.simulator.site import Call
+from torpor.simulator.workloads import Request, Trace, recorded
+from torpor_container.core.residency import Decision
+from torpor_endpoint.core.scaling import Range
+
+TICK_S = 2.0**-26
+MIB = 1024 * 1024
+NAMES = [f"model-{number:02}" for number in range(40)]
+
+
+def ticks(seconds: float) -> float:
+    return max(1, round(seconds / TICK_S)) * TICK_S
+
+
+# -- what both are given, and what they make of it ---------------------------------------------------------------------
+@dataclass(frozen=True)
+class Story:
+    """`decisions` are of all instances in the order in which they were made, each with its slot."""
+
+    decisions: list[tuple[str, Decision]]
+    spans: list[Span]
+    answers: list[Answered]
+    downloads: int
+
+
+@dataclass(frozen=True)
+class Given:
+    seed: int
+    plan: Plan
+    profiles: Mapping[str, ModelProfile]
+    trace: Trace
+
+    def simulated(self) -> Story:
+        decisions: list[tuple[str, Decision]] = []
+        calls: list[Call] = []
+        simulation = Simulation(self.plan, self.profiles, calls.extend, lambda *decided: decisions.append(decided))
+        simulation.run(self.trace)
+        spans = [Span(life.slot, life.began_s, life.ready_s, life.ended_s) for life in simulation.lives]
+        answers = [Answered(call.model, call.arrived_s, call.done_s, call.failed) for call in calls]
+        return Story(decisions, self._whole(spans), sorted(answers, key=_arrival), simulation.counts.downloads)
+
+    def live(self) -> Story:
+        decisions: list[tuple[str, Decision]] = []
+        told = lived(self.plan, self.profiles, self.trace, lambda *decided: decisions.append(decided))
+        return Story(decisions, self._whole(told.spans), told.answers, told.downloads)
+
+    def _whole(self, spans: list[Span]) -> list[Span]:
+        """In one order. A number of instances that is given has no end of its own."""
+        ends = self.plan.sizes is not None
+        return sorted((span if ends else replace(span, ended_s=None) for span in spans), key=_start)
+
+
+def _arrival(answer: Answered) -> float:
+    return answer.arrived_s
+
+
+def _start(span: Span) -> tuple[float, str]:
+    return span.began_s, span.slot
+
+
+def difference(simulated: Story, live: Story) -> str:
+    """The first one, or nothing."""
+    for what in ("decisions", "spans", "answers"):
+        pairs = zip_longest(getattr(simulated, what), getattr(live, what))
+        for place, (one, other) in enumerate(pairs):
+            if one != other:
+                return f"{what}[{place}] is {one} in the simulator, and {other} live"
+    return "" if simulated.downloads == live.downloads else f"{simulated.downloads} and {live.downloads} downloads"
+
+
+def the_same(given: Given) -> Story:
+    simulated, live = given.simulated(), given.live()
+    assert difference(simulated, live) == "", f"seed {given.seed}"
+    return live
+
+
+# -- traffic -----------------------------------------------------------------------------------------------------------
+def profiles(seed: int) -> dict[str, ModelProfile]:
+    rng = random.Random(seed)
+
+    def between(least_s: float, most_s: float) -> float:
+        return ticks(rng.uniform(least_s, most_s))
+
+    return {
+        name: ModelProfile(
+            name,
+            memory_bytes=rng.randrange(20, 400) * MIB,
+            disk_bytes=3 * rng.randrange(100, 1000),
+            download_s=between(0.02, 0.2),
+            unpack_s=between(0.01, 0.1),
+            load_s=between(0.01, 0.3),
+            unload_s=between(0.001, 0.05),
+            predict_s=between(0.001, 0.05),
+        )
+        for name in NAMES
+    }
+
+
+def machine(taken: Mapping[str, ModelProfile], share: int = 5, **changes: Any) -> Machine:
+    """With memory for a `share`-th of the models, and disk for half of them."""
+    memory_bytes = sum(profile.memory_bytes for profile in taken.values()) // share
+    disk_bytes = sum(profile.disk_bytes for profile in taken.values()) // 2
+    return replace(Machine(memory_bytes, disk_bytes, threads=2, wake_s=ticks(0.05)), **changes)
+
+
+def traffic(seed: int, count: int, rate_hz: float, pause_s: float = 0.0, burst: int = 0) -> Trace:
+    """Zipf over the models. After each `burst` of calls comes a pause."""
+    return recorded(_calls(random.Random(seed), count, rate_hz, pause_s, burst or count))
+
+
+def _calls(rng: random.Random, count: int, rate_hz: float, pause_s: float, burst: int) -> Iterator[Request]:
+    weights = [1 / rank for rank in range(1, len(NAMES) + 1)]
+    now_s = 0.0
+    for number in range(count):
+        now_s += ticks(rng.expovariate(rate_hz))
+        if number and number % burst == 0:
+            now_s += ticks(pause_s * rng.uniform(0.9, 1.1))
+        yield Request(now_s, rng.choices(NAMES, weights)[0])
+
+
+def counted(story: Story) -> Counter[str]:
+    return Counter(decision.action for _, decision in story.decisions)
+
+
+def loads_at_once(story: Story) -> int:
+    """The most, of all instances together."""
+    steps = {"load": 1, "loaded": -1}
+    return max(accumulate(steps.get(decision.action, 0) for _, decision in story.decisions))
+
+
+# -- one instance ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("policy", "share", "seed"), [("LRU", 5, 1), ("LRU", 12, 2), ("GDSF", 5, 3), ("GDSF", 12, 4)])
+def test_one_instance_loads_evicts_and_waits_alike(policy: str, share: int, seed: int) -> None:
+    taken = profiles(seed)
+    plan = Plan(machine(taken, share, policy=policy))
+    story = the_same(Given(seed, plan, taken, traffic(seed, 700, rate_hz=25.0)))
+    assert counted(story)["evict"] > 200
+    assert loads_at_once(story) >= 3
+    assert story.downloads > 2 * len(NAMES)  # the disk is too small as well
+
+
+def test_a_model_that_can_never_fit_is_refused_alike() -> None:
+    taken = profiles(5)
+    taken[NAMES[1]] = replace(taken[NAMES[1]], memory_bytes=9000 * MIB)
+    taken[NAMES[2]] = replace(taken[NAMES[2]], disk_bytes=300_000)
+    story = the_same(Given(5, Plan(machine(taken, share=20)), taken, traffic(5, 300, rate_hz=25.0)))
+    assert counted(story)["refuse"] > 5
+    assert {answer.model for answer in story.answers if answer.failed} == {NAMES[1], NAMES[2]}
+
+
+@pytest.mark.parametrize("rests", [None, Rests("fixed", 2.0), Rests("histogram", 5.0)])
+def test_models_that_nobody_keeps_leave_alike(rests: Rests | None) -> None:
+    """For lack of callers, or at once: `ModelCacheSetting` is Disabled then."""
+    taken = profiles(6)
+    plan = Plan(machine(taken, share=2, cache=rests is not None, models_rest=rests))
+    story = the_same(Given(6, plan, taken, traffic(6, 300, rate_hz=2.0)))
+    reasons = Counter(decision.reason.partition(";")[0] for _, decision in story.decisions)
+    assert reasons["ModelCacheSetting is Disabled" if rests is None else "nobody calls"] > 20
+
+
+# -- several instances -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("instances", "seed"), [(2, 7), (3, 8)])
+def test_several_instances_share_the_models_alike(instances: int, seed: int) -> None:
+    taken = profiles(seed)
+    plan = Plan(machine(taken, share=10), instances)
+    story = the_same(Given(seed, plan, taken, traffic(seed, 700, rate_hz=60.0)))
+    decided = Counter(slot for slot, _ in story.decisions)
+    assert len(decided) == instances
+    assert min(decided.values()) > 100
+
+
+@pytest.mark.parametrize("keep_alive", ["fixed", "histogram"])
+def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
+    """A slot's disk outlives its instance: what it had is not downloaded anew."""
+    taken = profiles(9)
+    plan = Plan(machine(taken), 0, Range(0, 1), keep_alive, idle_s=40.0)
+    story = the_same(Given(9, plan, taken, traffic(9, 600, rate_hz=20.0, pause_s=300.0, burst=40)))
+    assert len(story.spans) >= 10
+    assert all(span.ended_s is not None for span in story.spans)
+    assert story.downloads < counted(story)["load"]
+
+
+@pytest.mark.parametrize("seed", [10, 11])
+def test_it_scales_out_and_in_alike(seed: int) -> None:
+    taken = {name: replace(profile, predict_s=10 * profile.predict_s) for name, profile in profiles(seed).items()}
+    plan = Plan(machine(taken), 0, Range(0, 4, concurrency=2), idle_s=90.0)
+    story = the_same(Given(seed, plan, taken, traffic(seed, 800, rate_hz=10.0, pause_s=150.0, burst=270)))
+    assert len({span.slot for span in story.spans}) == 4
+    assert len({span.ended_s for span in story.spans}) > 4  # they go one after another
+
+
+# -- the comparison ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("otherwise", ["policy", "profile", "placement"])
+def test_another_plan_is_told_apart(otherwise: str) -> None:
+    taken = profiles(12)
+    given = Given(12, Plan(machine(taken)), taken, traffic(12, 200, rate_hz=25.0))
+    slower = replace(taken[NAMES[0]], load_s=taken[NAMES[0]].load_s + TICK_S)
+    others = {
+        "policy": replace(given, plan=replace(given.plan, machine=replace(given.plan.machine, policy="GDSF"))),
+        "profile": replace(given, profiles={**taken, NAMES[0]: slower}),
+        "placement": replace(given, plan=replace(given.plan, instances=2)),
+    }
+    live = given.live()
+    assert difference(given.simulated(), live) == ""
+    assert difference(others[otherwise].simulated(), live).startswith("decisions[")
