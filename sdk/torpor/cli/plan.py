@@ -124,18 +124,17 @@ def answer(found: "Planned") -> str:
 
 def nothing(found: "Planned") -> str:
     """Why, as far as it can be told."""
-    assert found.floor is not None
-    late = found.floor.slo_misses(found.goal.slo_s)
+    late, p99 = 1 - found.floor.share_within(found.goal.slo_s), milliseconds(found.floor.quantile(0.99))
     if late > 1 - found.goal.quantile:
         return (
             f"Nothing meets that: with every model in memory and nobody waiting, {late:.2%} of the requests still take"
-            f" longer. Predicting itself is too slow; p99 is {milliseconds(found.floor.p99_s)}."
+            f" longer. Predicting itself is too slow; p99 is {p99}."
         )
     reasons = {one.why_not for one in found.candidates if one.result is None and "bytes" in one.why_not}
     why = f" {sorted(reasons)[-1]}." if reasons else ""
     return (
         f"Nothing in this space meets that.{why} With every model in memory and nobody waiting it would be met, with a"
-        f" p99 of {milliseconds(found.floor.p99_s)}: allow more instances (--instances-max) or larger types"
+        f" p99 of {p99}: allow more instances (--instances-max) or larger types"
         " (--instance-type)."
     )
 

@@ -26,6 +26,9 @@ EXPIRES_S = 600.0
 """How long an idle serverless instance stays. AWS does not say; ten minutes is what SimFaaS found on AWS Lambda."""
 
 
+UNBOUNDED = 1_000_000_000
+
+
 @dataclass(frozen=True, eq=False)
 class Apart:
     """One way, over all models together."""
@@ -46,19 +49,17 @@ class Apart:
 
 def on_endpoints(given: Given, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
     """Every model has an instance of this type to itself, always on. Its vCPUs predict."""
-    tally, kernel, done = Tally(overhead_s), Kernel(), list[Call]()
-    spread, servers, desks = _spread(given), CATALOGUE[size].vcpus, dict[str, _Desk]()
-
-    def arrive(call: Call) -> None:
-        if call.model not in desks:
-            predict_s = given.profile(call.model).predict_s
-            desks[call.model] = _Desk(kernel, servers, predict_s, spread.predict, done.append)
-        desks[call.model].ask(call)
-
-    duration_s, _ = _play(given, kernel, arrive, done, tally)
-    terms = Terms(prices, duration_s / HOUR_S)
-    cost = endpoint_per_model(len(desks), Held(size), terms)
+    tally = Tally(overhead_s)
+    models, duration_s = _at_desks(given, CATALOGUE[size].vcpus, tally)
+    cost = endpoint_per_model(models, Held(size), Terms(prices, duration_s / HOUR_S))
     return Apart(cost, duration_s, tally.warm.count, 0, tally.warm)
+
+
+def alone(given: Given, overhead_s: float = 0.0) -> Latencies:
+    """With every model in memory and nobody waiting for anybody: predicting by itself. Nothing is faster."""
+    tally = Tally(overhead_s)
+    _at_desks(given, UNBOUNDED, tally)
+    return tally.warm
 
 
 def on_serverless(
@@ -86,6 +87,21 @@ def on_serverless(
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
+def _at_desks(given: Given, servers: int, tally: Tally) -> tuple[int, float]:
+    """How many models were called, and how long it took by its own clock."""
+    kernel, done = Kernel(), list[Call]()
+    spread, desks = _spread(given), dict[str, _Desk]()
+
+    def arrive(call: Call) -> None:
+        if call.model not in desks:
+            predict_s = given.profile(call.model).predict_s
+            desks[call.model] = _Desk(kernel, servers, predict_s, spread.predict, done.append)
+        desks[call.model].ask(call)
+
+    duration_s, _ = _play(given, kernel, arrive, done, tally)
+    return len(desks), duration_s
+
+
 @dataclass(slots=True, eq=False)
 class _Desk:
     """One model's instance: so many requests at once, and a queue."""

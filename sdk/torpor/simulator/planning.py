@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from torpor.frames import pandas
-from torpor.simulator.apart import Apart, on_endpoints, on_serverless
+from torpor.simulator.apart import Apart, alone, on_endpoints, on_serverless
+from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import Given, Profiles, Spreads, load, run
 from torpor.simulator.scenario import BadScenario
@@ -35,7 +36,7 @@ class Planned:
     candidates: Sequence[Candidate]  # in the order in which they were tried
     policies: Sequence[Result]  # one scenario with each policy; Belady's, which knows the trace, at the end
     apart: Mapping[str, Apart]  # the same traffic without a multi-model endpoint, by what that is
-    floor: Result | None  # where nothing meets the goal: all models in memory, and a thread for each request
+    floor: Latencies  # predicting by itself: every model in memory, and nobody waiting
 
     @property
     def sure(self) -> float:
@@ -101,7 +102,7 @@ def plan(
     best, again = _confirmed(search, given, seeds)
     return Planned(
         goal, given, prices, search.load.requests, not first.cut, best, again, search.tried,
-        _policies(search), _apart(search), None if best else search.floor(),
+        _policies(search), _apart(search), alone(given, space.like.overhead_s),
     )  # fmt: skip
 
 

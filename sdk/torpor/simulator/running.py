@@ -79,6 +79,7 @@ class Given:
     seed: int
     what: str
     assumed: tuple[str, ...] = ()
+    redrawn: bool = False  # the profiles were drawn too
     scenario: Scenario = field(default_factory=Scenario)  # with the figures that were measured with the traffic
 
     def profile(self, name: str) -> ModelProfile:
@@ -87,8 +88,9 @@ class Given:
         return self.profiles[name]
 
     def reseeded(self, seed: int) -> "Given":
-        """Another draw of the same."""
-        return replace(self, trace=reseeded(self.trace, seed), seed=seed)
+        """Another draw of the same: of the traffic, of what its models take and of single times, as far as drawn."""
+        profiles = drawn(list(self.trace.names), seed) if self.redrawn else self.profiles
+        return replace(self, trace=reseeded(self.trace, seed), profiles=profiles, seed=seed)
 
 
 def load(
@@ -108,7 +110,7 @@ def load(
     if isinstance(opened, Ledger):
         return _fitted(opened, spreads, seed, what)
     assumed = "the sizes and times of all models: drawn by the laws of torpor.simulator.workloads.TABULAR"
-    return Given(opened, drawn(names_of(opened), seed), spreads or Spreads(), seed, what, (assumed,))
+    return Given(opened, drawn(names_of(opened), seed), spreads or Spreads(), seed, what, (assumed,), redrawn=True)
 
 
 def _fitted(ledger: Ledger, spreads: Spreads | None, seed: int, what: str) -> Given:
@@ -119,7 +121,7 @@ def _fitted(ledger: Ledger, spreads: Spreads | None, seed: int, what: str) -> Gi
         around = around.altered(wake_s=found.wake_s)
     measured = spreads or Spreads(found.predict_sigma, found.load_sigma)
     assumed = (f"the times of {len(found.assumed):,} models: by a law of the others",) if found.assumed else ()
-    return Given(ledger, found.profiles, measured, seed, what, assumed, around)
+    return Given(ledger, found.profiles, measured, seed, what, assumed, scenario=around)
 
 
 def run(

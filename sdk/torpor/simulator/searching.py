@@ -126,13 +126,6 @@ class Search:
             found.extend(one for one in [next(serving, None)] if one is not None)
         return sorted(found, key=self._usd)
 
-    def floor(self) -> Result:
-        """With all models in memory and a thread for each request: no plan is faster."""
-        self.says("with all models in memory, for comparison")
-        room = sum(profile.memory_bytes + profile.disk_bytes for profile in self.given.profiles.values())
-        roomy = {"memory_bytes": room, "disk_bytes": room, "threads": 10_000, "loads_max": 1_000}
-        return run(self.given, self.space.like.altered(instances_min=None, instances_max=None, **roomy))
-
     def smallest_type(self) -> str:
         """The cheapest type with room for the largest model; the largest there is if none has."""
         needed_bytes = self.given.profiles[self.load.largest].memory_bytes
