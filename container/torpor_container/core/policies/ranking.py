@@ -47,7 +47,7 @@ class Ranking:
             rank, member = self._heap[0]
             if member.gone:
                 heappop(self._heap)
-            elif rank is not member.rank:
+            elif rank != member.rank:
                 heapreplace(self._heap, (member.rank, member))
             elif may_leave(member.name):
                 chosen = member

@@ -1,0 +1,1 @@
+"""The live endpoint beside the simulator, over the same traces."""

@@ -1,0 +1,117 @@
+"""`python -m benchmarks.fidelity [--short]`: traces through a live endpoint and through the simulator, side by side.
+
+The simulator is calibrated on a trace of its own, and asked about others. It asserts nothing.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.fidelity.comparing import SIZE, Calibration, differences, live, simulated
+from benchmarks.fidelity.live import Lived, endpoint, make_models
+from benchmarks.fidelity.traces import trace
+from benchmarks.tables import table
+from torpor.simulator.scenario import Scenario
+
+RESULTS = Path(__file__).parent.parent / "results"
+SEEDS = 5
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How much of everything."""
+
+    traces: int = 4
+    models: int = 300
+    requests: int = 20_000
+    rate_hz: float = 50.0
+    naps: int = 4
+    memory_mib: float = 215.0
+    sleep_after_s: float = 4.0
+
+
+SHORT = Setting(traces=1, models=60, requests=600, naps=1, memory_mib=200.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity", description=__doc__)
+    parser.add_argument("--short", action="store_true", help="a smoke run: figures that mean little")
+    parser.add_argument("--traces", type=int, help="how many traces to compare, beside the one for calibration")
+    parser.add_argument("--memory-mib", type=float)
+    wanted = parser.parse_args()
+    setting = SHORT if wanted.short else Setting()
+    changes = {name: value for name in ("traces", "memory_mib") if (value := getattr(wanted, name)) is not None}
+    setting = Setting(**{**asdict(setting), **changes})
+    with tempfile.TemporaryDirectory() as folder:
+        results = run(setting, Path(folder))
+    show(results)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "fidelity.json").write_text(json.dumps(results, indent=1))
+
+
+def run(setting: Setting, folder: Path) -> dict[str, Any]:
+    traces = [
+        trace(setting.models, setting.requests, setting.rate_hz, setting.naps, 3 * setting.sleep_after_s, seed)
+        for seed in range(setting.traces + 1)
+    ]
+    make_models(folder / "models", list(traces[0].names))
+    with endpoint(folder / "models", folder / "data", setting.memory_mib, setting.sleep_after_s) as running:
+        running.until_asleep()
+        first = running.lived(traces[0])
+        scenario = Scenario(SIZE, instances_min=0, instances_max=1, idle_s=setting.sleep_after_s, threads=2)
+        calibration = Calibration.of(traces[0], first, running.ledger, scenario)
+        rows = [_row(number, running.lived(one), calibration, one) for number, one in enumerate(traces[1:], 1)]
+    return {
+        "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
+        "setting": asdict(setting),
+        "calibrated": {
+            "room_bytes": first.room_bytes,
+            "models_bytes": sum(profile.memory_bytes for profile in calibration.given.profiles.values()),
+            "wake_s": calibration.scenario.wake_s,
+            "overhead_s": calibration.scenario.overhead_s,
+            "beside_load_s": calibration.scenario.beside_load_s,
+            **asdict(calibration.given.spreads),
+        },
+        "traces": rows,
+    }
+
+
+def _row(number: int, lived: Lived, calibration: Calibration, one: Any) -> dict[str, Any]:
+    there = live(lived)
+    here = simulated([calibration.simulated(one, seed) for seed in range(SEEDS)])
+    return {
+        "trace": number,
+        "late_p99_s": lived.replayed.late_s(0.99),
+        "failed": lived.replayed.failed,
+        "live": asdict(there),
+        "simulated": asdict(here),
+        "difference": differences(there, here),
+    }
+
+
+def show(results: dict[str, Any]) -> None:
+    console = Console(width=150)
+    console.print(f"{results['machine']}, {results['setting']}\n{results['calibrated']}")
+    for row in results["traces"]:
+        sides = [{"side": side, **_told(row[side])} for side in ("live", "simulated")]
+        sides.append({"side": "difference", **{name: f"{value:+.2f}" for name, value in row["difference"].items()}})
+        title = f"Trace {row['trace']}: sent late by {row['late_p99_s'] * 1000:.1f} ms at p99, {row['failed']} failed"
+        console.print(table(title, sides))
+    names = results["traces"][0]["difference"]
+    mean = {name: f"{fmean(abs(row['difference'][name]) for row in results['traces']):.2f}" for name in names}
+    console.print(table("Mean size of the difference: percentage points of hits, percent of all else", [mean]))
+
+
+def _told(figures: dict[str, float]) -> dict[str, str]:
+    return {name: f"{value:,.5g}" for name, value in figures.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The live side: an endpoint with many models and little memory, a trace sent to it, and what it says of that."""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import xgboost
+
+import torpor
+from benchmarks import scene
+from torpor.connection import Connection
+from torpor.replayed import Replayed
+from torpor.replaying import Target, replay
+from torpor.simulator.workloads import Recorded
+
+NAME = "fidelity"
+SIZES = (20, 30, 45, 70, 100, 150, 220, 320)
+"""Trees of a model: a hundred kilobytes to two megabytes in memory."""
+MIB = 1024 * 1024
+
+
+def make_models(folder: Path, names: list[str]) -> None:
+    """XGBoost models of eight sizes, under these names."""
+    random = np.random.default_rng(7)
+    rows = random.normal(size=(4000, scene.COLUMNS))
+    label = rows @ random.normal(size=scene.COLUMNS) + random.normal(scale=0.5, size=len(rows))
+    matrix = xgboost.DMatrix(rows, label, nthread=1)
+    folder.mkdir()
+    made = []
+    for trees in SIZES:
+        booster = xgboost.train({"max_depth": 6, "nthread": 1}, matrix, num_boost_round=trees)
+        made.append(torpor.bundle(booster, folder / f".{trees}.tar.gz"))
+    for number, name in enumerate(names):
+        os.link(made[number % len(made)], folder / name)
+
+
+@dataclass(frozen=True)
+class Lived:
+    """One trace, live. `room_bytes` is what its models together took when the memory was full."""
+
+    replayed: Replayed
+    loads: int
+    unloads: int
+    wakes: int
+    instance_s: float
+    room_bytes: int
+
+
+class Endpoint:
+    def __init__(self, local: "torpor.Local", ledger: Path) -> None:
+        self._local = local
+        self.ledger = ledger
+        self._connection = Connection(local.url)
+
+    def lived(self, trace: Recorded) -> Lived:
+        """Play it, wait until the endpoint sleeps again, and see what changed."""
+        before, rooms = self._counts(), _Rooms(self._local)
+        replayed = replay(trace, Target(self._connection, NAME), lambda model, size: ("text/csv", scene.ROW))
+        room_bytes = rooms.close()
+        self.until_asleep()
+        after = self._counts()
+        loads, unloads, wakes, instance_s = (now - then for now, then in zip(after, before, strict=True))
+        return Lived(replayed, int(loads), int(unloads), int(wakes), instance_s, room_bytes)
+
+    def until_asleep(self) -> None:
+        deadline_s = time.monotonic() + 60
+        while self._local.instances():
+            if time.monotonic() > deadline_s:
+                raise TimeoutError("the endpoint does not fall asleep")
+            time.sleep(0.2)
+        time.sleep(2.5)  # the ledger is written once a second
+
+    def _counts(self) -> tuple[float, float, float, float]:
+        lines = self._connection.page("metrics").decode().splitlines()
+        with closing(sqlite3.connect(self.ledger)) as ledger:
+            lives = ledger.execute("SELECT count(*), sum(stopped_s - started_s) FROM lives").fetchone()
+        return _sum(lines, "model_loading_seconds"), _sum(lines, "model_unloading_seconds"), lives[0], lives[1] or 0.0
+
+
+@contextmanager
+def endpoint(models: Path, data_dir: Path, memory_mib: float, sleep_after_s: float) -> Iterator[Endpoint]:
+    with torpor.local(
+        models, name=NAME, memory_mib=memory_mib, sleep_after_s=sleep_after_s, data_dir=data_dir
+    ) as local:
+        yield Endpoint(local, data_dir / "ledger.sqlite")
+
+
+class _Rooms:
+    """Looks at the memory twice a second, in a thread of its own."""
+
+    def __init__(self, local: "torpor.Local") -> None:
+        self._local = local
+        self._seen: list[int] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def close(self) -> int:
+        """The median of the fuller half."""
+        self._over.set()
+        self._thread.join()
+        return int(median(sorted(self._seen)[len(self._seen) // 2 :] or [0]))
+
+    def _look(self) -> None:
+        while not self._over.wait(0.5):
+            for instance in self._local.instances():
+                self._seen.append(sum(model.size_bytes for model in instance.models))
+
+
+def _sum(lines: list[str], name: str) -> float:
+    """Of a histogram's counts over all its labels."""
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"torpor_{name}_count"))
+
+
+def steps_s(replayed: Replayed) -> Any:
+    """What the endpoint itself says that each request took: the sum of its steps."""
+    return replayed.steps_s.sum(axis=1)
