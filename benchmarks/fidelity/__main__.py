@@ -31,13 +31,13 @@ class Setting:
     traces: int = 4
     models: int = 300
     requests: int = 20_000
-    rate_hz: float = 50.0
+    rate_hz: float = 80.0
     naps: int = 4
-    memory_mib: float = 215.0
+    memory_mib: float = 180.0
     sleep_after_s: float = 4.0
 
 
-SHORT = Setting(traces=1, models=60, requests=600, naps=1, memory_mib=200.0)
+SHORT = Setting(traces=1, models=60, requests=600, naps=1, memory_mib=55.0)
 
 
 def main() -> None:

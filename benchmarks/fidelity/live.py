@@ -22,8 +22,8 @@ from torpor.replaying import Target, replay
 from torpor.simulator.workloads import Recorded
 
 NAME = "fidelity"
-SIZES = (20, 30, 45, 70, 100, 150, 220, 320)
-"""Trees of a model: a hundred kilobytes to two megabytes in memory."""
+SIZES = (40, 60, 90, 140, 200, 300, 450, 640)
+"""Trees of a model: a few hundred kilobytes to four megabytes in memory."""
 MIB = 1024 * 1024
 
 

@@ -117,7 +117,12 @@ class Keeper:
             self._tier.books.request(name, self._clock())
             self._start(name)
             coming = self._coming[name]
-            coming.work.add_done_callback(lambda _: self._give_up(name, coming))
+            coming.work.add_done_callback(lambda _: self._unpin(name, coming))
+
+    def _unpin(self, name: str, coming: Coming) -> None:
+        """It was brought in for nobody, which is no use: its habit goes on from the last call."""
+        if not coming.work.cancelled() and coming.work.exception() is None and self._tier.released(name):
+            self._drop_if_spent(name)
 
     # -- making it resident ----------------------------------------------------------------------------------------
     async def _obtain(self, name: str, timing: Timing) -> bool:

@@ -14,6 +14,7 @@ class Traffic:
         self.held_bytes = 0
         self.invocations = 0  # since the start; it only grows
         self.last_s: float | None = None  # when the last one came or ended
+        self._since_s: float | None = None  # when somebody first asked how long nobody has called
         self.gaps: deque[float] = deque(maxlen=GAPS_MAX)  # between the end of one use and the next, not looked at yet
 
     def came(self, now_s: float) -> None:
@@ -31,6 +32,8 @@ class Traffic:
         """For how long nobody has called; 0 while somebody does."""
         if self.in_flight:
             return 0.0
-        if self.last_s is None:  # from now on it counts
-            self.last_s = now_s
-        return now_s - self.last_s
+        if self.last_s is not None:
+            return now_s - self.last_s
+        if self._since_s is None:  # from now on it counts, and is no use: the first call ends no gap
+            self._since_s = now_s
+        return now_s - self._since_s

@@ -186,7 +186,7 @@ class Site:
         if name in self._expected:
             self._expected.remove(name)
             if self.memory.released(name):
-                self._unused(name)
+                self._let_be(name)
 
     def _dismiss(self, names: tuple[str, ...]) -> None:
         for name in names:
@@ -267,6 +267,10 @@ class Site:
     def _unused(self, name: str) -> None:
         if self.resting is not None:
             self.resting.ended(name, self.kernel.now_s)
+        self._let_be(name)
+
+    def _let_be(self, name: str) -> None:
+        """Nobody uses it now. It may have been brought in for nobody: that was no use."""
         if not self.cache:
             self._drop(name, "ModelCacheSetting is Disabled")
         if self._bell:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torpor.simulator.curves import lru_curve
-from torpor.simulator.engine import Machine, Plan, Simulation
+from torpor.simulator.engine import Machine, Plan, Rests, Simulation
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.site import Call
 from torpor.simulator.workloads import POISSON, Request, Trace, recorded, zipf
@@ -105,3 +105,20 @@ def test_whatever_comes_nothing_is_lost(
     assert len(calls) == len(times)
     assert not any(call.failed for call in calls)
     assert all(life.ended_s is not None and life.ended_s >= life.began_s for life in simulation.lives)
+
+
+def test_a_model_that_is_called_by_a_timer_is_there_before_its_call_once_the_timer_is_learned() -> None:
+    trace = recorded([Request(600.0 * number, "timer") for number in range(60)])
+    plan = Plan(replace(ROOMY, models_rest=Rests("histogram", 60.0)))
+    simulation, calls = played(plan, trace)
+    assert [call.hit for call in calls[:10]] == [False] * 10
+    assert all(call.hit for call in calls[14:])
+    assert simulation.counts.loads == 60  # and in between it is not kept
+
+
+def test_a_variant_that_is_called_by_a_timer_is_awake_before_its_call() -> None:
+    trace = recorded([Request(3000.0 + 600.0 * number, "timer") for number in range(60)])
+    plan = Plan(ROOMY, instances=0, sizes=Range(0, 1), keep_alive="histogram", idle_s=60.0)
+    simulation, calls = played(plan, trace)
+    assert all(call.asked_s == call.arrived_s for call in calls[14:])
+    assert sum((life.ended_s or 0.0) - life.began_s for life in simulation.lives) < 0.6 * 60 * 600.0

@@ -1,0 +1,27 @@
+"""What the router sees of callers: gaps between uses, and for how long nobody has called."""
+
+from torpor_endpoint.core.traffic import Traffic
+
+
+def test_a_gap_is_from_the_end_of_one_use_to_the_next() -> None:
+    traffic = Traffic()
+    traffic.came(10.0)
+    traffic.came(11.0)
+    traffic.went(12.0)
+    traffic.went(15.0)
+    traffic.came(35.0)
+    assert list(traffic.gaps) == [20.0]
+
+
+def test_nobody_has_called_since_it_was_first_asked() -> None:
+    traffic = Traffic()
+    assert traffic.idle_s(100.0) == 0.0
+    assert traffic.idle_s(160.0) == 60.0
+
+
+def test_having_waited_for_the_first_call_is_no_gap() -> None:
+    traffic = Traffic()
+    traffic.idle_s(100.0)
+    traffic.came(1000.0)
+    assert list(traffic.gaps) == []
+    assert traffic.idle_s(1001.0) == 0.0

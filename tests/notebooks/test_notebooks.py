@@ -1,0 +1,55 @@
+"""The notebooks run from top to bottom, leave nothing behind, and are kept without what a run leaves in them."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from notebook_files import FOLDER, NOTEBOOKS, cells, imported, read, run
+from processes import marked, soon
+
+MAY_IMPORT = {"torpor", "numpy", "pandas", "boto3"}
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+@pytest.mark.slow
+@each
+def test_it_runs_and_leaves_nothing_behind(path: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="n-", dir="/tmp") as folder:
+        ran = run(path, Path(folder))
+        printed = [output for cell in cells(ran.notebook, "code") for output in cell.outputs]
+        assert [output.text for output in printed if output.get("name") == "stderr"] == []
+        assert any("image/png" in output.get("data", {}) for output in printed)
+        assert soon(lambda: not marked(ran.mark), within_s=20)
+        assert [left.name for left in Path(folder).iterdir() if left.name.startswith("torpor")] == []
+
+
+@each
+def test_nothing_of_a_run_is_kept_in_it(path: Path) -> None:
+    notebook = read(path)
+    assert notebook.metadata == METADATA
+    assert [cell.metadata for cell in notebook.cells if cell.metadata] == []
+    assert [cell.source for cell in cells(notebook, "code") if cell.outputs or cell.execution_count is not None] == []
+
+
+@each
+def test_it_imports_the_face_and_little_else(path: Path) -> None:
+    assert set(imported(read(path))) - MAY_IMPORT - sys.stdlib_module_names == set()
+
+
+@each
+def test_it_begins_with_its_question_and_then_its_sizes(path: Path) -> None:
+    title, sizes, *_ = read(path).cells
+    assert title.cell_type == "markdown"
+    assert title.source.startswith("# ")
+    assert "?**" in title.source
+    assert all(line.split(" = ")[0].isupper() for line in sizes.source.splitlines())
+
+
+def test_the_readme_lists_them_all() -> None:
+    text = (FOLDER / "README.md").read_text()
+    assert [path.stem for path in NOTEBOOKS if f"[{path.stem}]({path.name})" not in text] == []
