@@ -1,20 +1,27 @@
 """The options of the commands that simulate: what one may choose, and in which words."""
 
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torpor.cli.since import span_s
+from torpor.errors import TorporError
+from torpor.extras import require
 
 if TYPE_CHECKING:
     from torpor_endpoint.core.prices import Prices
 
 SIMULATOR = {"simulator": ("numpy",)}
 NEVER = "never"
+PICTURES = (".png", ".svg", ".pdf")
 
-TRACE = "A .csv, .csv.gz or .parquet with times and models, a ledger.sqlite, or a made one: zipf:models=500,rate_hz=20."
+TRACE = (
+    "A .csv, .csv.gz or .parquet with times and models; a ledger.sqlite (ledger.sqlite#endpoint/variant of one that has"
+    " several); or a made one: zipf:models=500,rate_hz=20."
+)
 PROFILES = "A CSV of what each model takes: model, memory_bytes, load_s and so on."
 SLEEP = "Scale to zero after so long without a request, as 5m,1h; 'never' does not."
 PLOT = "Draw dollars against p99 into this .png, .svg or .pdf."
@@ -38,14 +45,47 @@ Out = Annotated[Path | None, typer.Option(help="Keep the table, as CSV.", metava
 Plot = Annotated[Path | None, typer.Option(help=PLOT, metavar="FILE")]
 
 
-def several(text: str) -> list[str]:
-    """What commas part."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+def several(option: str, text: str) -> list[str]:
+    """What commas part, each once. Raises TorporError for nothing."""
+    found = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not found:
+        raise TorporError(f"{option} has at least one, and commas between several")
+    return found
+
+
+def nap_s(text: str) -> float:
+    """A keep-alive. Raises TorporError."""
+    try:
+        return span_s(text)
+    except typer.BadParameter as error:
+        raise TorporError(f"--sleep-after: {error.message}") from error
 
 
 def naps_s(text: str) -> Sequence[float]:
-    """Keep-alives; none for 'never'. Raises BadParameter."""
-    return [] if text == NEVER else [span_s(part) for part in several(text)]
+    """Keep-alives; none for 'never'. Raises TorporError."""
+    return [nap_s(part) for part in several("--sleep-after", text) if part != NEVER]
+
+
+def slo_s(slo_ms: float) -> float:
+    """Raises TorporError."""
+    if not 0 < slo_ms < inf:
+        raise TorporError(f"--slo-ms is a number of milliseconds, more than 0, not {slo_ms:g}")
+    return slo_ms / 1000
+
+
+def kept(option: str, file: Path | None) -> None:
+    """Raises TorporError where it could not be written, before anything is simulated for it."""
+    if file is not None and not file.absolute().parent.is_dir():
+        raise TorporError(f"{option} {file}: there is no folder {file.parent}")
+
+
+def drawn(file: Path | None) -> None:
+    """As `kept`, of a picture. Raises MissingExtra too."""
+    kept("--plot", file)
+    if file is not None and file.suffix.lower() not in PICTURES:
+        raise TorporError(f"--plot {file}: a picture is a file that ends in {', '.join(PICTURES)}")
+    if file is not None:
+        require("--plot", "plots", packages={"plots": ("matplotlib",)})
 
 
 def priced_by(file: Path | None) -> "Prices":

@@ -8,7 +8,8 @@ from rich.status import Status
 from rich.table import Table
 
 from torpor.cli import choices
-from torpor.cli.edge import console, plain_table
+from torpor.cli.edge import console
+from torpor.cli.simulate import fitted
 from torpor.extras import require
 from torpor.money import dollars
 from torpor.story import counted, milliseconds
@@ -16,11 +17,14 @@ from torpor.story import counted, milliseconds
 if TYPE_CHECKING:
     from torpor.simulator.outcome import Result
     from torpor.simulator.planning import Planned
+    from torpor.simulator.searching import Candidate
 
 SHOWN = 8
 NOTHING = 3
 """The exit code where nothing meets the SLO."""
 NOTES = {"BELADY": "offline reference: it knows the trace"}
+SPARE = ("hits",)
+"""What a narrow terminal has no room for."""
 
 
 def plan(
@@ -43,18 +47,19 @@ def plan(
     from torpor.simulator.running import load
     from torpor.simulator.searching import SEARCHED, Space
 
+    slo_s = choices.slo_s(slo_ms)
     given = load(trace, profiles, seed=seed)
     space = Space(
-        None if instance_type is None else choices.several(instance_type),
+        None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,
-        SEARCHED if policy is None else choices.several(policy),
+        SEARCHED if policy is None else choices.several("--policy", policy),
         choices.naps_s(sleep_after),
         given.scenario,
     )
     with Status("reading the trace", console=Console(stderr=True)) as status:
         found = search(
             given,
-            slo_s=slo_ms / 1000,
+            slo_s=slo_s,
             quantile=quantile,
             space=space,
             seeds=seeds,
@@ -72,54 +77,64 @@ def plan(
 def show(found: "Planned") -> None:
     printer = console()
     part = "" if found.whole else ", the first of a longer trace"
-    printer.print(f"{found.goal} · {counted(found.requests, 'request')}{part}\n", style="bold", markup=False)
-    printer.print(candidates(found))
-    printer.print(f"\n{answer(found)}\n", markup=False, soft_wrap=True)
+    printer.print(f"{found.goal} · {counted(found.requests, 'request')}{part}", style="bold", markup=False)
+    printer.print(candidates(found, printer.width))
+    printer.print(f"\n{answer(found)}\n", markup=False)
     if found.best is not None:
         printer.print(f"{found.call()}\n", markup=False, soft_wrap=True)
     if found.policies:
-        printer.print(policies(found))
-    printer.print(others(found))
-    printer.print(f"\nUS dollars at the prices of {found.prices.priced_on}: {found.prices.source}.", style="dim")
+        size = found.policies[0].scenario.altered(policy="LRU").name.replace(", LRU", "")
+        printer.print(f"who leaves first · {size}", style="bold", markup=False)
+        printer.print(policies(found, printer.width))
+        printer.print()
+    printer.print("the same traffic otherwise", style="bold")
+    printer.print(others(found, printer.width))
+    seeds = f"seed {found.given.seed}" + (f" to {found.seeds[-1].seed}" if len(found.seeds) > 1 else "")
+    prices = f"US dollars at the prices of {found.prices.priced_on}: {found.prices.source}."
+    printer.print(f"\n{seeds} · {prices}", style="dim", markup=False)
 
 
-def candidates(found: "Planned") -> Table:
-    """What was simulated to its end, the cheapest first."""
-    shown = plain_table("", "tried")
-    for name in ("a month", "hits", "p99", "late"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("")
+def candidates(found: "Planned", width: int) -> Table | str:
+    """What was simulated to its end: first what meets the goal, each by price, and the plan before its equals."""
     ended = [(one, one.result) for one in found.candidates if one.result is not None]
-    ended.sort(key=lambda pair: pair[1].usd_per_month(found.prices) or 0.0)
-    for one, result in ended[:SHOWN]:
-        late = f"{result.slo_misses(found.goal.slo_s):.2%}"
-        verdict = "the plan" if one is found.best else "meets it" if one.meets else "too slow"
-        cells = (
-            dollars(result.usd_per_month(found.prices)),
-            f"{result.hit_ratio:.2%}",
-            milliseconds(result.p99_s),
-            late,
-        )
-        shown.add_row(one.scenario.name, *cells, verdict, style="bold" if one is found.best else "")
-    rest = len(found.candidates) - min(len(ended), SHOWN)
-    if rest:
-        shown.add_row(f"and {rest:,} more, dearer or hopeless", style="dim")
+    if not ended:
+        return f"{counted(len(found.candidates), 'way')} tried, and none came near."
+
+    def place(pair: "tuple[Candidate, Result]") -> tuple[bool, float, bool]:
+        one, result = pair
+        return not one.meets, round(result.usd_per_month(found.prices) or 0.0, 2), one is not found.best
+
+    ended.sort(key=place)
+    rows = [
+        {"tried": one.scenario.name, "a month": dollars(result.usd_per_month(found.prices)), **measured(found, result)}
+        | {"": "the plan" if one is found.best else "meets it" if one.meets else "too slow"}
+        for one, result in ended[:SHOWN]
+    ]
+    best = next((number for number, (one, _) in enumerate(ended[:SHOWN]) if one is found.best), None)
+    shown = fitted(rows, SPARE, width, best)
+    if rest := len(found.candidates) - len(rows):
+        shown.add_row(f"and {rest:,} more, dearer or broken off", style="dim")
     return shown
 
 
-def measured(found: "Planned", result: "Result") -> tuple[str, str, str]:
+def measured(found: "Planned", result: "Result") -> dict[str, str]:
     late = f"{result.slo_misses(found.goal.slo_s):.2%}"
-    return f"{result.hit_ratio:.2%}", milliseconds(result.p99_s), late
+    p99 = milliseconds(result.p99_s) if result.requests > result.failed else "-"
+    return {"hits": f"{result.hit_ratio:.2%}", "p99": p99, "late": late}
 
 
 def answer(found: "Planned") -> str:
     if found.best is None:
         return nothing(found)
+    usd = dollars(found.seeds[0].usd_per_month(found.prices))
+    said = f"{found.best.scenario.name}: {usd} a month."
+    if not found.given.drawn:
+        return f"{said} Nothing in it is drawn, so that one run tells all."
     agree = sum(map(found.goal.met, found.seeds))
     p99s = sorted(result.p99_s for result in found.seeds)
     spread = f"p99 {milliseconds(p99s[0])} to {milliseconds(p99s[-1])}"
-    usd = dollars(found.seeds[0].usd_per_month(found.prices))
-    return f"{found.best.scenario.name}: {usd} a month. {agree} of {len(found.seeds)} seeds meet the SLO, {spread}."
+    none = "" if agree == len(found.seeds) else " Nothing in this space meets it with all of them."
+    return f"{said} {agree} of {counted(len(found.seeds), 'seed')} meet the SLO, {spread}.{none}"
 
 
 def nothing(found: "Planned") -> str:
@@ -130,46 +145,40 @@ def nothing(found: "Planned") -> str:
             f"Nothing meets that: with every model in memory and nobody waiting, {late:.2%} of the requests still take"
             f" longer. Predicting itself is too slow; p99 is {p99}."
         )
-    reasons = {one.why_not for one in found.candidates if one.result is None and "bytes" in one.why_not}
-    why = f" {sorted(reasons)[-1]}." if reasons else ""
+    if found.too_large:
+        return f"Nothing meets that: {found.too_large}. Allow larger types (--instance-type), or leave the model out."
+    if found.first > found.goal.late_max(found.requests):
+        return (
+            f"Nothing meets that: the first call of a model waits for its load, which makes {found.first:,} of"
+            f" {counted(found.requests, 'request')} late. Allow more time (--slo-ms), or give a longer trace."
+        )
     return (
-        f"Nothing in this space meets that.{why} With every model in memory and nobody waiting it would be met, with a"
-        f" p99 of {p99}: allow more instances (--instances-max) or larger types"
-        " (--instance-type)."
+        f"Nothing in this space meets that. With every model in memory and nobody waiting it would be met, with a p99"
+        f" of {p99}: allow more instances (--instances-max) or larger types (--instance-type)."
     )
 
 
-def policies(found: "Planned") -> Table:
+def policies(found: "Planned", width: int) -> Table:
     """For this trace, on the cheapest instances that were simulated and had to evict."""
-    first = found.policies[0].scenario
-    best = found.best_policy
-    shown = plain_table(f"who leaves first · {first.altered(policy='LRU').name.replace(', LRU', '')}", "policy")
-    for name in ("hits", "p99", "late"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("")
-    for result in sorted(found.policies, key=lambda result: result.cold):
-        name = result.scenario.policy
-        note = (
-            "the best for this trace"
-            if name == best
-            else "offline reference: it knows the trace"
-            if name == "BELADY"
-            else ""
-        )
-        late = f"{result.slo_misses(found.goal.slo_s):.2%}"
-        shown.add_row(name, f"{result.hit_ratio:.2%}", milliseconds(result.p99_s), late, note)
-    return shown
+    notes = NOTES | ({found.best_policy: "the best for this trace"} if found.best_policy else {})
+    ranked = sorted(found.policies, key=lambda result: (result.slo_misses(found.goal.slo_s), result.cold))
+    rows = [
+        {"policy": one.scenario.policy, **measured(found, one), "": notes.get(one.scenario.policy, "")}
+        for one in ranked
+    ]
+    return fitted(rows, SPARE, width)
 
 
-def others(found: "Planned") -> Table:
+def others(found: "Planned", width: int) -> Table:
     """The same traffic as AWS sells it without a multi-model endpoint."""
-    from torpor.simulator.ways import MONTH_H
-
-    shown = plain_table("the same traffic otherwise", "served as")
-    for name in ("a month", "cold", "p99"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("assuming", overflow="fold")
-    for way, one in found.apart.items():
-        cells = (dollars(one.usd_per_month(MONTH_H)), f"{one.cold / one.requests:.2%}", milliseconds(one.p99_s))
-        shown.add_row(way, *cells, one.cost.assumes if one.cost.usd is None else "")
-    return shown
+    rows = [
+        {
+            "served as": way,
+            "a month": dollars(one.usd_per_month()),
+            "cold": f"{one.cold / one.requests:.2%}",
+            "p99": milliseconds(one.p99_s),
+            "": one.cost.assumes if one.cost.usd is None else "",
+        }
+        for way, one in found.apart.items()
+    ]
+    return fitted(rows, SPARE, width)

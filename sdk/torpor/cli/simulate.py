@@ -1,7 +1,7 @@
 """`torpor simulate`: what some ways to serve a trace would do, side by side. It asks no endpoint."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from itertools import product
 from pathlib import Path
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from torpor import story
 from torpor.cli import choices
 from torpor.cli.edge import console, plain_table
-from torpor.cli.since import span_s
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.money import dollars
-from torpor.story import milliseconds
 
 if TYPE_CHECKING:
     from torpor.simulator.outcome import Result
@@ -25,7 +24,13 @@ if TYPE_CHECKING:
     from torpor_endpoint.core.prices import Prices
 
 LOGGED = ("scenario", "slot", "at_s", "model", "action", "reason", "size_bytes", "took_s", "for_model")
+MANY = ("--instance-type", "--instances", "--policy", "--sleep-after")
 MIB = 1024 * 1024
+SPARE = ("loads", "p50", "wakes", "cold", "instance-h")
+"""Columns that a narrow terminal has no room for, the first to go first. `--out` has them all."""
+GAP = 2
+"""Letters between columns; after the last one there is one less."""
+RECOUNTED = "recounted: bytes, pins, loads and instances are as the decisions and calls have them"
 
 
 def simulate(
@@ -48,34 +53,37 @@ def simulate(
     require("torpor simulate", "simulator", packages=choices.SIMULATOR)
     from torpor.simulator.running import load
 
+    choices.drawn(plot)
+    choices.kept("--out", out)
+    choices.kept("--decisions", decisions)
+    slo_s = None if slo_ms is None else choices.slo_s(slo_ms)
+    ways = list(product(*map(choices.several, MANY, (instance_type, instances, policy, sleep_after))))
     given, priced = load(trace, profiles, seed=seed), choices.priced_by(prices)
     room_bytes = None if memory_mib is None else memory_mib * MIB
-    asked = product(*map(choices.several, (instance_type, instances, policy, sleep_after)))
     scenarios = [
         given.scenario.altered(instance_type=size, policy=rule, memory_bytes=room_bytes, **counted(count, nap))
-        for size, count, rule, nap in asked
+        for size, count, rule, nap in ways
     ]
+    if plot is not None and not any(priced.usd_per_hour(one.instance_type) for one in scenarios):
+        raise TorporError(f"--plot: no price is known for {instance_type}: give a list that has it, by --prices")
     with Log(decisions) as log:
         results = [played(given, scenario, log, check) for scenario in scenarios]
-    printer = console()
-    printer.print(table(results, priced, slo_ms))
-    for line in notes(given, results, priced):
-        printer.print(line, style="dim", markup=False)
+    show(given, results, priced, slo_s)
     if check:
-        printer.print("recounted: bytes, pins and instances are as the decisions and calls have them", style="dim")
+        console().print(RECOUNTED, style="dim")
     if out is not None:
         write(results, priced, out)
     if plot is not None:
-        draw(results, priced, slo_ms, plot)
+        draw(results, priced, slo_s, plot)
 
 
 def counted(count: str, nap: str) -> dict[str, float | int | None]:
-    """How many instances, and whether they sleep. Raises TorporError, BadParameter."""
-    if not count.isdigit() or int(count) < 1:
+    """How many instances, and whether they sleep. Raises TorporError."""
+    if not count.isdecimal() or int(count) < 1:
         raise TorporError(f"--instances has numbers of 1 or more, as 1,2,4, not {count!r}")
     if nap == choices.NEVER:
         return {"instances": int(count)}
-    return {"instances_min": 0, "instances_max": int(count), "idle_s": span_s(nap)}
+    return {"instances_min": 0, "instances_max": int(count), "idle_s": choices.nap_s(nap)}
 
 
 def played(given: "Given", scenario: "Scenario", log: "Log", check: bool) -> "Result":
@@ -84,23 +92,64 @@ def played(given: "Given", scenario: "Scenario", log: "Log", check: bool) -> "Re
     return (recounted if check else run)(given, scenario, log.recorded(scenario))
 
 
-def table(results: list["Result"], prices: "Prices", slo_ms: float | None) -> Table:
-    """A line per scenario, in the order that was asked for."""
-    first = results[0]
-    hours = first.duration_s / 3600
-    shown = plain_table(f"{first.trace} · {first.requests:,} requests in {hours:,.1f} h", "scenario")
-    columns = ["hits", "cold", "loads", "wakes", "p50", "p99", "failed", "instance-h", "a month"]
-    for name in [*columns, *([] if slo_ms is None else [f"over {slo_ms:g} ms"])]:
-        shown.add_column(name, justify="right", no_wrap=True)
-    for one in results:
-        late = [] if slo_ms is None else [f"{one.slo_misses(slo_ms / 1000):.2%}"]
-        shown.add_row(
-            one.scenario.name,
-            f"{one.hit_ratio:.2%}", f"{one.cold:,}", f"{one.loads:,}", f"{one.wakes:,}",
-            milliseconds(one.p50_s), milliseconds(one.p99_s), f"{one.failed:,}",
-            f"{one.instance_s / 3600:,.1f}", dollars(one.usd_per_month(prices)), *late,
-        )  # fmt: skip
+def show(given: "Given", results: list["Result"], prices: "Prices", slo_s: float | None) -> None:
+    """A line per scenario, in the order that was asked for, and what the figures rest on."""
+    printer, first = console(), results[0]
+    lasted = span(min(one.duration_s for one in results))
+    printer.print(f"{first.trace} · {story.counted(first.requests, 'request')} in {lasted}", style="bold", markup=False)
+    rare = {"failed": any(one.failed for one in results), "wakes": asleep(results), "instance-h": asleep(results)}
+    rows = [{name: cell for name, cell in cells(one, prices, slo_s).items() if rare.get(name, True)} for one in results]
+    printer.print(fitted(rows, SPARE, printer.width))
+    printer.print()
+    for line in notes(given, results, prices):
+        printer.print(line, style="dim", markup=False)
+
+
+def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str]:
+    """By column. Nobody has no latency."""
+    answered = one.requests > one.failed
+    late = {} if slo_s is None else {f"> {slo_s * 1000:g} ms": f"{one.slo_misses(slo_s):.2%}"}
+    return {
+        "scenario": one.scenario.name,
+        "a month": dollars(one.usd_per_month(prices)),
+        "hits": f"{one.hit_ratio:.2%}",
+        "p50": story.milliseconds(one.p50_s) if answered else "-",
+        "p99": story.milliseconds(one.p99_s) if answered else "-",
+        **late,
+        "cold": f"{one.cold:,}",
+        "failed": f"{one.failed:,}",
+        "loads": f"{one.loads:,}",
+        "wakes": f"{one.wakes:,}",
+        "instance-h": f"{one.instance_s / 3600:,.2f}",
+    }
+
+
+def fitted(rows: Sequence[Mapping[str, str]], spare: Sequence[str], width: int, bold: int | None = None) -> Table:
+    """A table of rows that have the same columns, the first of them names. Where the terminal is narrower, `spare` ones
+    are left out one after another. A column without a name has words, and may wrap."""
+    names = list(rows[0])
+    for name in spare:
+        if sum(GAP + max(map(len, (one, *(row[one] for row in rows)))) for one in names) <= width + 1:
+            break
+        names = [one for one in names if one != name]
+    shown = plain_table("", names[0])
+    for name in names[1:]:
+        shown.add_column(name, justify="right" if name else "left", no_wrap=bool(name))
+    for number, row in enumerate(rows):
+        shown.add_row(*(row[name] for name in names), style="bold" if number == bold else "")
     return shown
+
+
+def span(seconds: float) -> str:
+    """`3 s`, `5 min`, `2.5 h`, `7 days`: at least two of the unit."""
+    for unit, size_s in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size_s:
+            return f"{seconds / size_s:,.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def asleep(results: list["Result"]) -> bool:
+    return any(one.scenario.instances_min == 0 for one in results)
 
 
 def notes(given: "Given", results: list["Result"], prices: "Prices") -> list[str]:
@@ -108,15 +157,18 @@ def notes(given: "Given", results: list["Result"], prices: "Prices") -> list[str
     from torpor.simulator.ways import MONTH_H
 
     told = [
-        f"\nseed {given.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
+        f"seed {given.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
         *(f"assumed: {one}" for one in given.assumed),
     ]
-    if any(one.scenario.instances_min == 0 for one in results):
+    if asleep(results):
         told.append(
             "AWS sells no multi-model endpoint that scales to zero: that is Torpor's, at AWS's price for the hour"
         )
     if failed := max(one.failed for one in results):
-        told.append(f"failed: up to {failed:,} requests were for a model that is larger than the instance's memory")
+        told.append(
+            f"failed: up to {story.counted(failed, 'request')}, for a model that is larger than an instance's memory or"
+            " disk"
+        )
     return told
 
 
@@ -150,14 +202,19 @@ def write(results: list["Result"], prices: "Prices", path: Path) -> None:
         writer.writerows(rows)
 
 
-def draw(results: list["Result"], prices: "Prices", slo_ms: float | None, path: Path) -> None:
-    """Raises MissingExtra."""
+def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: Path) -> None:
+    """Raises MissingExtra; TorporError where there is nothing to draw."""
     from torpor.plots import Point, dollars_against_p99
 
     points = [
-        Point(one.scenario.name, usd, one.p99_s, one.scenario.policy, one.scenario.instances_min != 0)
+        Point(one.scenario.name, one.usd_per_month(prices), one.p99_s or None, one.scenario.policy.upper(), sold(one))
         for one in results
-        if (usd := one.usd_per_month(prices)) is not None
     ]
+    if all(point.p99_s is None for point in points):
+        raise TorporError("--plot: no request was answered, and nobody has no p99")
     note = f"prices of {prices.priced_on}; a month of 730 h; seed {results[0].seed}; {results[0].requests:,} requests"
-    dollars_against_p99(points, None if slo_ms is None else slo_ms / 1000, note).savefig(path, dpi=150)
+    dollars_against_p99(points, slo_s, note).savefig(path, dpi=150)
+
+
+def sold(one: "Result") -> bool:
+    return one.scenario.instances_min != 0

@@ -15,16 +15,14 @@ from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Tally
 from torpor.simulator.profile import Spread
 from torpor.simulator.running import Given
-from torpor.simulator.scenario import MIB, OWN_MIB
+from torpor.simulator.scenario import MIB, OWN_MIB, Scenario
 from torpor.simulator.site import Call
-from torpor.simulator.ways import HOUR_S, Calls, Cost, Held, Terms
+from torpor.simulator.ways import HOUR_S, MONTH_H, Calls, Cost, Held, Terms
 from torpor.simulator.workloads import Paced
-from torpor_endpoint.core.catalogue import CATALOGUE
 from torpor_endpoint.core.prices import PRICES, Prices
 
 EXPIRES_S = 600.0
 """How long an idle serverless instance stays. AWS does not say; ten minutes is what SimFaaS found on AWS Lambda."""
-
 
 UNBOUNDED = 1_000_000_000
 
@@ -43,14 +41,17 @@ class Apart:
     def p99_s(self) -> float:
         return self.latencies.quantile(0.99)
 
-    def usd_per_month(self, hours: float) -> float | None:
-        return None if self.cost.usd is None else self.cost.usd * hours * HOUR_S / self.duration_s
+    def usd_per_month(self, hours: float = MONTH_H) -> float | None:
+        """As if the month were more of the same. None where the price is not known, or no time went by."""
+        if self.cost.usd is None or not self.duration_s:
+            return None
+        return self.cost.usd * hours * HOUR_S / self.duration_s
 
 
 def on_endpoints(given: Given, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
-    """Every model has an instance of this type to itself, always on. Its vCPUs predict."""
+    """Every model has an instance of this type to itself, always on. Its vCPUs predict. Raises BadScenario."""
     tally = Tally(overhead_s)
-    models, duration_s = _at_desks(given, CATALOGUE[size].vcpus, tally)
+    models, duration_s = _at_desks(given, Scenario(size).plan.machine.threads, tally)
     cost = endpoint_per_model(models, Held(size), Terms(prices, duration_s / HOUR_S))
     return Apart(cost, duration_s, tally.warm.count, 0, tally.warm)
 

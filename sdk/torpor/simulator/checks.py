@@ -3,14 +3,21 @@
 The running counters are one account of what happened, the log is another. Where the two differ, one of them is wrong.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
 
 from torpor.errors import TorporError
 from torpor.simulator.engine import Look, Simulation
 from torpor.simulator.site import Call
 from torpor_container.core.residency import Decision
+
+LOOK_S = 31.4159265
+"""Seconds between looks: at moments at which nothing else happens."""
 
 
 class Inconsistent(TorporError):
@@ -45,12 +52,13 @@ class Books:
 
 
 class Recount:
-    """Give it to a simulation as `told` and `recorded`, and then ask it. It keeps every call and decision: for traces
-    that fit into memory."""
+    """Give it to a simulation as `told` and `recorded`, let it watch, and then ask it. It keeps every call and
+    decision: for traces that fit into memory."""
 
     def __init__(self) -> None:
         self._calls: list[Call] = []
         self._decisions: list[tuple[str, Decision]] = []
+        self._looks: list[Look] = []
 
     def told(self, calls: Sequence[Call]) -> None:
         self._calls.extend(calls)
@@ -58,19 +66,30 @@ class Recount:
     def recorded(self, slot: str, decision: Decision) -> None:
         self._decisions.append((slot, decision))
 
+    def watch(self, simulation: Simulation) -> None:
+        """Looks at it every half a minute, from now until its trace is over."""
+
+        def look() -> None:
+            self._looks.append(simulation.look())
+            if not simulation.over:
+                simulation.kernel.after(LOOK_S, look)
+
+        simulation.kernel.after(LOOK_S, look)
+
     def verify(self, simulation: Simulation, looks: Sequence[Look] = ()) -> None:
-        """Raises Inconsistent. `looks` are the simulation's own, taken while it ran."""
+        """Raises Inconsistent. `looks` are more of the simulation's own, taken while it ran."""
         books = self._books(simulation)
         self._check_pins(books)
-        self._check_looks(simulation, looks)
+        self._check_counts(simulation)
+        self._check_looks(simulation, [*self._looks, *looks])
 
     # -- bytes -----------------------------------------------------------------------------------------------------
     def _books(self, simulation: Simulation) -> dict[tuple[str, int], Books]:
         """One set for each life of a slot: a new instance begins with nothing."""
-        budget_bytes = simulation.plan.machine.memory_bytes
+        budget_bytes, ready_s = simulation.plan.machine.memory_bytes, _ready_s(simulation)
         books: dict[tuple[str, int], Books] = defaultdict(Books)
         for slot, decision in self._decisions:
-            one = books[slot, self._life(simulation, slot, decision.at_s)]
+            one = books[slot, bisect_right(ready_s[slot], decision.at_s)]
             try:
                 one.told(decision)
             except KeyError as error:
@@ -80,14 +99,10 @@ class Recount:
                     f"{slot} at {decision.at_s} s: {one.planned_bytes:,} bytes are planned with {budget_bytes:,}"
                 )
         for slot, planned_bytes in simulation.planned_bytes().items():
-            counted = books[slot, self._life(simulation, slot, simulation.kernel.now_s)].planned_bytes
+            counted = books[slot, bisect_right(ready_s[slot], simulation.kernel.now_s)].planned_bytes
             if counted != planned_bytes:
                 raise Inconsistent(f"{slot}: {planned_bytes:,} bytes are planned, {counted:,} by its decisions")
         return books
-
-    def _life(self, simulation: Simulation, slot: str, at_s: float) -> int:
-        """Which of the slot's lives that was."""
-        return sum(life.slot == slot and (life.ready_s or 0.0) <= at_s for life in simulation.lives)
 
     # -- pins ------------------------------------------------------------------------------------------------------
     def _check_pins(self, books: dict[tuple[str, int], Books]) -> None:
@@ -97,21 +112,49 @@ class Recount:
             for name, since_s, until_s in one.stays:
                 stays[slot, name].append((since_s, until_s))
             for name, since_s in one.since_s.items():
-                stays[slot, name].append((since_s, float("inf")))
+                stays[slot, name].append((since_s, inf))
         for call in self._calls:
             there = stays[call.slot, call.model]
             if not call.failed and not any(a <= call.ready_s and call.done_s <= b for a, b in there):
                 used = f"{call.model} was used from {call.ready_s} to {call.done_s} s"
                 raise Inconsistent(f"{call.slot}: {used}, and not there all the time")
 
-    # -- instances -------------------------------------------------------------------------------------------------
-    def _check_looks(self, simulation: Simulation, looks: Sequence[Look]) -> None:
-        for look in looks:
-            for what, counted in self._counted(simulation, look.at_s):
-                if counted != getattr(look, what):
-                    raise Inconsistent(f"at {look.at_s} s: {getattr(look, what)} {what}, {counted} by the log")
+    # -- counters --------------------------------------------------------------------------------------------------
+    def _check_counts(self, simulation: Simulation) -> None:
+        logged = Counter(decision.action for _, decision in self._decisions)
+        for what, counted in (("load", simulation.counts.loads), ("evict", simulation.counts.unloads)):
+            if counted != logged[what]:
+                raise Inconsistent(f"{counted:,} x {what} were counted, {logged[what]:,} by the log")
 
-    def _counted(self, simulation: Simulation, at_s: float) -> Iterator[tuple[str, int]]:
-        yield "in_flight", sum(call.arrived_s <= at_s < call.done_s for call in self._calls)
-        lives = [life for life in simulation.lives if life.began_s <= at_s]
-        yield "instances", sum(life.retired_s is None or at_s < life.retired_s for life in lives)
+    def _check_looks(self, simulation: Simulation, looks: Sequence[Look]) -> None:
+        lives = simulation.lives
+        counted = {
+            "in_flight": _there(looks, [call.arrived_s for call in self._calls], [call.done_s for call in self._calls]),
+            "instances": _there(
+                looks,
+                [life.began_s for life in lives],
+                [inf if life.retired_s is None else life.retired_s for life in lives],
+            ),
+        }
+        for what, numbers in counted.items():
+            for look, number in zip(looks, numbers, strict=True):
+                if number != getattr(look, what):
+                    raise Inconsistent(f"at {look.at_s} s: {getattr(look, what)} {what}, {number} by the log")
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+def _ready_s(simulation: Simulation) -> dict[str, list[float]]:
+    """When each slot's instances were ready, one after another."""
+    ready_s: dict[str, list[float]] = defaultdict(list)
+    for life in simulation.lives:
+        ready_s[life.slot].append(life.ready_s or 0.0)
+    return {slot: sorted(times_s) for slot, times_s in ready_s.items()}
+
+
+def _there(looks: Sequence[Look], since_s: Sequence[float], until_s: Sequence[float]) -> list[int]:
+    """How many had come, and had not gone, at each look."""
+    at_s = np.array([look.at_s for look in looks])
+    numbers: list[int] = (
+        np.searchsorted(np.sort(since_s), at_s, side="right") - np.searchsorted(np.sort(until_s), at_s, side="right")
+    ).tolist()
+    return numbers

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,14 @@ PERIOD_S = 60.0
 ROWS_MAX = 2_000
 """A longer story is told in longer steps: they double when they are as many."""
 
+NOTHING = Look(0.0, 0, 0, 0, 0)
+
 Floats = NDArray[np.float64]
 Counted = NDArray[np.int64]
 
 
 class Timeline:
-    """Requests, cold ones and what there was, step by step."""
+    """Requests, cold ones and what there was, step by step. The last look in a step is the one that stays."""
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self.period_s = period_s
@@ -42,29 +45,35 @@ class Timeline:
         self._used = max(self._used, int(steps.max()) + 1)
 
     def seen(self, look: Look) -> None:
+        while look.at_s > self.period_s * ROWS_MAX:
+            self._double()
+        if self._looks and self._step(self._looks[-1]) == self._step(look):
+            self._looks.pop()
         self._looks.append(look)
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """By name, a row for each step: `at_s` is its beginning; what there was is that at its end."""
-        while self._looks and self._looks[-1].at_s > self.period_s * ROWS_MAX:
-            self._double()
-        rows = max(self._used, int(np.ceil(self._looks[-1].at_s / self.period_s)) if self._looks else 0)
+        rows = max(self._used, self._step(self._looks[-1]) + 1 if self._looks else 0)
         at_s = np.arange(rows) * self.period_s
         seen_s = np.array([look.at_s for look in self._looks])
         places = np.searchsorted(seen_s, at_s + self.period_s, side="right") - 1
-        looks = [self._looks[max(0, place)] for place in places.tolist()] if self._looks else []
+        looks = [self._looks[max(0, place)] if self._looks else NOTHING for place in places.tolist()]
         there = {
             name: np.array([getattr(look, name) for look in looks], np.int64)
             for name in ("instances", "in_flight", "models", "memory_bytes")
         }
         return {"at_s": at_s, "requests": self._requests[:rows], "cold": self._cold[:rows], **there}
 
+    def _step(self, look: Look) -> int:
+        """The one at whose end it is, or in which."""
+        return max(0, int(np.ceil(look.at_s / self.period_s)) - 1)
+
     def _double(self) -> None:
         self.period_s *= 2
         for counted in (self._requests, self._cold):
             counted[: ROWS_MAX // 2] = counted[0::2] + counted[1::2]
             counted[ROWS_MAX // 2 :] = 0
-        self._looks = self._looks[1::2]
+        self._looks = list({self._step(look): look for look in self._looks}.values())
         self._used = (self._used + 1) // 2
 
 
@@ -88,6 +97,7 @@ class Tally:
         self.warm, self.cold = Latencies(), Latencies()
         self.failed = self.held = 0
         self.predict_ms = self.start_ms = 0
+        self.done_s = 0.0  # the last of them
         self.timeline = Timeline()
         self._numbers: dict[str, int] = {}
         self._sums: NDArray[np.float64] = np.zeros((4, 0))  # requests, cold, failed, seconds; by model
@@ -98,12 +108,14 @@ class Tally:
         ready_s = np.array([call.ready_s for call in calls])
         done_s = np.array([call.done_s for call in calls])
         failed = np.array([call.failed for call in calls])
-        cold = ~np.array([call.hit for call in calls]) | (asked_s > arrived_s)
+        waited = ~np.array([call.hit for call in calls]) | (asked_s > arrived_s)
+        cold = waited & ~failed
         taken_s = done_s - arrived_s + self._overhead_s + np.where(ready_s > asked_s, self._beside_load_s, 0.0)
-        self.warm.add(taken_s[~cold & ~failed])
-        self.cold.add(taken_s[cold & ~failed])
+        self.warm.add(taken_s[~waited & ~failed])
+        self.cold.add(taken_s[cold])
         self.failed += int(failed.sum())
         self.held += int((asked_s > arrived_s).sum())
+        self.done_s = max(self.done_s, float(done_s.max()))
         self.predict_ms += _milliseconds(done_s - ready_s)
         self.start_ms += _milliseconds(ready_s - arrived_s)
         self.timeline.calls(arrived_s, cold)
@@ -121,9 +133,8 @@ class Tally:
         for call in calls:
             if call.model not in numbers:
                 numbers[call.model] = len(numbers)
-        more = len(numbers) - self._sums.shape[1]
-        if more:
-            self._sums = np.hstack((self._sums, np.zeros((4, max(more, len(numbers))))))
+        if len(numbers) > self._sums.shape[1]:
+            self._sums = np.hstack((self._sums, np.zeros((4, len(numbers)))))
         models = np.array([numbers[call.model] for call in calls])
         size = self._sums.shape[1]
         for row, weights in enumerate((None, cold, failed, taken_s)):
@@ -140,7 +151,7 @@ class Result:
     duration_s: float  # until the last request was answered, or the last instance slept
     requests: int
     failed: int  # their model fits into no instance
-    cold: int  # waited for an instance or for their model: what is no ModelCacheHit
+    cold: int  # answered, and waited for an instance or for their model first
     held: int  # waited for an instance
     loads: int
     downloads: int
@@ -149,7 +160,7 @@ class Result:
     instance_s: float  # of all instances together, from their start to their end
     warm_latencies: Latencies
     cold_latencies: Latencies
-    served: Calls
+    served: Calls  # what they queued for a thread is in their predict_ms
     timeline: Mapping[str, NDArray[Any]]  # columns, a row for each step of time
     models: Sequence[ModelUse]
     assumed: Sequence[str]  # what was not known, and what was taken instead
@@ -161,9 +172,14 @@ class Result:
         return self.warm_latencies + self.cold_latencies
 
     @property
+    def warm(self) -> int:
+        """Answered, by a model that was there. Every request is warm, cold or failed."""
+        return self.requests - self.cold - self.failed
+
+    @property
     def hit_ratio(self) -> float:
         """AWS's ModelCacheHit, averaged."""
-        return 1 - self.cold / self.requests
+        return self.warm / self.requests
 
     @property
     def p50_s(self) -> float:
@@ -175,17 +191,16 @@ class Result:
 
     def slo_misses(self, slo_s: float) -> float:
         """The share of requests that were not answered within this time; those that failed are among them."""
-        answered = self.requests - self.failed
-        return 1 - self.latencies.share_within(slo_s) * answered / self.requests
+        return (self.requests - self.latencies.within(slo_s)) / self.requests
 
     def cost(self, prices: Prices = PRICES) -> Cost:
         """Of the time that was simulated."""
         return self.scenario.cost(self.instance_s, Terms(prices, self.duration_s / HOUR_S))
 
     def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
-        """As if the month were more of the same. None where the price is not known."""
+        """As if the month were more of the same. None where the price is not known, or no time went by."""
         usd = self.cost(prices).usd
-        return None if usd is None else usd * hours * HOUR_S / self.duration_s
+        return None if usd is None or not self.duration_s else usd * hours * HOUR_S / self.duration_s
 
     def summary(self, prices: Prices = PRICES) -> dict[str, Any]:
         """A row of a table."""
@@ -219,8 +234,13 @@ class Result:
         return pandas().DataFrame(rows).sort_values("requests", ascending=False, ignore_index=True)
 
 
-def alive_s(lives: Sequence[Life]) -> float:
-    return sum((life.ended_s or 0.0) - life.began_s for life in lives)
+def ended_s(lives: Sequence[Life], done_s: float) -> float:
+    """When the last request was answered, or the last instance that retired was gone: looks go on a little longer."""
+    return max([done_s, *(life.ended_s for life in lives if life.retired_s is not None and life.ended_s is not None)])
+
+
+def alive_s(lives: Sequence[Life], until_s: float) -> float:
+    return sum(max(0.0, min(until_s, inf if life.ended_s is None else life.ended_s) - life.began_s) for life in lives)
 
 
 def outcome(
@@ -238,10 +258,10 @@ def outcome(
     counts: Counts = simulation.counts
     requests = tally.warm.count + tally.cold.count + tally.failed
     uses = sorted(tally.models(), key=lambda use: (-use.requests, use.model))
-    cold = sum(use.cold for use in uses)
+    duration_s = ended_s(simulation.lives, tally.done_s)
     return Result(
-        scenario, trace, seed, simulation.kernel.now_s, requests, tally.failed, cold, tally.held,
-        counts.loads, counts.downloads, counts.unloads, counts.wakes, alive_s(simulation.lives),
+        scenario, trace, seed, duration_s, requests, tally.failed, tally.cold.count, tally.held,
+        counts.loads, counts.downloads, counts.unloads, counts.wakes, alive_s(simulation.lives, duration_s),
         tally.warm, tally.cold, Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes),
         tally.timeline.columns(), uses, tuple(assumed), took_s,
     )  # fmt: skip

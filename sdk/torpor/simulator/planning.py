@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from json import dumps
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from torpor.frames import pandas
@@ -10,7 +12,7 @@ from torpor.simulator.apart import Apart, alone, on_endpoints, on_serverless
 from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import Given, Profiles, Spreads, load, run
-from torpor.simulator.scenario import BadScenario
+from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.searching import Candidate, Goal, Search, Space
 from torpor.simulator.workloads import First, Trace
 from torpor_container.core.policies import POLICIES
@@ -37,6 +39,8 @@ class Planned:
     policies: Sequence[Result]  # one scenario with each policy; Belady's, which knows the trace, at the end
     apart: Mapping[str, Apart]  # the same traffic without a multi-model endpoint, by what that is
     floor: Latencies  # predicting by itself: every model in memory, and nobody waiting
+    first: int = 0  # requests that are the first of their model, and late if they wait for its load
+    too_large: str = ""  # which model has no room in any instance of the space, in words
 
     @property
     def sure(self) -> float:
@@ -56,15 +60,18 @@ class Planned:
         if self.best is None:
             raise LookupError(f"no plan in this space meets {self.goal}")
         scenario = self.best.scenario
+        variants = indent(dumps([scenario.variant()], indent=4), "    ").lstrip()
         lines = [
             'boto3.client("sagemaker").create_endpoint_config(',
             '    EndpointConfigName="planned",',
-            f"    ProductionVariants=[{scenario.variant()!r}],",
+            f"    ProductionVariants={variants},",
             ")",
         ]
-        if environment := dict(scenario.environment()):
-            lines.append(f"# and for Torpor, in the model's container: Environment={environment!r}")
-        return "\n".join(lines)
+        container: dict[str, object] = {"Environment": dict(scenario.environment())}
+        if not scenario.model_cache:
+            container["MultiModelConfig"] = {"ModelCacheSetting": "Disabled"}
+        told = [f"#     {name}={dumps(value)}," for name, value in container.items() if value]
+        return "\n".join([*lines, *(["# and in the model's container:", *told] if told else [])])
 
     def frame(self) -> Any:
         """A row for each candidate that was simulated to its end."""
@@ -90,25 +97,33 @@ def plan(
 ) -> Planned:
     """Search; see whether other draws agree; which policy is the best for this trace; and what other ways would cost.
 
-    `says` is told what is tried. Raises BadTrace, BadScenario; that nothing meets the SLO is an answer, and no error.
+    `trace`, `profiles` and `seed` are those of `torpor.simulate`. Where nothing is drawn, of traffic and times that are
+    all given, one seed is enough. What was measured with the traffic is used unless `space.like` is changed. `says` is
+    told what is tried. Raises BadTrace, BadScenario; that nothing meets the SLO is an answer, and no error.
     """
     goal = Goal(slo_s, quantile)
-    if seeds < 1 or requests_max < 1:
-        raise BadScenario(f"seeds and requests_max are at least 1, not {seeds} and {requests_max}")
+    for field, number in (("seeds", seeds), ("requests_max", requests_max)):
+        if number < 1:
+            raise BadScenario(f"{field} is at least 1, not {number}")
     whole = trace if isinstance(trace, Given) else load(trace, profiles, seed=seed, spreads=spreads)
-    space, first = space or Space(like=whole.scenario), First(whole.trace, requests_max)
+    space = space or Space()
+    if space.like == Scenario():
+        space = replace(space, like=whole.scenario)
+    first = First(whole.trace, requests_max)
     given = replace(whole, trace=first)
     search = Search(given, goal, space, prices, says)
     best, again = _confirmed(search, given, seeds)
     return Planned(
         goal, given, prices, search.load.requests, not first.cut, best, again, search.tried,
-        _policies(search), _apart(search), alone(given, space.like.overhead_s),
+        _policies(search), _apart(search), alone(given, space.like.overhead_s), search.load.first,
+        search.too_large(),
     )  # fmt: skip
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
 def _confirmed(search: Search, given: Given, seeds: int) -> tuple[Candidate | None, list[Result]]:
     """The cheapest that other draws confirm; if none is, the one that most of them confirm."""
+    seeds = seeds if given.drawn else 1
     confirmed: list[tuple[int, Candidate, list[Result]]] = []
     for candidate in search.found():
         assert candidate.result is not None

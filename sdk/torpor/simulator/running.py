@@ -13,11 +13,12 @@ from torpor.simulator import fitting
 from torpor.simulator.checks import Recount
 from torpor.simulator.engine import Recorded, Simulation
 from torpor.simulator.kernel import Kernel
-from torpor.simulator.outcome import PERIOD_S, Result, Tally, outcome
+from torpor.simulator.outcome import Result, Tally, outcome
 from torpor.simulator.profile import ModelProfile, Spread
-from torpor.simulator.scenario import Scenario
+from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.site import Call
 from torpor.simulator.workloads import (
+    Azure2019,
     BadTrace,
     Chunk,
     First,
@@ -57,13 +58,15 @@ def simulate(
     """What a multi-model variant would do with this traffic, decided by the live endpoint's own code.
 
     `trace` is one of `torpor.simulator.workloads`, or a file of one (CSV, Parquet, or an endpoint's
-    `ledger.sqlite`), or a made one by its line: `zipf:models=500,rate_hz=20,duration_s=3600`.
+    `ledger.sqlite`, with `#endpoint/variant` if it has several), or a made one by its line:
+    `zipf:models=500,rate_hz=20,duration_s=3600`.
     `profiles` say what each model takes: by name, or a CSV file of them. Without them a ledger's own times are fitted,
     and for other traces they are drawn, which the result says. The scenario's fields may be given by name:
     `simulate("calls.csv", instances=2, policy="GDSF")`. The same seed tells the same story to the byte; another one has
-    other draws, of the traffic too if it is a made one. `recorded` is told every decision.
+    other draws, of a made trace by its line too: the seed is added to that of the line. A trace that is given as an
+    object is what it is. `recorded` is told every decision.
 
-    Raises BadTrace, BadScenario, FileNotFoundError.
+    Raises BadTrace, BadScenario.
     """
     given = load(trace, profiles, seed=seed, spreads=spreads)
     return run(given, (scenario or given.scenario).altered(**changes), recorded)
@@ -87,10 +90,15 @@ class Given:
             raise BadTrace(f"model {name!r} is called, and has no profile")
         return self.profiles[name]
 
+    @property
+    def drawn(self) -> bool:
+        """Whether another seed tells another story."""
+        return self.redrawn or self.spreads != Spreads() or drawn_anew(self.trace, 1) is not self.trace
+
     def reseeded(self, seed: int) -> "Given":
         """Another draw of the same: of the traffic, of what its models take and of single times, as far as drawn."""
         profiles = drawn(list(self.trace.names), seed) if self.redrawn else self.profiles
-        return replace(self, trace=reseeded(self.trace, seed), profiles=profiles, seed=seed)
+        return replace(self, trace=drawn_anew(self.trace, seed - self.seed), profiles=profiles, seed=seed)
 
 
 def load(
@@ -100,9 +108,11 @@ def load(
     seed: int = 0,
     spreads: Spreads | None = None,
 ) -> Given:
-    """Reads what is a file, fits what a ledger has, and draws what is not given. Raises BadTrace, FileNotFoundError."""
+    """Reads what is a file, fits what a ledger has, and draws what is not given. Raises BadTrace, BadScenario."""
+    if seed < 0:
+        raise BadScenario(f"seed is 0 or more, not {seed}")
     what = f"{trace}" if isinstance(trace, Path | str) else getattr(trace, "what", type(trace).__name__.lower())
-    opened = reseeded(named(trace) if isinstance(trace, Path | str) else trace, seed)
+    opened = drawn_anew(named(trace), seed) if isinstance(trace, Path | str) else trace
     if isinstance(profiles, Path | str):
         profiles = fitting.given(profiles)
     if profiles is not None:
@@ -129,10 +139,11 @@ def run(
     scenario: Scenario,
     recorded: Recorded | None = None,
     listener: Callable[[list[Call]], None] | None = None,
+    begun: Callable[[Simulation], None] | None = None,
     over: Callable[[Simulation], None] | None = None,
 ) -> Result:
     """One scenario over it. `listener` gets the calls as they end, some at a time, and may break it off by raising;
-    `over` gets the simulation when it has ended.
+    `begun` gets the simulation before its first request, and `over` when it has ended.
 
     Raises BadTrace for a model that has no profile.
     """
@@ -147,6 +158,8 @@ def run(
         kernel,
     )
     _watch(simulation, tally)
+    if begun is not None:
+        begun(simulation)
     began_s = time.process_time()
     with _no_collections():
         simulation.run(trace)
@@ -160,7 +173,7 @@ def run(
 
 
 def recounted(given: Given, scenario: Scenario, recorded: Recorded | None = None) -> Result:
-    """The same, and then bytes, pins and instances are counted again from the log. Raises Inconsistent.
+    """The same, and then bytes, pins, loads and instances are counted again from the log. Raises Inconsistent.
 
     Every call and decision is kept for it: for traces that fit into memory.
     """
@@ -171,7 +184,7 @@ def recounted(given: Given, scenario: Scenario, recorded: Recorded | None = None
         if recorded is not None:
             recorded(slot, decision)
 
-    return run(given, scenario, both, recount.told, recount.verify)
+    return run(given, scenario, both, recount.told, recount.watch, recount.verify)
 
 
 @dataclass
@@ -191,12 +204,14 @@ class Digest:
         return digest
 
 
-def reseeded(trace: Trace, seed: int) -> Trace:
-    """Another draw of a trace that is named, or of the first part of one; a recorded one is what it is."""
-    if isinstance(trace, Synthetic):
-        return replace(trace, seed=seed)
-    if isinstance(trace, First):
-        return replace(trace, trace=reseeded(trace.trace, seed))
+def drawn_anew(trace: Trace, by: int) -> Trace:
+    """Another draw of a trace, or of the first part of one, with a seed that is so much higher. Only moments that were
+    recorded are what they are: a ledger has the minutes of warm requests."""
+    if isinstance(trace, Synthetic | Ledger | Azure2019) and by:
+        return replace(trace, seed=trace.seed + by)
+    if isinstance(trace, First | Paced):
+        inner = drawn_anew(trace.trace, by)
+        return trace if inner is trace.trace else replace(trace, trace=inner)
     return trace
 
 
@@ -249,14 +264,18 @@ def _offline(name: str, trace: Trace, kernel: Kernel) -> Callable[[], Policy] | 
 
 
 def _watch(simulation: Simulation, tally: Tally) -> None:
-    """Look once a minute; the timeline keeps fewer of a long story."""
+    """Look at the end of each of the timeline's steps, until there is no more to see: after the last request until
+    nobody is awake who may sleep."""
+    kernel, timeline, sizes = simulation.kernel, tally.timeline, simulation.plan.sizes
+    least = simulation.plan.instances if sizes is None else sizes.floor
 
     def look() -> None:
-        tally.timeline.seen(simulation.look())
-        if not simulation.over:
-            simulation.kernel.after(PERIOD_S, look)
+        seen = simulation.look()
+        timeline.seen(seen)
+        if not simulation.over or seen.in_flight or seen.instances > least:
+            kernel.at((seen.at_s // timeline.period_s + 1) * timeline.period_s, look)
 
-    simulation.kernel.after(PERIOD_S, look)
+    kernel.at(timeline.period_s, look)
 
 
 @contextmanager

@@ -1,14 +1,15 @@
 """What one chooses before one deploys, in SageMaker's words, and what it is in the simulator's and in dollars."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
+from numbers import Integral, Real
 from typing import Any
 
 from torpor.errors import TorporError
 from torpor.simulator.costing import asleep, autoscaled, multi_model
 from torpor.simulator.engine import Machine, Plan, Rests
-from torpor.simulator.ways import HOUR_S, TERMS, Cost, Held, Terms
+from torpor.simulator.ways import TERMS, Cost, Held, Terms
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
 from torpor_container.core.policies import OFFLINE, POLICIES
 from torpor_endpoint.core.catalogue import CATALOGUE, INSTANCE_DISK_MIB
@@ -30,6 +31,10 @@ ENVIRONMENT = {
     "concurrency": "TORPOR_CONCURRENCY",
 }
 """What SageMaker has no word for, by the variable that sets it."""
+
+
+Rule = tuple[str, bool, str]
+"""A field, whether its value is wrong, and what it is to be."""
 
 
 class BadScenario(TorporError, ValueError):
@@ -65,22 +70,32 @@ class Scenario:
             if wrong:
                 raise BadScenario(f"{field} {told}, not {getattr(self, field)}")
 
-    def _rules(self) -> tuple[tuple[str, bool, str], ...]:
+    def _rules(self) -> Iterator[Rule]:
+        """First what kind of value it is, since the others compare it."""
+        whole = ("instances", "instances_min", "instances_max", "threads", "loads_max", "concurrency")
+        more_than_0 = ("idle_s", "model_idle_s")
+        amounts = ("wake_s", "overhead_s", "beside_load_s")
+        counts = ("memory_bytes", "disk_bytes", "threads", "loads_max", "concurrency")
+        given = {one: 1 if getattr(self, one) is None else getattr(self, one) for one in self.__dataclass_fields__}
+        yield from ((one, not isinstance(given[one], Integral), "is a whole number") for one in whole)
+        yield from ((one, not isinstance(given[one], Real), "is a number") for one in (*more_than_0, *amounts, *counts))
+        yield from ((one, not 0 < given[one] < inf, "is more than 0") for one in more_than_0)
+        yield from ((one, not 0 <= given[one] < inf, "is 0 or more") for one in amounts)
+        yield from ((one, not 1 <= given[one] < inf, "is 1 or more") for one in counts)
+        yield from self._choices()
+
+    def _choices(self) -> tuple[Rule, ...]:
         known = {**POLICIES, **OFFLINE}
         least, most = self.instances_min, self.instances_max
-        amounts = ("idle_s", "wake_s", "overhead_s", "beside_load_s", "model_idle_s")
-        counts = ("memory_bytes", "disk_bytes", "threads", "loads_max", "concurrency")
         return (
             ("instance_type", self.instance_type not in CATALOGUE, "is one of the catalogue's types, as ml.m5.large"),
-            ("policy", self.policy.upper() not in known, f"is one of {', '.join(known)}"),
+            ("policy", str(self.policy).upper() not in known, f"is one of {', '.join(known)}"),
             ("keep_alive", self.keep_alive not in KEEP_ALIVES, f"is one of {', '.join(KEEP_ALIVES)}"),
             ("model_keep_alive", self.model_keep_alive not in KEEP_ALIVES, f"is one of {', '.join(KEEP_ALIVES)}"),
             ("instances", self.instances < 1, "is at least 1: to sleep, give instances_min=0"),
             ("instances_min", least is not None and least < 0, "is at least 0"),
             ("instances_max", most is not None and most < max(1, least or 0), "is at least 1 and instances_min"),
             ("instances_max", most is not None and least is None, "goes with instances_min"),
-            *((one, not 0 <= _or(getattr(self, one), 0.0) < inf, "is 0 or more") for one in amounts),
-            *((one, _or(getattr(self, one), 1) < 1, "is 1 or more") for one in counts),
         )
 
     @property
@@ -88,9 +103,9 @@ class Scenario:
         """Short, for tables and pictures."""
         parts = [f"{self._count()} x {self.instance_type}", self.policy.upper()]
         if self.instances_min == 0:
-            parts.append(f"sleeps after {_span(self.idle_s)}")
+            parts.append(f"sleeps after {_span(self.idle_s)}{_learned(self.keep_alive)}")
         if self.model_idle_s is not None:
-            parts.append(f"models rest after {_span(self.model_idle_s)}")
+            parts.append(f"models rest after {_span(self.model_idle_s)}{_learned(self.model_keep_alive)}")
         if not self.model_cache:
             parts.append("no model cache")
         return ", ".join(parts)
@@ -132,18 +147,18 @@ class Scenario:
         return way(self.instance_type, instance_s, terms)
 
     def variant(self, variant: str = "AllTraffic", model: str = "MODEL") -> dict[str, Any]:
-        """The member of `ProductionVariants` that deploys it, for boto3's `create_endpoint_config`."""
+        """The member of `ProductionVariants` that deploys it, for `create_endpoint_config`: boto3 takes no numpy."""
         made: dict[str, Any] = {
             "VariantName": variant,
             "ModelName": model,
             "InstanceType": self.instance_type,
-            "InitialInstanceCount": max(1, self.instances if self.instances_min is None else self.instances_min),
+            "InitialInstanceCount": int(max(1, self.instances if self.instances_min is None else self.instances_min)),
         }
         if self.scaled is not None:
             made["ManagedInstanceScaling"] = {
                 "Status": "ENABLED",
-                "MinInstanceCount": self.scaled.floor,
-                "MaxInstanceCount": self.scaled.ceiling,
+                "MinInstanceCount": int(self.scaled.floor),
+                "MaxInstanceCount": int(self.scaled.ceiling),
             }
         return made
 
@@ -152,7 +167,7 @@ class Scenario:
         plain = Scenario()
         chosen = {field: getattr(self, field) for field in ENVIRONMENT if getattr(self, field) != getattr(plain, field)}
         return {
-            ENVIRONMENT[field]: f"{value:g}" if isinstance(value, float) else str(value)
+            ENVIRONMENT[field]: f"{value:.12g}" if isinstance(value, float) else str(value)
             for field, value in chosen.items()
         }
 
@@ -168,12 +183,8 @@ class Scenario:
         return f"{self.scaled.floor}-{self.scaled.ceiling}"
 
 
-def hours(seconds: float) -> float:
-    return seconds / HOUR_S
-
-
-def _or(value: Any, otherwise: Any) -> Any:
-    return otherwise if value is None else value
+def _learned(keep_alive: str) -> str:
+    return "" if keep_alive == "fixed" else f" ({keep_alive})"
 
 
 def _span(seconds: float) -> str:

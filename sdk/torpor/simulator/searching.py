@@ -1,32 +1,41 @@
 """The search for the cheapest scenario that meets a goal: what is tried, in which order, and when it ends.
 
 An always-on variant has its price before it is simulated, so these are tried from the cheapest up, and the first one
-that serves ends that. What sleeps, or is scaled, costs what its traffic makes of it: it is simulated for the types and
-numbers that serve when always on, up to twice as dear. Hopeless simulations are broken off.
+that serves ends that. What sleeps, or is scaled, costs what its traffic makes of it: it is simulated for the instances
+that serve when always on, and for those that are up to twice as dear and no more in number. Hopeless simulations are
+broken off.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
+from math import exp, floor, inf
 
 import numpy as np
 
+from torpor.simulator.latency import BINS_PER_E, Floats
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import Given, run
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.site import Call
 from torpor.simulator.ways import MONTH_H
+from torpor.simulator.workloads.trace import Ids
+from torpor_container.core.policies import OFFLINE
 from torpor_endpoint.core.prices import Prices
 
 IDLE_S = (300.0, 1200.0, 3600.0)
 """The keep-alives that are tried, the cheapest first."""
 SEARCHED = ("LRU", "SIEVE", "LFUDA", "GDSF")
 """The policies that are tried: each is the best one on some traffic."""
-BUSY_MAX = 0.95
-"""With its threads busy for more of the time, in the mean, an instance falls behind."""
+LATE_MAX = 2
+"""So many times as many late requests as are allowed are simulated with the first policy: how far it is from the goal
+is worth knowing. Every policy is tried, since one may lose each call that another one keeps, as LRU does in a loop."""
 DEARER_MAX = 2.0
-"""So much dearer may an instance be that is awake for a part of the time only."""
+"""So many times as dear may an instance be that is awake for a part of the time only."""
+SPREAD_MAX = 4.0
+"""No load is quicker, or slower, than so many standard deviations."""
+EXACT = 1e-6
+"""What binary fractions are off by: 10 % of 10 requests are 1, and not a trifle less."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +47,21 @@ class Goal:
 
     def __post_init__(self) -> None:
         if not 0 < self.slo_s < inf:
-            raise BadScenario(f"the SLO is a positive number of seconds, not {self.slo_s}")
+            raise BadScenario(f"slo_s is a number of seconds, more than 0, not {self.slo_s}")
         if not 0 < self.quantile < 1:
-            raise BadScenario(f"the quantile is above 0 and below 1, as 0.99, not {self.quantile}")
+            raise BadScenario(f"quantile is above 0 and below 1, as 0.99, not {self.quantile}")
 
     def met(self, result: Result) -> bool:
-        return result.slo_misses(self.slo_s) <= 1 - self.quantile
+        return result.slo_misses(self.slo_s) * result.requests <= self.late_max(result.requests) + EXACT
+
+    @property
+    def late_s(self) -> float:
+        """Who took longer is late by any account: what is counted in bins is forgiven up to the end of the SLO's."""
+        return self.slo_s * exp(1 / BINS_PER_E)
+
+    def late_max(self, requests: int) -> int:
+        """So many of them may be late."""
+        return floor((1 - self.quantile) * requests + EXACT)
 
     def __str__(self) -> str:
         return f"{self.quantile * 100:.6g} % of the requests within {self.slo_s * 1000:,.4g} ms"
@@ -51,7 +69,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Space:
-    """What may be chosen. Types without a price are left out: nobody could say what they cost."""
+    """What may be chosen. Raises BadScenario for what cannot be, or cannot be deployed."""
 
     instance_types: Sequence[str] | None = None  # None: all that have a price, and no GPU
     instances_max: int = 8
@@ -64,13 +82,22 @@ class Space:
             raise BadScenario(f"instances_max is at least 1, not {self.instances_max}")
         if not self.policies:
             raise BadScenario("policies: there is none to try")
+        for policy in self.policies:
+            if self.like.altered(policy=policy).policy.upper() in OFFLINE:
+                raise BadScenario(f"policies: {policy} knows the trace, and cannot be deployed")
+        for idle_s in self.idle_s:
+            self.like.altered(idle_s=idle_s)
+        for name in self.instance_types or ():
+            self.like.altered(instance_type=name)
 
     def always_on(self, prices: Prices) -> list[Scenario]:
-        """By price. Raises BadScenario where there are none."""
-        types = self.instance_types or [name for name, one in prices.types.items() if not one.gpus]
+        """By price. Raises BadScenario where one has no price: nobody could say what it costs."""
+        types = self.instance_types or [name for name, one in prices.types.items() if not one.gpus and one.usd_per_hour]
         usd = {name: usd for name in types if (usd := prices.usd_per_hour(name)) is not None}
+        if unknown := [name for name in types if name not in usd]:
+            raise BadScenario(f"instance_types: no price is known for {', '.join(unknown)}: give a list that has it")
         if not usd:
-            raise BadScenario(f"instance_types: no price is known for {', '.join(types)}")
+            raise BadScenario("instance_types: the prices are of no type without a GPU: say which types")
         counts = range(1, self.instances_max + 1)
         by_price = sorted((usd[name] * count, count, name) for name in usd for count in counts)
         return [
@@ -99,13 +126,20 @@ class Candidate:
         return not self.why_not
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Load:
-    """What the trace asks for, whoever serves it."""
+    """What the trace asks for, whoever serves it. A slow model is one that is late whenever it has to be loaded."""
 
     requests: int
-    busy_threads: float  # in the mean, if no request ever waited
+    span_s: float  # from the first to the last
+    first: int  # calls that are the first of a model which is then late
     largest: str  # the model that was called and takes most memory
+    slow: int  # calls of slow models
+    kept: Floats  # the byte-seconds that it takes to keep slow models for so many of their next calls, at the least
+
+    def late_min(self, room_bytes: int) -> int:
+        """So many are late in this much memory, whatever the policy: it holds no more than its bytes times the span."""
+        return self.slow - int(np.searchsorted(self.kept, room_bytes * self.span_s, side="right"))
 
 
 @dataclass(eq=False)
@@ -118,54 +152,58 @@ class Search:
     tried: list[Candidate] = field(default_factory=list)
 
     def found(self) -> list[Candidate]:
-        """Those that meet the goal, the cheapest first."""
+        """Those that meet the goal, the cheapest first; what is always on before what saves less than a cent."""
         always = self._always_on()
         found = [] if always is None else [always]
         for served in [] if always is None else self._to_be_scaled(always):
             serving = (one for one in map(self._try, self.space.scaled(served)) if one.meets)
             found.extend(one for one in [next(serving, None)] if one is not None)
-        return sorted(found, key=self._usd)
+        return sorted(found, key=lambda one: round(self._usd(one), 2))
 
     def smallest_type(self) -> str:
         """The cheapest type with room for the largest model; the largest there is if none has."""
-        needed_bytes = self.given.profiles[self.load.largest].memory_bytes
-        types = [one for one in self.space.always_on(self.prices) if one.instances == 1]
-        enough = (one for one in types if one.altered(memory_bytes=None).models_bytes >= needed_bytes)
+        types = [one.altered(memory_bytes=None) for one in self.space.always_on(self.prices) if one.instances == 1]
+        enough = (one for one in types if one.models_bytes >= self._largest_bytes)
         return next(enough, max(types, key=lambda one: one.models_bytes)).instance_type
+
+    def too_large(self) -> str:
+        """What is to be said of the largest model if no instance has room for it."""
+        room_bytes = max(one.models_bytes for one in self.space.always_on(self.prices))
+        return self._without_room(room_bytes)
 
     @cached_property
     def load(self) -> Load:
         """One reading of the trace."""
-        counts, began_s, ended_s = np.zeros(0, np.int64), inf, 0.0
-        for chunk in self.given.trace.chunks():
-            size = len(self.given.trace.names)
-            counts = np.pad(counts, (0, size - len(counts))) + np.bincount(chunk.models, minlength=size)
-            began_s, ended_s = min(began_s, float(chunk.times_s[0])), float(chunk.times_s[-1])
-        profiles = [self.given.profile(self.given.trace.names[number]) for number in np.flatnonzero(counts).tolist()]
-        predict_s = np.array([profile.predict_s for profile in profiles])
-        largest = max(profiles, key=lambda profile: profile.memory_bytes)
-        busy_s = float(predict_s @ counts[counts > 0])
-        return Load(int(counts.sum()), busy_s / (ended_s - began_s) if ended_s > began_s else 0.0, largest.name)
+        trace, times_s, models = self.given.trace, list[Floats](), list[Ids]()
+        for chunk in trace.chunks():
+            times_s.append(chunk.times_s)
+            models.append(chunk.models)
+        return _load(np.concatenate(times_s), np.concatenate(models), trace.names, self.given, self.goal.late_s)
+
+    @property
+    def late_max(self) -> int:
+        return self.goal.late_max(self.load.requests)
 
     # -- one after the other ---------------------------------------------------------------------------------------
     def _always_on(self) -> Candidate | None:
-        """The first that serves, by price. Where the first policy is far from it, no other one is tried."""
+        """The first that serves, by price."""
         for scenario in self.space.always_on(self.prices):
             for policy in self.space.policies:
                 candidate = self._try(scenario.altered(policy=policy))
                 if candidate.meets:
                     return candidate
-                if candidate.result is None:
-                    break
+                if self._impossible(scenario):
+                    break  # with every policy
         return None
 
     def _to_be_scaled(self, always: Candidate) -> Iterator[Scenario]:
         """What serves, and dearer instances that are no more in number."""
-        yield always.scenario
-        usd = self._usd(always)
+        served = always.scenario
+        yield served
+        usd = self._usd_always(served)
         for one in self.space.always_on(self.prices):
-            dear = (self.prices.usd_per_hour(one.instance_type) or inf) * one.instances * MONTH_H
-            if usd < dear <= DEARER_MAX * usd and one.instances <= always.scenario.instances:
+            same = (one.instance_type, one.instances) == (served.instance_type, served.instances)
+            if not same and usd <= self._usd_always(one) <= DEARER_MAX * usd and one.instances <= served.instances:
                 yield one.altered(policy=self.space.policies[0])
 
     def _try(self, scenario: Scenario) -> Candidate:
@@ -177,23 +215,39 @@ class Search:
     def _looked_at(self, scenario: Scenario) -> Candidate:
         if why_not := self._impossible(scenario):
             return Candidate(scenario, why_not)
-        late_max = int((1 - self.goal.quantile) * self.load.requests)
-        late = _Late(self.goal.slo_s - scenario.overhead_s, 2 * late_max)
+        late_max = self.late_max * (LATE_MAX if scenario.policy == self.space.policies[0] else 1)
+        late = _Late(self.goal.late_s - scenario.overhead_s, late_max)
         try:
             result = run(self.given, scenario, listener=late)
         except _Hopeless:
-            return Candidate(scenario, f"over {2 * late_max:,} requests are late; it was broken off")
+            return Candidate(scenario, f"over {late_max:,} requests are late; it was broken off")
         misses = result.slo_misses(self.goal.slo_s)
         return Candidate(scenario, "" if self.goal.met(result) else f"{misses:.2%} of the requests are late", result)
 
     def _impossible(self, scenario: Scenario) -> str:
         """What needs no simulation to be known."""
-        needed_bytes, room_bytes = self.given.profiles[self.load.largest].memory_bytes, scenario.models_bytes
-        if needed_bytes > room_bytes:
-            return f"{self.load.largest} needs {needed_bytes:,} bytes, and an instance has {max(0, room_bytes):,}"
+        room_bytes = scenario.models_bytes
+        if too_large := self._without_room(room_bytes):
+            return too_large
+        if scenario.model_idle_s is not None and scenario.model_keep_alive != "fixed":
+            return ""  # models come before they are called
         most = scenario.instances if scenario.scaled is None else scenario.scaled.ceiling
-        busy = self.load.busy_threads / (scenario.plan.machine.threads * most)
-        return f"its threads would be busy for {busy:.0%} of the time" if busy > BUSY_MAX else ""
+        late = self.load.late_min(most * room_bytes)
+        return f"{late:,} requests or more are late, with any policy" if late > self.late_max else ""
+
+    @property
+    def _largest_bytes(self) -> int:
+        return self.given.profiles[self.load.largest].memory_bytes
+
+    def _without_room(self, room_bytes: int) -> str:
+        needed_bytes = self._largest_bytes
+        if needed_bytes <= room_bytes:
+            return ""
+        return f"{self.load.largest} needs {needed_bytes:,} bytes of memory, and an instance has {room_bytes:,} of it"
+
+    def _usd_always(self, scenario: Scenario) -> float:
+        """A month of what is always on."""
+        return (self.prices.usd_per_hour(scenario.instance_type) or inf) * scenario.instances * MONTH_H
 
     def _usd(self, candidate: Candidate) -> float:
         usd = None if candidate.result is None else candidate.result.usd_per_month(self.prices)
@@ -201,20 +255,44 @@ class Search:
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
+def _load(times_s: Floats, models: Ids, names: Sequence[str], given: Given, late_s: float) -> Load:
+    """A request that comes while its model may be on its way, or may be waited for, needs no memory before it."""
+    called, place = np.unique(models, return_inverse=True)
+    profiles = [given.profile(names[number]) for number in called.tolist()]
+    quickest = exp(-SPREAD_MAX * given.spreads.load_sigma)
+    bytes_ = np.array([one.memory_bytes for one in profiles], np.float64)
+    predict_s = np.array([one.predict_s for one in profiles])
+    load_s = np.array([one.load_s for one in profiles])
+    pull_s = np.array([one.download_s + one.unpack_s for one in profiles]) + load_s
+    slow = load_s * quickest > late_s
+    order = np.argsort(place, kind="stable")
+    gaps_s, again = np.diff(times_s[order]), np.diff(place[order]) == 0
+    which = place[order][1:]
+    kept = bytes_[which] * np.maximum(0.0, gaps_s - pull_s[which] / quickest - late_s)
+    return Load(
+        len(times_s),
+        float(times_s[-1] - times_s[0]),
+        int((pull_s + predict_s > late_s).sum()),
+        profiles[int(bytes_.argmax())].name,
+        int(slow[place].sum()),
+        np.cumsum(np.sort(kept[again & slow[which]])),
+    )
+
+
 class _Hopeless(Exception):
-    """So many requests are late that the rest cannot make up for it: not even with another policy."""
+    """So many requests are late that the rest cannot make up for it."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Late:
     """Counts the late ones, and ends it when they are too many."""
 
-    slo_s: float
+    late_s: float
     late_max: int
     late: int = 0
 
     def __call__(self, calls: Sequence[Call]) -> None:
-        slo_s = self.slo_s
-        self.late += sum(call.failed or call.done_s - call.arrived_s > slo_s for call in calls)
+        late_s = self.late_s
+        self.late += sum(call.failed or call.done_s - call.arrived_s > late_s for call in calls)
         if self.late > self.late_max:
             raise _Hopeless

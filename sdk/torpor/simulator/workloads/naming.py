@@ -1,11 +1,14 @@
 """Made traces by a line of text, as a command line or a note has them: `zipf:models=500,rate_hz=20,duration_s=3600`."""
 
 from collections.abc import Callable, Mapping
+from inspect import signature
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from torpor.simulator.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gaps
 from torpor.simulator.workloads.files import read
+from torpor.simulator.workloads.ledger import Ledger
 from torpor.simulator.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.simulator.workloads.synthetic import Synthetic, calibrated, zipf
 from torpor.simulator.workloads.trace import BadTrace, Trace
@@ -13,22 +16,51 @@ from torpor.simulator.workloads.trace import BadTrace, Trace
 MADE: Mapping[str, Callable[..., Synthetic]] = {"zipf": zipf, "calibrated": calibrated}
 GAPS: Mapping[str, Gaps] = {"poisson": POISSON, "timer": TIMER, "bursty": BURSTY, "sessions": SESSIONS}
 RHYTHMS: Mapping[str, Rhythm] = {"even": EVEN, "daily": DAILY}
-_READ: Mapping[str, Callable[[str], Any]] = {
-    "models": int,
-    "s": float,
-    "rate_hz": float,
-    "duration_s": float,
-    "seed": int,
-    "constant": float,
-    "gaps": GAPS.__getitem__,
-    "rhythm": RHYTHMS.__getitem__,
+
+LEDGER, ONE = ".sqlite", "#"
+
+
+def _seed(text: str) -> int:
+    if (seed := int(text)) < 0:
+        raise ValueError(text)
+    return seed
+
+
+def _finite(text: str) -> float:
+    if not isfinite(number := float(text)):
+        raise ValueError(text)
+    return number
+
+
+def _share(text: str) -> float:
+    if not 0 <= (share := float(text)) <= 1:
+        raise ValueError(text)
+    return share
+
+
+_KNOBS: Mapping[str, tuple[Callable[[str], Any], str]] = {
+    "models": (int, "a number, not {!r}: a whole one"),
+    "s": (_finite, "a number, not {!r}"),
+    "rate_hz": (_finite, "a number, not {!r}"),
+    "duration_s": (_finite, "a number, not {!r}"),
+    "seed": (_seed, "a number, not {!r}: a whole one of 0 or more"),
+    "constant": (_share, "a number, not {!r}: one from 0 to 1"),
+    "gaps": (GAPS.__getitem__, f"one of {', '.join(GAPS)}, not {{!r}}"),
+    "rhythm": (RHYTHMS.__getitem__, f"one of {', '.join(RHYTHMS)}, not {{!r}}"),
 }
-_CHOICES: Mapping[str, Mapping[str, object]] = {"gaps": GAPS, "rhythm": RHYTHMS}
+"""How each is read, and what it is, which the value was not."""
 
 
 def named(trace: str | Path) -> Trace:
-    """A made trace, or the file of this name. Raises BadTrace."""
-    return made(trace) if isinstance(trace, str) and trace.partition(":")[0] in MADE else read(trace)
+    """A made trace, or the file of this name; of a ledger with several variants `ledger.sqlite#endpoint/variant`.
+    Raises BadTrace."""
+    if isinstance(trace, str) and trace.partition(":")[0] in MADE:
+        return made(trace)
+    path, of, one = str(trace).rpartition(ONE)
+    if of and path.endswith(LEDGER):
+        endpoint, _, variant = one.partition("/")
+        return Ledger(Path(path), endpoint or None, variant or None)
+    return read(trace)
 
 
 def made(text: str) -> Synthetic:
@@ -36,19 +68,19 @@ def made(text: str) -> Synthetic:
     law, _, knobs = text.partition(":")
     if law not in MADE:
         raise BadTrace(f"{text!r}: a made trace is one of {', '.join(MADE)}")
-    turned = dict(_knob(text, knob) for knob in knobs.split(",") if knob)
-    try:
-        return MADE[law](**turned)
-    except TypeError:
-        raise BadTrace(f"{text!r}: {law} has no such knob: {', '.join(turned)}") from None
+    has = signature(MADE[law]).parameters
+    turned = dict(_knob(text, knob.strip()) for knob in knobs.split(",") if knob.strip())
+    if unknown := [name for name in turned if name not in has]:
+        raise BadTrace(f"{text!r}: {law} has no such knob as {unknown[0]}: it has {', '.join(has)}")
+    return MADE[law](**turned)
 
 
 def _knob(text: str, knob: str) -> tuple[str, Any]:
     name, _, value = knob.partition("=")
-    if name not in _READ:
-        raise BadTrace(f"{text!r}: {name!r} is no knob: choose of {', '.join(_READ)}")
+    if name not in _KNOBS:
+        raise BadTrace(f"{text!r}: {name!r} is no knob: choose of {', '.join(_KNOBS)}")
+    read, what = _KNOBS[name]
     try:
-        return name, _READ[name](value)
+        return name, read(value)
     except (ValueError, KeyError):
-        choices = f"one of {', '.join(_CHOICES[name])}" if name in _CHOICES else "a number"
-        raise BadTrace(f"{text!r}: {name} is {choices}, not {value!r}") from None
+        raise BadTrace(f"{text!r}: {name} is {what.format(value)}") from None

@@ -1,0 +1,283 @@
+"""`torpor.plan`: the cheapest that really meets the goal, an answer where nothing does, and a call that can be made."""
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.session import get_session
+from botocore.validate import ParamValidator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import torpor
+from torpor.simulator.planning import Planned, plan
+from torpor.simulator.profile import ModelProfile
+from torpor.simulator.running import Given, Spreads, load, run
+from torpor.simulator.scenario import BadScenario, Scenario
+from torpor.simulator.searching import Goal, Search, Space
+from torpor.simulator.workloads import BadTrace, drawn, recorded, zipf
+from torpor.simulator.workloads.profiles import Laws, Seconds, Sizes
+from torpor_container.settings import SETTINGS, Settings
+from torpor_endpoint.core.prices import PRICES
+
+MIB, GIB = 1024**2, 1024**3
+TEXT = "zipf:models=15,rate_hz=2,duration_s=150"
+TINY = Space(("ml.t2.medium", "ml.m5.large"), 2, ("LRU", "GDSF"), (60.0,))
+BIG = Laws(Sizes(700_000_000, 0.8, 3_500_000_000), load=Seconds(0.2, 1_000_000_000))
+
+
+def search(what: Given, goal: Goal, space: Space = TINY) -> Search:
+    return Search(what, goal, space, PRICES, lambda line: None)
+
+
+def loads_in(load_s: float, names: Sequence[str], size_bytes: int = MIB) -> dict[str, ModelProfile]:
+    return {name: ModelProfile(name, size_bytes, size_bytes, 0.0, 0.0, load_s, 0.0, 0.001) for name in names}
+
+
+# -- the goal ----------------------------------------------------------------------------------------------------------
+def test_as_many_may_be_late_as_the_quantile_says_to_the_last_one() -> None:
+    calls = recorded((10.0 * number, f"m{number % 3}") for number in range(30))
+    result = run(load(calls, loads_in(1.0, ["m0", "m1", "m2"])), Scenario())
+    assert result.slo_misses(0.5) == pytest.approx(0.1)
+    assert Goal(0.5, 0.9).met(result)
+    assert not Goal(0.5, 0.91).met(result)
+    assert [Goal(0.5, 0.9).late_max(requests) for requests in (9, 10, 19, 20)] == [0, 1, 1, 2]
+
+
+def test_a_goal_says_what_it_is() -> None:
+    assert str(Goal(0.25)) == "99 % of the requests within 250 ms"
+    assert str(Goal(2.0, 0.9995)) == "99.95 % of the requests within 2,000 ms"
+
+
+# -- the search --------------------------------------------------------------------------------------------------------
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 10_000),
+    models=st.integers(3, 20),
+    rate_hz=st.sampled_from([0.3, 2.0, 10.0, 60.0]),
+    slo_s=st.sampled_from([0.05, 0.3, 0.8, 2.0]),
+    quantile=st.sampled_from([0.6, 0.9, 0.97]),
+)
+def test_no_cheaper_variant_that_is_always_on_meets_the_goal(
+    seed: int, models: int, rate_hz: float, slo_s: float, quantile: float
+) -> None:
+    """Each one simulated to its end, from the cheapest."""
+    trace = zipf(models, 0.9, rate_hz, 200.0 / rate_hz, seed)
+    what, goal = load(trace, drawn(trace.names, seed, BIG)), Goal(slo_s, quantile)
+    ways = [one.altered(policy=policy) for one in TINY.always_on(PRICES) for policy in TINY.policies]
+    serving = next((one for one in ways if goal.met(run(what, one))), None)
+    found = search(what, goal).found()
+    assert next((one.scenario for one in found if one.scenario.scaled is None), None) == serving
+    assert all(one.result is not None and goal.met(one.result) for one in found)
+
+
+def test_a_policy_is_found_where_lru_loses_every_call() -> None:
+    """Six models in a round and two new ones after each: one too many for LRU, which always lost whoever is next."""
+    hot = [f"hot-{number}" for number in range(6)]
+    rounds = [hot] * 5 + [[*hot, f"new-{number}", f"newer-{number}"] for number in range(40)]
+    names = [name for one in rounds for name in one]
+    trace = recorded((float(number), name) for number, name in enumerate(names))
+    space = Space(("ml.m5.large",), 1, ("LRU", "LFU"), (), Scenario(memory_bytes=7 * MIB))
+    looked = search(load(trace, loads_in(0.5, sorted(set(names)))), Goal(0.1, 0.7), space)
+    assert [one.scenario.policy for one in looked.found()] == ["LFU"]
+    assert "it was broken off" in looked.tried[0].why_not
+
+
+def test_what_no_policy_can_keep_is_not_simulated() -> None:
+    trace = recorded((float(number), f"m{number % 8}") for number in range(200))
+    what = load(trace, loads_in(0.5, [f"m{number}" for number in range(8)], 2 * GIB))
+    looked = search(what, Goal(0.1, 0.9), Space(("ml.m5.large", "ml.m5.2xlarge"), 1, ("LRU",), ()))
+    assert [one.scenario.instance_type for one in looked.found()] == ["ml.m5.2xlarge"]
+    assert [one.why_not for one in looked.tried] == ["95 requests or more are late, with any policy", ""]
+
+
+def test_of_what_costs_the_same_the_one_that_is_always_on_is_first_and_none_is_tried_twice() -> None:
+    looked = search(load(TEXT), Goal(20.0, 0.9))
+    found = looked.found()
+    assert found[0].scenario.scaled is None
+    assert len({one.scenario for one in looked.tried}) == len(looked.tried)
+
+
+def test_what_sleeps_is_cheaper_where_calls_are_rare() -> None:
+    trace = recorded((3600.0 * number, "a") for number in range(8))
+    found = search(load(trace, loads_in(0.1, "a")), Goal(1.0)).found()
+    assert found[0].scenario.name == "0-1 x ml.t2.medium, LRU, sleeps after 1 min"
+    usd = [one.result.usd_per_month() for one in found if one.result is not None]
+    assert usd == sorted(usd, key=lambda amount: amount or 0.0)
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+def planned(**changes: Any) -> Planned:
+    return plan(TEXT, **{"space": TINY, "slo_s": 1.0, "quantile": 0.9, "seeds": 2, **changes})
+
+
+def test_the_best_meets_the_goal_when_it_is_run_again() -> None:
+    found = planned()
+    assert found.best is not None
+    assert found.best.result is not None
+    again = run(load(TEXT), found.best.scenario)
+    assert found.goal.met(again)
+    assert again.usd_per_month() == found.best.result.usd_per_month()
+    assert found.sure == sum(map(found.goal.met, found.seeds)) / 2
+    assert [one.seed for one in found.seeds] == [0, 1]
+
+
+def test_a_plan_says_the_same_again() -> None:
+    assert planned().call() == planned().call()
+    assert torpor.plan is plan
+
+
+def test_other_ways_and_policies_are_told_beside_it() -> None:
+    tight = Scenario(memory_bytes=600_000_000)
+    found = planned(space=Space(("ml.t2.medium",), 1, ("LRU",), (), tight), slo_s=2.0, quantile=0.6)
+    apart = list(found.apart.values())
+    assert list(found.apart) == ["an endpoint per model, each 1 x ml.t2.medium", "serverless, an endpoint per model"]
+    assert (apart[0].cold, apart[0].requests) == (0, found.requests)
+    assert found.policies[-1].scenario.policy == "BELADY"
+    assert found.best_policy in {one.scenario.policy for one in found.policies[:-1]}
+    assert found.floor.count == found.requests
+    assert len(found.frame()) == sum(one.result is not None for one in found.candidates)
+
+
+def test_seeds_that_draw_nothing_are_not_run() -> None:
+    trace = recorded((1.0 * number, "a") for number in range(50))
+    found = plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=TINY, seeds=5)
+    assert len(found.seeds) == 1
+    assert len(plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=TINY, seeds=3, spreads=Spreads(0.1)).seeds) == 3
+
+
+def test_of_a_longer_trace_the_first_part_is_simulated() -> None:
+    found = planned(requests_max=40, quantile=0.5)
+    assert (found.requests, found.whole) == (40, False)
+    assert {one.requests for one in found.seeds} == {40}
+    assert planned().whole
+
+
+def test_what_was_measured_with_the_traffic_counts_unless_the_space_has_its_own() -> None:
+    what = Given(
+        recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "", scenario=Scenario(wake_s=7.0)
+    )
+    measured = plan(what, slo_s=1.0, quantile=0.5, space=TINY).candidates
+    own = plan(what, slo_s=1.0, quantile=0.5, space=Space(like=Scenario(wake_s=3.0))).candidates
+    assert ({one.scenario.wake_s for one in measured}, {one.scenario.wake_s for one in own}) == ({7.0}, {3.0})
+
+
+# -- where there is none -----------------------------------------------------------------------------------------------
+def test_an_slo_that_nothing_meets_is_an_answer() -> None:
+    found = planned(slo_s=0.001)
+    assert (found.best, found.seeds, found.sure) == (None, [], 0.0)
+    assert found.floor.share_within(0.001) < 0.1
+    assert len(found.apart) == 2
+    with pytest.raises(LookupError, match="no plan in this space meets 90 % of the requests within 1 ms"):
+        found.call()
+
+
+def test_a_model_larger_than_every_instance_is_named() -> None:
+    sizes = loads_in(0.1, "ab") | {"b": ModelProfile("b", 900 * GIB, MIB)}
+    found = plan(recorded([(0.0, "a"), (1.0, "b")]), sizes, slo_s=1.0, space=TINY)
+    assert found.best is None
+    assert found.too_large.startswith("b needs 966,367,641,600 bytes of memory, and an instance has 8,")
+    assert {one.result for one in found.candidates} == {None}
+
+
+def test_first_calls_that_wait_for_their_model_are_counted() -> None:
+    found = plan(recorded([(0.0, "a"), (5.0, "b"), (9.0, "a")]), loads_in(2.0, "ab"), slo_s=1.0, space=TINY)
+    assert (found.best, found.first, found.too_large) == (None, 2, "")
+
+
+# -- what is bad -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"slo_s": 0}, "slo_s is a number of seconds, more than 0, not 0"),
+        ({"slo_s": float("nan")}, "slo_s is .* not nan"),
+        ({"quantile": 1.0}, r"quantile is above 0 and below 1, as 0\.99, not 1\.0"),
+        ({"seeds": 0}, "seeds is at least 1, not 0"),
+        ({"requests_max": 0}, "requests_max is at least 1, not 0"),
+        ({"seed": -3}, "seed is 0 or more, not -3"),
+    ],
+)
+def test_a_bad_question_is_named_by_its_field(changes: dict[str, float], told: str) -> None:
+    with pytest.raises(BadScenario, match=told):
+        planned(**changes)
+
+
+@pytest.mark.parametrize(
+    ("space", "told"),
+    [
+        ({"instances_max": 0}, "instances_max is at least 1, not 0"),
+        ({"policies": ()}, "policies: there is none to try"),
+        ({"policies": ("LRU", "MRU")}, "policy is one of .*, not MRU"),
+        ({"policies": ("BELADY",)}, "policies: BELADY knows the trace, and cannot be deployed"),
+        ({"instance_types": ("ml.m5.large", "ml.nope")}, "instance_type is one of the catalogue's types.* not ml.nope"),
+        ({"idle_s": (300.0, 0.0)}, r"idle_s is more than 0, not 0\.0"),
+    ],
+)
+def test_a_bad_space_is_named_by_its_field(space: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadScenario, match=told):
+        Space(**space)
+
+
+def test_a_type_without_a_price_is_named() -> None:
+    with pytest.raises(BadScenario, match=r"instance_types: no price is known for ml\.m6i\.large"):
+        planned(space=Space(("ml.m5.large", "ml.m6i.large")))
+
+
+def test_a_model_without_a_profile_is_named() -> None:
+    with pytest.raises(BadTrace, match="model 'b' is called, and has no profile"):
+        plan(recorded([(0.0, "a"), (1.0, "b")]), loads_in(0.1, "a"), slo_s=1.0)
+
+
+def test_a_trace_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadTrace, match="nowhere"):
+        plan(tmp_path / "nowhere.csv", slo_s=1.0)
+
+
+# -- the call ----------------------------------------------------------------------------------------------------------
+def arguments(call: str) -> dict[str, Any]:
+    """Of the outermost call, as Python reads them."""
+    (statement,) = ast.parse(call).body
+    assert isinstance(statement, ast.Expr)
+    assert isinstance(statement.value, ast.Call)
+    return {str(one.arg): ast.literal_eval(one.value) for one in statement.value.keywords}
+
+
+def comment(call: str) -> dict[str, Any]:
+    """What is said of the model's container."""
+    heading, *lines = [line for line in call.splitlines() if line.startswith("#")]
+    assert heading == "# and in the model's container:"
+    return arguments(f"dict({' '.join(line.removeprefix('#') for line in lines)})")
+
+
+@pytest.mark.parametrize(
+    ("trace", "space"),
+    [
+        (recorded((float(number), "a") for number in range(20)), Space(("ml.m5.large",), 1, ("LRU",), ())),
+        (recorded((3600.0 * number, "a") for number in range(9)), Space(("ml.m5.large",), 1, ("GDSF",), (75.5,))),
+    ],
+    ids=["always on", "asleep"],
+)
+def test_the_call_is_python_that_botocore_accepts(trace: Any, space: Space) -> None:
+    call = plan(trace, loads_in(0.1, "a"), slo_s=1.0, quantile=0.9, space=space).call()
+    shape = get_session().get_service_model("sagemaker").operation_model("CreateEndpointConfig").input_shape
+    made = arguments(call)
+    assert ParamValidator().validate(made, shape).generate_report() == ""
+    assert made["ProductionVariants"][0]["InstanceType"] == "ml.m5.large"
+    assert max(map(len, call.splitlines())) <= 100
+    if space.idle_s:
+        environment = comment(call)["Environment"]
+        assert set(environment) <= {setting.variable for setting in SETTINGS}
+        settings_read = Settings.read(environment)
+        assert (settings_read.policy, settings_read.idle_s) == ("GDSF", 75.5)
+        assert made["ProductionVariants"][0]["ManagedInstanceScaling"]["MinInstanceCount"] == 0
+
+
+def test_what_is_the_models_own_is_said_beside_the_call() -> None:
+    like = Scenario(model_cache=False, model_idle_s=30.0)
+    call = plan(TEXT, slo_s=30.0, quantile=0.5, space=Space(("ml.m5.large",), 1, ("LRU",), (), like), seeds=1).call()
+    assert comment(call) == {
+        "Environment": {"TORPOR_MODEL_IDLE_SECONDS": "30"},
+        "MultiModelConfig": {"ModelCacheSetting": "Disabled"},
+    }

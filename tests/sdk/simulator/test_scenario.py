@@ -1,0 +1,121 @@
+"""A scenario says what can be deployed, in SageMaker's words; what cannot be is refused by its field."""
+
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pytest
+from botocore.session import get_session
+from botocore.validate import ParamValidator
+
+from torpor.simulator.scenario import ENVIRONMENT, BadScenario, Scenario
+from torpor_container.settings import SETTINGS, Settings
+from torpor_endpoint.core.catalogue import CATALOGUE
+from torpor_endpoint.core.scaling import Range
+
+GIB = 1024**3
+OWN = {
+    "policy": "GDSF",
+    "keep_alive": "histogram",
+    "idle_s": 123456.75,
+    "model_idle_s": 90.5,
+    "model_keep_alive": "histogram",
+    "loads_max": 7,
+    "concurrency": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"instance_type": "ml.nope"}, "instance_type is one of the catalogue's types, as ml.m5.large, not ml.nope"),
+        ({"policy": "MRU"}, "policy is one of LRU, .*BELADY-SIZE, not MRU"),
+        ({"policy": None}, "policy is one of LRU"),
+        ({"keep_alive": "forever"}, "keep_alive is one of .*fixed.*, not forever"),
+        ({"model_keep_alive": "never"}, "model_keep_alive is one of .*, not never"),
+        ({"instances": 0}, "instances is at least 1: to sleep, give instances_min=0, not 0"),
+        ({"instances": 1.5}, "instances is a whole number, not 1.5"),
+        ({"instances": "2"}, "instances is a whole number, not 2"),
+        ({"instances_min": -1}, "instances_min is at least 0, not -1"),
+        ({"instances_max": 3}, "instances_max goes with instances_min, not 3"),
+        ({"instances_min": 3, "instances_max": 2}, "instances_max is at least 1 and instances_min, not 2"),
+        ({"idle_s": 0}, "idle_s is more than 0, not 0"),
+        ({"idle_s": nan}, "idle_s is more than 0, not nan"),
+        ({"model_idle_s": -2.0}, r"model_idle_s is more than 0, not -2\.0"),
+        ({"wake_s": inf}, "wake_s is 0 or more, not inf"),
+        ({"overhead_s": -0.1}, r"overhead_s is 0 or more, not -0\.1"),
+        ({"memory_bytes": 0}, "memory_bytes is 1 or more, not 0"),
+        ({"memory_bytes": "2 GB"}, "memory_bytes is a number, not 2 GB"),
+        ({"threads": 0}, "threads is 1 or more, not 0"),
+        ({"loads_max": 2.5}, "loads_max is a whole number, not 2.5"),
+        ({"memory": 5}, "a scenario has no memory: it has instance_type, "),
+    ],
+)
+def test_what_nobody_could_deploy_is_refused_by_its_field(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadScenario, match=told):
+        Scenario().altered(**changes)
+
+
+def test_numbers_may_be_numpys_and_bytes_a_float() -> None:
+    assert Scenario(instances=np.int64(3)).plan.instances == 3  # type: ignore[arg-type]  # out of a loop over a range
+    assert Scenario(memory_bytes=2e9).models_bytes == 2e9  # type: ignore[arg-type]  # as people write it
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({}, "1 x ml.m5.large, LRU"),
+        ({"instances": 3, "policy": "gdsf"}, "3 x ml.m5.large, GDSF"),
+        ({"instances_min": 0, "instances_max": 4}, "0-4 x ml.m5.large, LRU, sleeps after 20 min"),
+        ({"instances_min": 0, "idle_s": 90.0}, "0-1 x ml.m5.large, LRU, sleeps after 90 s"),
+        (
+            {"instances_min": 0, "keep_alive": "histogram"},
+            "0-1 x ml.m5.large, LRU, sleeps after 20 min (histogram)",
+        ),
+        ({"instances_min": 2}, "2-2 x ml.m5.large, LRU"),
+        ({"model_idle_s": 7200.0}, "1 x ml.m5.large, LRU, models rest after 2 h"),
+        ({"model_cache": False}, "1 x ml.m5.large, LRU, no model cache"),
+    ],
+)
+def test_a_name_tells_what_sets_it_apart(changes: dict[str, Any], name: str) -> None:
+    assert Scenario(**changes).name == name
+
+
+def test_an_instance_has_its_types_memory_and_threads_unless_told() -> None:
+    plain, told = Scenario("ml.r5.xlarge"), Scenario(memory_bytes=GIB, threads=3, disk_bytes=5)
+    assert plain.models_bytes == CATALOGUE["ml.r5.xlarge"].memory_mib * 1024**2 - 190 * 1024**2
+    assert plain.plan.machine.threads == 4
+    assert (told.plan.machine.memory_bytes, told.plan.machine.threads, told.plan.machine.disk_bytes) == (GIB, 3, 5)
+
+
+def test_what_is_scaled_begins_with_the_least() -> None:
+    plan = Scenario(instances_min=0, instances_max=5, concurrency=2, idle_s=7.0).plan
+    assert (plan.instances, plan.sizes, plan.idle_s) == (0, Range(0, 5, 2), 7.0)
+    assert (Scenario(instances=4).plan.instances, Scenario(instances=4).plan.sizes) == (4, None)
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        Scenario(instances=2),
+        Scenario("ml.r5.large", instances_min=0, instances_max=3),
+        Scenario(instances_min=1),
+        Scenario(instances=np.int64(2)),  # type: ignore[arg-type]  # out of a loop over numpy's range
+    ],
+)
+def test_botocore_takes_the_variant(scenario: Scenario) -> None:
+    shape = get_session().get_service_model("sagemaker").operation_model("CreateEndpointConfig").input_shape
+    request = {"EndpointConfigName": "planned", "ProductionVariants": [scenario.variant()]}
+    assert ParamValidator().validate(request, shape).generate_report() == ""
+
+
+def test_the_environment_is_read_back_by_the_instance() -> None:
+    scenario = Scenario(**OWN)  # type: ignore[arg-type]  # of fields of many types
+    environment = scenario.environment()
+    assert set(environment) == set(ENVIRONMENT.values()) <= {setting.variable for setting in SETTINGS}
+    settings = Settings.read(environment)
+    assert {field: getattr(settings, field) for field in OWN} == OWN
+
+
+def test_what_is_the_default_is_not_in_the_environment() -> None:
+    assert Scenario("ml.r5.large", instances_min=0, wake_s=3.0, memory_bytes=5).environment() == {}

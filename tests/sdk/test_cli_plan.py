@@ -1,0 +1,134 @@
+"""`torpor plan`: what was tried, the answer and its call, what else there is; where nothing serves, why."""
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from torpor.cli import app
+from torpor.cli.plan import NOTHING
+
+TRACE = "zipf:models=20,rate_hz=2,duration_s=120"
+TYPES = ("--instance-type", "ml.t2.medium,ml.m5.large", "--instances-max", "2")
+MODELS = "model,memory_bytes,load_s,predict_s\na,1000000,0.5,0.02\nb,1000000,0.5,0.02\n"
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command, in a folder with `calls.csv`, a call in ten minutes, and `models.csv`."""
+    (tmp_path / "calls.csv").write_text("time_s,model\n" + "".join(f"{600 * n},{'ab'[n % 2]}\n" for n in range(20)))
+    (tmp_path / "models.csv").write_text(MODELS)
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(app, ["plan", *arguments])
+
+
+def code(shown: str) -> str:
+    """The call, as it can be copied."""
+    found = re.search(r"^boto3.*?^\)$", shown, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+def test_the_answer_is_what_it_costs_and_a_call_that_makes_it(run: Run) -> None:
+    done = run(TRACE, *TYPES, "--slo-ms", "3000", "--quantile", "0.9")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("90 % of the requests within 3,000 ms · 219 requests\n")
+    assert re.search(r"^1 x ml\.t2\.medium, LRU .*\$33\.87 .* the plan *$", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^1 x ml\.t2\.medium, LRU: \$33\.87 a month\. \d of 3 seeds meet the SLO, p99 ", done.stdout, re.MULTILINE
+    )
+    assert "'ml.t2.medium'" in ast.unparse(ast.parse(code(done.stdout)))
+    assert re.search(r"^an endpoint per model, each 1 x ml\.t2\.medium +\$677\.44 +0\.00%", done.stdout, re.MULTILINE)
+    assert re.search(r"^serverless, an endpoint per model +\$", done.stdout, re.MULTILINE)
+    assert "\nseed 0 to 2 · US dollars at the prices of 2026-" in done.stdout
+    assert "\nassumed: the sizes and times of all models: drawn" in done.stdout
+
+
+def test_where_nothing_is_drawn_one_run_tells_all(run: Run) -> None:
+    shown = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "never,1m").stdout
+    assert re.search(r"^0-1 x ml\.t2\.medium, LRU, sleeps after 1 min: .* Nothing in it is drawn", shown, re.MULTILINE)
+    assert "\nseed 0 · " in shown
+    assert 'Environment={"TORPOR_IDLE_SECONDS": "60"}' in shown
+    assert "assumed" not in shown
+
+
+def test_what_may_not_sleep_does_not(run: Run) -> None:
+    shown = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "never").stdout
+    assert "sleeps" not in shown
+    assert "ManagedInstanceScaling" not in shown
+
+
+def test_who_leaves_first_is_told_where_somebody_has_to(run: Run) -> None:
+    Path("models.csv").write_text(MODELS.replace("1000000", "3000000000"))
+    arguments = ("--slo-ms", "3000", "--quantile", "0.5", "--instance-type", "ml.t2.medium", "--instances-max", "1")
+    shown = run("calls.csv", "--profiles", "models.csv", *arguments).stdout
+    assert "\nwho leaves first · 1 x ml.t2.medium\n" in shown
+    assert re.search(r"^BELADY .*offline reference: it knows the trace", shown, re.MULTILINE)
+
+
+def test_of_a_longer_trace_it_says_that_it_saw_the_first_part(run: Run) -> None:
+    shown = run(TRACE, *TYPES, "--slo-ms", "9000", "--quantile", "0.5", "--requests", "50", "--seeds", "1").stdout
+    assert shown.startswith("50 % of the requests within 9,000 ms · 50 requests, the first of a longer trace\n")
+
+
+@pytest.mark.parametrize(
+    ("models", "slo_ms", "said"),
+    [
+        (MODELS, "5", "with every model in memory and nobody waiting, 100.00% of the requests still take longer"),
+        (MODELS.replace("1000000", "999999999999"), "900", "a needs 999,999,999,999 bytes of memory, and an instance"),
+        (MODELS, "100", "the first call of a model waits for its load, which makes 2 of 20 requests late"),
+    ],
+)
+def test_where_nothing_serves_it_says_why(run: Run, models: str, slo_ms: str, said: str) -> None:
+    Path("models.csv").write_text(models)
+    done = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", slo_ms)
+    assert done.exit_code == NOTHING
+    assert said in done.stdout.replace("\n", " ")
+    assert "ways tried, and none came near." in done.stdout
+    assert "create_endpoint_config" not in done.stdout
+    assert "serverless, an endpoint per model" in done.stdout
+
+
+def test_where_the_space_is_too_small_it_says_so(run: Run) -> None:
+    done = run(
+        TRACE.replace("rate_hz=2", "rate_hz=60"),
+        "--instance-type",
+        "ml.t2.medium",
+        "--instances-max",
+        "1",
+        "--slo-ms",
+        "200",
+    )
+    assert done.exit_code == NOTHING
+    assert "Nothing in this space meets that." in done.stdout
+    assert "--instances-max" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere.csv", "--slo-ms", "100"), "nowhere.csv: [Errno 2] No such file"),
+        (("calls.csv", "--slo-ms", "0"), "--slo-ms is a number of milliseconds, more than 0, not 0"),
+        (("calls.csv", "--slo-ms", "9", "--quantile", "2"), "quantile is above 0 and below 1, as 0.99, not 2.0"),
+        (("calls.csv", "--slo-ms", "9", "--policy", "LRU,MRU"), "policy is one of LRU, "),
+        (
+            ("calls.csv", "--slo-ms", "9", "--policy", "BELADY"),
+            "policies: BELADY knows the trace, and cannot be deployed",
+        ),
+        (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m5.large,ml.nope"), "instance_type is one of the"),
+        (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m6i.large"), "no price is known for ml.m6i.large"),
+        (("calls.csv", "--slo-ms", "9", "--instance-type", ""), "--instance-type has at least one"),
+        (("calls.csv", "--slo-ms", "9", "--sleep-after", "5x"), "--sleep-after: '5x' is no span of time"),
+        (("calls.csv", "--slo-ms", "9", "--seed", "-1"), "seed is 0 or more, not -1"),
+        (("calls.csv", "--slo-ms", "9", "--profiles", "nowhere.csv"), "nowhere.csv: [Errno 2] No such file"),
+    ],
+)
+def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert done.stderr.strip("\n").count("\n") == 0
