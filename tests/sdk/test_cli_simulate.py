@@ -38,7 +38,7 @@ def test_it_shows_what_a_small_trace_does(run: Run) -> None:
     assert done.stdout.startswith("calls.csv · 3 requests in 2.52 s\n")
     assert rows(done.stdout) == {
         "scenario": ["a month", "hits", "p50", "p99", "> 100 ms", "cold", "loads"],
-        "1 x ml.m5.large, LRU": ["$83.95", "33.33%", "523 ms", "624 ms", "66.67%", "2", "2"],
+        "1 x ml.m5.large, LRU": ["$83.95", "33.33%", "523 ms", "524 ms", "66.67%", "2", "2"],
     }
     assert "seed 0 · US dollars at the prices of 2026-" in done.stdout
     assert "assumed" not in done.stdout

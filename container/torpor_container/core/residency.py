@@ -107,7 +107,7 @@ class Residency:
         self.budget_bytes = budget_bytes
         self._policy = policy
         self._loads_max = loads_max
-        self._at_limit = Later(f"{loads_max} loads are in flight, the limit")
+        self._limit = Later(f"{loads_max} loads are in flight, the limit")
         self._record = record
         self._models: dict[str, Resident] = {}
         self._loads = 0
@@ -142,8 +142,8 @@ class Residency:
             reason = f"it needs {size_bytes:,} bytes and the whole budget is {self.budget_bytes:,}"
             self._note(now_s, name, "refuse", reason, size_bytes)
             return Refuse(reason)
-        if self._loads >= self._loads_max:
-            return self._at_limit
+        if self.at_limit:
+            return self._limit
         missing_bytes = self.planned_bytes + self._unaccounted_bytes + size_bytes - self.budget_bytes
         if missing_bytes > 0 and (short := self._short(missing_bytes, name, size_bytes, now_s)):
             return short
@@ -246,6 +246,11 @@ class Residency:
 
     def get(self, name: str) -> Resident | None:
         return self._models.get(name)
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether so many loads are in flight that none is admitted."""
+        return self._loads >= self._loads_max
 
     def why_absent(self, name: str) -> str:
         """Why a model had to be brought in: what made it leave the last time, if it is remembered."""

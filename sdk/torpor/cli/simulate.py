@@ -205,16 +205,14 @@ def write(results: list["Result"], prices: "Prices", path: Path) -> None:
 def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: Path) -> None:
     """Raises MissingExtra; TorporError where there is nothing to draw."""
     from torpor.plots import Point, dollars_against_p99
+    from torpor_container.core.policies import OFFLINE
 
+    deployable = [one for one in results if one.scenario.policy.upper() not in OFFLINE]
     points = [
-        Point(one.scenario.name, one.usd_per_month(prices), one.p99_s or None, one.scenario.policy.upper(), sold(one))
-        for one in results
+        Point(name, one.usd_per_month(prices), one.p99_s or None, one.scenario.policy.upper(), one.cost().sold_by_aws)
+        for name, one in ((one.scenario.name, one) for one in deployable)
     ]
-    if all(point.p99_s is None for point in points):
+    if not points or all(point.p99_s is None for point in points):
         raise TorporError("--plot: no request was answered, and nobody has no p99")
     note = f"prices of {prices.priced_on}; a month of 730 h; seed {results[0].seed}; {results[0].requests:,} requests"
     dollars_against_p99(points, slo_s, note).savefig(path, dpi=150)
-
-
-def sold(one: "Result") -> bool:
-    return one.scenario.instances_min != 0

@@ -60,6 +60,7 @@ class Plan:
     sizes: Range | None = None
     keep_alive: str = "fixed"
     idle_s: float = 1200.0
+    begun: bool = False  # the first instances are ready when the trace begins; else they are on their way
 
 
 @dataclass
@@ -114,7 +115,9 @@ class Simulation:
         self._traffic = Traffic()
         self._habits = Habits(keep_alive(self.plan.keep_alive, self.plan.idle_s))
         self.over = False
+        self._beginning = self.plan.begun
         self._scale(self.plan.instances)
+        self._beginning = False
 
     def run(self, trace: Trace) -> None:
         """The whole trace, and then what is still on its way. Flat in the length of the trace."""
@@ -182,12 +185,18 @@ class Simulation:
         while len(self._wanted) < size:
             slot = f"endpoint/variant/{number}"  # as the endpoint writes it: placement hashes it
             if slot not in self._wanted and slot not in self._draining:
-                life = self._wanted[slot] = Life(slot, self.kernel.now_s)
-                self.lives.append(life)
-                self.kernel.after(self.plan.machine.wake_s * self.spread.wake(), self._become_ready, slot, life)
+                self._start(slot, Life(slot, self.kernel.now_s))
             number += 1
         for slot in sorted(self._wanted, key=_number)[size:]:
             self._retire(slot)
+
+    def _start(self, slot: str, life: Life) -> None:
+        self._wanted[slot] = life
+        self.lives.append(life)
+        if self._beginning:
+            self._become_ready(slot, life)
+        else:
+            self.kernel.after(self.plan.machine.wake_s * self.spread.wake(), self._become_ready, slot, life)
 
     def _become_ready(self, slot: str, life: Life) -> None:
         if self._wanted.get(slot) is not life:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torpor import plots
 from torpor.frames import pandas
 from torpor.simulator.engine import Life, Look, Simulation
 from torpor.simulator.latency import Latencies
@@ -15,6 +16,9 @@ from torpor.simulator.scenario import Scenario
 from torpor.simulator.site import Call, Counts
 from torpor.simulator.ways import HOUR_S, MONTH_H, Calls, Cost, Terms
 from torpor_endpoint.core.prices import PRICES, Prices
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PERIOD_S = 60.0
 ROWS_MAX = 2_000
@@ -154,6 +158,7 @@ class Result:
     cold: int  # answered, and waited for an instance or for their model first
     held: int  # waited for an instance
     loads: int
+    load_s: float  # all of them together
     downloads: int
     evictions: int
     wakes: int
@@ -210,6 +215,7 @@ class Result:
             "hit_ratio": self.hit_ratio,
             "cold": self.cold,
             "loads": self.loads,
+            "load_s": self.load_s,
             "evictions": self.evictions,
             "wakes": self.wakes,
             "p50_s": self.p50_s,
@@ -232,6 +238,21 @@ class Result:
         """A row per model, the one with most requests first."""
         rows = [{**use.__dict__, "mean_s": use.total_s / use.requests} for use in self.models]
         return pandas().DataFrame(rows).sort_values("requests", ascending=False, ignore_index=True)
+
+    # -- pictures: each raises MissingExtra without matplotlib ---------------------------------------------------------
+    @property
+    def note(self) -> str:
+        """What every picture of it rests on."""
+        return f"{self.trace}; {self.scenario.name}; {self.requests:,} requests; seed {self.seed}"
+
+    def plot_time(self) -> "Figure":
+        """Requests, cold ones, instances and models in memory over time."""
+        return plots.over_time(self.timeline, self.note)
+
+    def plot_latency(self, slo_s: float | None = None) -> "Figure":
+        """The share of requests by how long they took: warm ones, cold ones and all."""
+        sorts = {"all": self.latencies, "warm": self.warm_latencies, "cold": self.cold_latencies}
+        return plots.latency_cdf({name: some.cdf() for name, some in sorts.items() if some.count}, slo_s, self.note)
 
 
 def ended_s(lives: Sequence[Life], done_s: float) -> float:
@@ -261,7 +282,8 @@ def outcome(
     duration_s = ended_s(simulation.lives, tally.done_s)
     return Result(
         scenario, trace, seed, duration_s, requests, tally.failed, tally.cold.count, tally.held,
-        counts.loads, counts.downloads, counts.unloads, counts.wakes, alive_s(simulation.lives, duration_s),
+        counts.loads, counts.load_s, counts.downloads, counts.unloads, counts.wakes,
+        alive_s(simulation.lives, duration_s),
         tally.warm, tally.cold, Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes),
         tally.timeline.columns(), uses, tuple(assumed), took_s,
     )  # fmt: skip

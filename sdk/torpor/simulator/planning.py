@@ -5,18 +5,23 @@ from dataclasses import dataclass, replace
 from json import dumps
 from pathlib import Path
 from textwrap import indent
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torpor.frames import pandas
+from torpor.plots import Point, dollars_against_p99
 from torpor.simulator.apart import Apart, alone, on_endpoints, on_serverless
 from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import Given, Profiles, Spreads, load, run
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.searching import Candidate, Goal, Search, Space
+from torpor.simulator.ways import MONTH_H
 from torpor.simulator.workloads import First, Trace
 from torpor_container.core.policies import POLICIES
 from torpor_endpoint.core.prices import PRICES, Prices
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 REQUESTS_MAX = 200_000
 """Of a longer trace so many are simulated, from its beginning."""
@@ -72,6 +77,19 @@ class Planned:
             container["MultiModelConfig"] = {"ModelCacheSetting": "Disabled"}
         told = [f"#     {name}={dumps(value)}," for name, value in container.items() if value]
         return "\n".join([*lines, *(["# and in the model's container:", *told] if told else [])])
+
+    def plot(self) -> "Figure":
+        """Dollars a month against p99, of all that was simulated to its end. Raises MissingExtra."""
+        points = [
+            Point(one.scenario.name, usd, one.result.p99_s, "multi-model", one.result.cost(self.prices).sold_by_aws)
+            for one in self.candidates
+            if one.result is not None and (usd := one.result.usd_per_month(self.prices)) is not None
+        ]
+        for way, one in self.apart.items():
+            if (usd := one.usd_per_month(MONTH_H)) is not None:
+                points.append(Point(way, usd, one.p99_s, "apart"))
+        note = f"prices of {self.prices.priced_on}; a month of {MONTH_H:.0f} h; {self.requests:,} requests"
+        return dollars_against_p99(points, self.goal.slo_s, note)
 
     def frame(self) -> Any:
         """A row for each candidate that was simulated to its end."""

@@ -137,7 +137,7 @@ class Scenario:
             rests,
         )
         begins = self.instances if self.instances_min is None else self.instances_min
-        return Plan(machine, begins, self.scaled, self.keep_alive, self.idle_s)
+        return Plan(machine, begins, self.scaled, self.keep_alive, self.idle_s, begun=True)
 
     def cost(self, instance_s: float, terms: Terms = TERMS) -> Cost:
         """What so many seconds of its instances cost. `terms.hours` are the time that they lie in."""

@@ -7,7 +7,7 @@ and who rests is `torpor_container.core.resting`'s.
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Any
 
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
@@ -37,12 +37,15 @@ class Counts:
     """What all instances of one variant did."""
 
     loads: int = 0
+    load_s: float = 0.0
     downloads: int = 0
     unloads: int = 0
     wakes: int = 0
 
 
 Ended = Callable[[Call], None]
+Asking = tuple[Callable[[Any], None], Any]
+"""Somebody who waits for room: what to do again, and with whom."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,8 +69,8 @@ class Site:
     _busy: int = 0
     _queue: deque[Call] = field(default_factory=deque)
     _waiting: dict[str, list[Call]] = field(default_factory=dict)
-    _bell: list[Callable[[], None]] = field(default_factory=list)
-    _disk_bell: list[Callable[[], None]] = field(default_factory=list)
+    _bell: list[Asking] = field(default_factory=list)
+    _disk_bell: list[Asking] = field(default_factory=list)
     _expected: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -117,7 +120,7 @@ class Site:
             self._waiting[call.model] = [call]
             self.kernel.soon(self._pull, call.model)
         else:
-            self._bell.append(partial(self._again, call))
+            self._bell.append((self._again, call))
 
     def _pull(self, name: str) -> None:
         plan = self.disk.request(name, self.kernel.now_s)
@@ -126,7 +129,7 @@ class Site:
         elif plan is LEAD:
             self._admit_to_disk(name)
         else:
-            self._disk_bell.append(partial(self._pull, name))
+            self._disk_bell.append((self._pull, name))
 
     def _admit_to_disk(self, name: str) -> None:
         profile = self.profiles[name]
@@ -141,7 +144,7 @@ class Site:
             self._ring_disk()
             self._fail(name, plan.reason)
         else:
-            self._disk_bell.append(partial(self._admit_to_disk, name))
+            self._disk_bell.append((self._admit_to_disk, name))
 
     def _downloaded(self, name: str, took_s: float) -> None:
         now_s = self.kernel.now_s
@@ -168,12 +171,13 @@ class Site:
             self._dismiss(plan.victims)
             self.counts.loads += 1
             took_s = profile.load_s * self.spread.load()
+            self.counts.load_s += took_s
             self.kernel.after(wait_s + took_s, self._loaded, name, took_s)
         elif isinstance(plan, Refuse):
             self._give_back(name)
             self._fail(name, plan.reason)
         else:
-            self._bell.append(partial(self._admit, name))
+            self._bell.append((self._admit, name))
 
     def _loaded(self, name: str, took_s: float) -> None:
         now_s = self.kernel.now_s
@@ -230,9 +234,14 @@ class Site:
             asking, self._disk_bell = self._disk_bell, []
             self.kernel.soon(self._answer, asking)
 
-    def _answer(self, asking: list[Callable[[], None]]) -> None:
-        for ask in asking:
-            ask()
+    def _answer(self, asking: list[Asking]) -> None:
+        """Whoever waits to be admitted while no load is admitted waits on, without being asked: they may be many."""
+        admit, books, bell = self._admit, self.memory, self._bell
+        for one in asking:
+            if books.at_limit and one[0] == admit:
+                bell.append(one)
+            else:
+                one[0](one[1])
 
     def _used(self, name: str) -> bool:
         model = self.memory.get(name)

@@ -81,7 +81,7 @@ def one_variant(ledger: sqlite3.Connection, path: Path, endpoint: str | None, va
         raise BadTrace(f"{path} tells of no requests to {asked}")
     if len(found) > 1:
         there = ", ".join(map("/".join, found))
-        raise BadTrace(f"{path} tells of several variants: say which endpoint and variant of {there}")
+        raise BadTrace(f"{path} tells of several variants: say which of {there}, as in {path.name}#endpoint/variant")
     return found[0]
 
 
