@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-import boto3
 from starlette.applications import Starlette
 
 from torpor_endpoint.alarm_actions import alarm_actions
@@ -67,7 +66,7 @@ from torpor_endpoint.sts import sts_service
 from torpor_endpoint.training.command import wiring
 from torpor_endpoint.training.jobs import Jobs
 from torpor_endpoint.training.operations import Training, bound
-from torpor_endpoint.training.storage import EmbeddedStorage, RemoteStorage, Storage
+from torpor_endpoint.training.storage import EmbeddedStorage, Storage
 from torpor_endpoint.training.trainer import Trainer
 from torpor_endpoint.training.workbench import Ground
 from torpor_endpoint.yard import Yard
@@ -184,7 +183,9 @@ class Endpoint:
     def _storage(self) -> Storage:
         if self._options.s3_endpoint is None:
             return EmbeddedStorage(self._objects)
-        return RemoteStorage(boto3.client("s3", self._options.region, endpoint_url=self._options.s3_endpoint))
+        from torpor_endpoint.training.remote_storage import RemoteStorage
+
+        return RemoteStorage.at(self._options.s3_endpoint, self._options.region)
 
     def _writing(self) -> set[Path]:
         """The logs that grow now."""

@@ -1,10 +1,10 @@
 """One port, all services: tells what a request means and hands it on. It reads headers and path, never a body."""
 
+import asyncio
 from collections.abc import Mapping
 
-from botocore.loaders import Loader
-
 from torpor_endpoint.aws.asgi import App, Receive, Scope, Send
+from torpor_endpoint.aws.models import known_services
 from torpor_endpoint.aws.refusing import Refusing, misdirected, unserved
 from torpor_endpoint.aws.scope import MISDIRECTED, UNSIGNED_FORM, service_of
 from torpor_endpoint.aws.service import Otherwise, Service
@@ -25,11 +25,11 @@ class Gateway:
 
     def __init__(self, services: Mapping[str, App], own: App, account: str, otherwise: Otherwise | None = None) -> None:
         none_of_aws: dict[str, App] = {UNSIGNED_FORM: UnsignedForm(self._service), MISDIRECTED: Refusing(misdirected)}
+        self._ours = frozenset(services)
         self._services = {**services, **none_of_aws}
         self._own = own
         self._account = account
         self._otherwise = otherwise
-        self._known = frozenset(Loader().list_available_services("service-2"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].startswith(OWN):
@@ -39,10 +39,12 @@ class Gateway:
         headers = {name: value.decode("latin-1") for name, value in found if name in SCOPE_HEADERS}
         query = scope.get("query_string", b"").decode("latin-1")
         name = service_of(scope["method"], scope["path"], headers, query)
+        if name not in self._ours:
+            await asyncio.to_thread(known_services)  # the first time it reads a folder
         await self._service(name)(scope, receive, send)
 
     def _service(self, name: str) -> App:
         """The service, or one of no operations: what nobody else answers it refuses at once, in its own protocol."""
-        if name not in self._services and name in self._known:
+        if name not in self._services and name in known_services():
             self._services[name] = Service(name, None, {}, account=self._account, otherwise=self._otherwise)
         return self._services.get(name, Refusing(unserved))

@@ -8,10 +8,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote
-
-from botocore.awsrequest import AWSPreparedRequest
-from botocore.compat import HTTPHeaders
 
 from torpor_endpoint.aws.asgi import Request, Response
 from torpor_endpoint.aws.errors import AwsError
@@ -19,6 +17,9 @@ from torpor_endpoint.aws.scope import region_of
 from torpor_endpoint.aws.service import Unanswered, unimplemented
 from torpor_endpoint.lone_thread import LoneThread
 from torpor_endpoint.longpolling import polled
+
+if TYPE_CHECKING:
+    from botocore.awsrequest import AWSPreparedRequest
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +49,10 @@ SUBSCRIBERS = ("sqs", "email", "email-json", "sms", "application")
 NOT_HANDED_ON = ("host", "content-length", "content-encoding", "transfer-encoding", "expect", "connection")
 """Headers of the connection, or of a body that has been decoded since."""
 
-Ask = Callable[[AWSPreparedRequest], tuple[int, Mapping[str, str], str | bytes] | None]
+Ask = Callable[["AWSPreparedRequest"], tuple[int, Mapping[str, str], str | bytes] | None]
 
 
-def moto(request: AWSPreparedRequest) -> tuple[int, Mapping[str, str], str | bytes] | None:
+def moto(request: "AWSPreparedRequest") -> tuple[int, Mapping[str, str], str | bytes] | None:
     """Its handlers, called directly. Raises ImportError where it is not installed; the import takes half a second."""
     from moto.core.botocore_stubber import BotocoreStubber
     from moto.core.config import default_user_config
@@ -105,7 +106,10 @@ class LongTail:
             body = body.replace(origin.encode(), f"http://{request.headers['host']}".encode())
         return Response(status, body, _headers(headers, request))
 
-    def _prepared(self, origin: str, request: Request) -> AWSPreparedRequest:
+    def _prepared(self, origin: str, request: Request) -> "AWSPreparedRequest":
+        from botocore.awsrequest import AWSPreparedRequest
+        from botocore.compat import HTTPHeaders
+
         headers = HTTPHeaders()
         for name, value in request.headers.items():
             if name not in NOT_HANDED_ON:

@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from torpor_endpoint.cloudwatch.prometheus import exposition
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.collector import state_of
 from torpor_endpoint.crew import Crew
@@ -60,6 +59,8 @@ class Own:
         return JSONResponse({"status": "ok", "region": self.region, "account": self.account})
 
     async def metrics(self, request: Request) -> Response:
+        from torpor_endpoint.cloudwatch.prometheus import exposition
+
         await self.refresh()
         return Response(exposition(self.registry), media_type="text/plain; version=0.0.4; charset=utf-8")
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from botocore.model import OperationModel, ServiceModel, Shape
-
 from torpor_endpoint.aws.asgi import Request, Response
 from torpor_endpoint.aws.errors import AwsError, unreadable, unsupported
+from torpor_endpoint.aws.models import OperationModel, ServiceModel, Shape
 from torpor_endpoint.aws.reading import read
 
 JSON_1_1 = "application/x-amz-json-1.1"

@@ -2,12 +2,10 @@
 
 from typing import Any, Protocol
 
-from botocore.model import OperationModel, ServiceModel, Shape
-
 from torpor_endpoint.aws.asgi import Request, Response
-from torpor_endpoint.aws.cbor import Cbor
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.json_rpc import JSON_1_1, JsonRpc
+from torpor_endpoint.aws.models import OperationModel, ServiceModel, Shape
 from torpor_endpoint.aws.query import Query
 from torpor_endpoint.aws.scope import FORM, media_type
 
@@ -29,6 +27,8 @@ class WireProtocol(Protocol):
 def protocol_of(request: Request) -> WireProtocol:
     content_type = media_type(request.headers)
     if request.path.startswith("/service/") or "smithy-protocol" in request.headers:
+        from torpor_endpoint.aws.cbor import Cbor  # with botocore's codec
+
         return Cbor()
     if "x-amz-target" in request.headers:
         return JsonRpc(content_type or JSON_1_1)

@@ -6,7 +6,7 @@ SDK v3 and Terraform break on an empty optional member such as `VpcConfig: {}`.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from botocore.model import Shape
+from torpor_endpoint.aws.models import Shape
 
 
 def pruned(answer: Mapping[str, Any], shape: Shape, kept: Collection[str] = ()) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from typing import Any
 from urllib.parse import parse_qsl
 from xml.etree import ElementTree as Xml
 
-from botocore.model import OperationModel, ServiceModel, Shape
-
 from torpor_endpoint.aws.asgi import Request, Response
 from torpor_endpoint.aws.errors import AwsError, unreadable
+from torpor_endpoint.aws.models import OperationModel, ServiceModel, Shape
 from torpor_endpoint.aws.reading import epoch_s, read
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

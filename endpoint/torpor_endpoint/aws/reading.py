@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from botocore.model import Shape
-
 from torpor_endpoint.aws.errors import AwsError, unreadable
+from torpor_endpoint.aws.models import Shape
 
 INTEGER_BITS = {"integer": 31, "long": 63}
 

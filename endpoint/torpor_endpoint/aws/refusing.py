@@ -1,18 +1,16 @@
 """Answers requests that are no service's: each with its error, in the caller's own protocol, once its body is read."""
 
+import asyncio
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from botocore.model import ServiceModel
-
 from torpor_endpoint.aws.asgi import Disconnected, Receive, Request, Scope, Send, opened, sent, taken
 from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.models import no_model
 from torpor_endpoint.aws.protocols import protocol_of
 from torpor_endpoint.aws.scope import TARGETS, signed_for, signing_name, target_of
-
-NOBODY = ServiceModel({"metadata": {}, "operations": {}, "shapes": {}}, "nobody")
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,8 @@ class Refusing:
 
 
 async def refused(request: Request, error: AwsError, send: Send) -> None:
-    await sent(protocol_of(request).error(error, NOBODY, str(uuid.uuid4())), send)
+    nobody = await asyncio.to_thread(no_model)
+    await sent(protocol_of(request).error(error, nobody, str(uuid.uuid4())), send)
 
 
 def unserved(request: Request) -> AwsError:

@@ -10,9 +10,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from botocore.loaders import Loader
-from botocore.model import OperationModel, ServiceModel
-
 from torpor_endpoint.aws.asgi import (
     Disconnected,
     Receive,
@@ -26,6 +23,7 @@ from torpor_endpoint.aws.asgi import (
     while_there,
 )
 from torpor_endpoint.aws.errors import AwsError, internal_failure, too_large
+from torpor_endpoint.aws.models import OperationModel, ServiceModel, service_model
 from torpor_endpoint.aws.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.pruning import pruned
 from torpor_endpoint.aws.scope import region_of
@@ -106,13 +104,13 @@ class Service(Generic[C]):
     @cached_property
     def model(self) -> ServiceModel:
         """botocore's service model, the contract as data; loading takes some 100 ms, so on first use."""
-        return ServiceModel(Loader().load_service_model(self.name, "service-2"), self.name)
+        return service_model(self.name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, request_id = opened(scope), str(uuid.uuid4())
-        protocol = protocol_of(request)
         if "model" not in vars(self):
             await asyncio.to_thread(getattr, self, "model")
+        protocol = protocol_of(request)
         try:
             body = await body_of(request, receive, self._body_limit_bytes)
             request = Request(request.method, request.path, request.headers, request.query, body)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.model import Shape
+from torpor_endpoint.aws.models import Shape
 
 SHOWN = 10
 """How many violations a message spells out; all of them are counted."""

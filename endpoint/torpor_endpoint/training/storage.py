@@ -1,4 +1,4 @@
-"""The objects that a job reads and writes: one seam, over the embedded object store or any other S3.
+"""The objects that a job reads and writes: one seam, and the embedded object store behind it.
 
 Every method blocks, so it is for worker threads.
 """
@@ -8,10 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
-
-from boto3.exceptions import Boto3Error
-from botocore.exceptions import BotoCoreError, ClientError
+from typing import Protocol
 
 from torpor_endpoint.s3.checksums import DEFAULT, Wanted
 from torpor_endpoint.s3.entries import ObjectName, Traits
@@ -46,19 +43,19 @@ class EmbeddedStorage:
         self._store = store
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
-        with _told(f"s3://{bucket}/{prefix}"):
+        with told(f"s3://{bucket}/{prefix}", S3Error):
             self._store.buckets.get(bucket)
             return list(self._keys(bucket, prefix))
 
     def fetch(self, bucket: str, key: str, into: Path) -> None:
-        with _told(f"s3://{bucket}/{key}"):
+        with told(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
             opened = self._store.objects.open(ObjectName(bucket, key))
             with opened.file, into.open("wb") as copy:
                 shutil.copyfileobj(opened.file, copy, PIECE_BYTES)
 
     def put(self, file: Path, bucket: str, key: str) -> None:
-        with _told(f"s3://{bucket}/{key}"):
+        with told(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
             staged = self._store.staging.new()
             intake = Intake(Promise(checksum=Wanted(DEFAULT)), staged, limit_bytes=sys.maxsize)
@@ -80,30 +77,10 @@ class EmbeddedStorage:
             yield from (entry.key for entry in page.items)
 
 
-class RemoteStorage:
-    """Any S3, through a boto3 client of it."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def keys(self, bucket: str, prefix: str) -> list[str]:
-        with _told(f"s3://{bucket}/{prefix}"):
-            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-            return [found["Key"] for page in pages for found in page.get("Contents", ())]
-
-    def fetch(self, bucket: str, key: str, into: Path) -> None:
-        with _told(f"s3://{bucket}/{key}"):
-            self._client.download_file(bucket, key, str(into))
-
-    def put(self, file: Path, bucket: str, key: str) -> None:
-        with _told(f"s3://{bucket}/{key}"):
-            self._client.upload_file(str(file), bucket, key)
-
-
 @contextmanager
-def _told(url: str) -> Iterator[None]:
+def told(url: str, *errors: type[Exception]) -> Iterator[None]:
     """What goes wrong inside, told with the address it went wrong with."""
     try:
         yield
-    except (S3Error, ClientError, BotoCoreError, Boto3Error, OSError) as error:
+    except (*errors, OSError) as error:
         raise StorageError(f"{url}: {error}") from error

@@ -8,7 +8,8 @@ from artifacts import put
 from live import LiveEndpoint
 
 from torpor_endpoint.s3.store import ObjectStore
-from torpor_endpoint.training.storage import EmbeddedStorage, RemoteStorage, Storage, StorageError
+from torpor_endpoint.training.remote_storage import RemoteStorage
+from torpor_endpoint.training.storage import EmbeddedStorage, Storage, StorageError
 
 
 @pytest.fixture(params=["embedded", "remote"])
