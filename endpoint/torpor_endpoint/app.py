@@ -16,17 +16,15 @@ from starlette.applications import Starlette
 from torpor_endpoint.alarm_actions import alarm_actions
 from torpor_endpoint.autoscaling.context import Autoscaling
 from torpor_endpoint.autoscaling.scaler import Scaler, World
-from torpor_endpoint.autoscaling.service import autoscaling_service
 from torpor_endpoint.autoscaling.tracking_alarms import judged_here
 from torpor_endpoint.autoscaling.variants import refusal
 from torpor_endpoint.aws.asgi import App
+from torpor_endpoint.aws.late import Late
 from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.cloudwatch.alarms.watch import Watch
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
-from torpor_endpoint.cloudwatch.service import CloudWatch, cloudwatch_service
 from torpor_endpoint.collector import Collector
 from torpor_endpoint.control.context import Control
-from torpor_endpoint.control.operations import sagemaker_service
 from torpor_endpoint.controller import Controller
 from torpor_endpoint.core import emulation
 from torpor_endpoint.core.delays import TimeScale
@@ -35,8 +33,6 @@ from torpor_endpoint.fleet import Fleet
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.host.strays import end_strays
-from torpor_endpoint.iam.context import Iam
-from torpor_endpoint.iam.service import iam_service
 from torpor_endpoint.images import Images
 from torpor_endpoint.launch import Surroundings, launch_spec
 from torpor_endpoint.ledger.keeping import Ledger
@@ -47,7 +43,6 @@ from torpor_endpoint.logs.book import Book
 from torpor_endpoint.logs.gauge import Gauge
 from torpor_endpoint.logs.groups import Groups
 from torpor_endpoint.logs.reading import Logs
-from torpor_endpoint.logs.service import logs_service
 from torpor_endpoint.longtail import LongTail
 from torpor_endpoint.options import Options
 from torpor_endpoint.own import Own
@@ -56,16 +51,12 @@ from torpor_endpoint.rescaling import Rescaling
 from torpor_endpoint.runtime.app import Account, Clocks, RuntimeApp
 from torpor_endpoint.runtime.meter import Meters
 from torpor_endpoint.runtime.router import Limits, Router
-from torpor_endpoint.s3.app import S3App
-from torpor_endpoint.s3.elsewhere import S3Elsewhere
 from torpor_endpoint.s3.store import ObjectStore
 from torpor_endpoint.schema import opened
 from torpor_endpoint.sizer import Sizer
 from torpor_endpoint.store import Store
-from torpor_endpoint.sts import sts_service
 from torpor_endpoint.training.command import wiring
 from torpor_endpoint.training.jobs import Jobs
-from torpor_endpoint.training.operations import Training, bound
 from torpor_endpoint.training.storage import EmbeddedStorage, Storage
 from torpor_endpoint.training.trainer import Trainer
 from torpor_endpoint.training.workbench import Ground
@@ -111,27 +102,63 @@ class Endpoint:
 
     def _services(self) -> dict[str, App]:
         """By botocore's names."""
-        account, tail = self._options.account, self._tail.answer
-        cloudwatch = CloudWatch(self._registry, self._collector.refresh)
-        training = Training(self._jobs, self._trainer, self._store.put_tags, time.time)
         return {
-            "s3": self._s3(),
-            "sagemaker": sagemaker_service(self._control(), account=account, more=bound(training)),
+            "s3": Late(self._s3),
+            "sagemaker": Late(self._sagemaker),
             "sagemaker-runtime": self._runtime(),
-            "application-autoscaling": autoscaling_service(self._autoscaling, account=account),
-            "cloudwatch": cloudwatch_service(cloudwatch, self._alarms, account=account, otherwise=tail),
-            "logs": logs_service(self._logs, account=account, otherwise=tail),
-            "iam": iam_service(Iam(self._database, self._store, time.time), account=account, otherwise=tail),
-            "sts": sts_service(time.time, account=account),
+            "application-autoscaling": Late(self._application_autoscaling),
+            "cloudwatch": Late(self._cloudwatch),
+            "logs": Late(self._cloudwatch_logs),
+            "iam": Late(self._iam),
+            "sts": Late(self._sts),
         }
 
-    # -- the parts -------------------------------------------------------------------------------------------------
+    # -- the services: what only their callers need is imported with them -------------------------------------------
     def _s3(self) -> App:
+        from torpor_endpoint.s3.app import S3App
+        from torpor_endpoint.s3.elsewhere import S3Elsewhere
+
         elsewhere = self._options.s3_endpoint
         if elsewhere is not None:
             return S3Elsewhere(elsewhere)
         return S3App(self._objects, account=self._options.account, region=self._options.region)
 
+    def _sagemaker(self) -> App:
+        from torpor_endpoint.control.operations import sagemaker_service
+        from torpor_endpoint.training.operations import Training, bound
+
+        training = Training(self._jobs, self._trainer, self._store.put_tags, time.time)
+        return sagemaker_service(self._control(), account=self._options.account, more=bound(training))
+
+    def _application_autoscaling(self) -> App:
+        from torpor_endpoint.autoscaling.service import autoscaling_service
+
+        return autoscaling_service(self._autoscaling, account=self._options.account)
+
+    def _cloudwatch(self) -> App:
+        from torpor_endpoint.cloudwatch.service import CloudWatch, cloudwatch_service
+
+        read = CloudWatch(self._registry, self._collector.refresh)
+        return cloudwatch_service(read, self._alarms, account=self._options.account, otherwise=self._tail.answer)
+
+    def _cloudwatch_logs(self) -> App:
+        from torpor_endpoint.logs.service import logs_service
+
+        return logs_service(self._logs, account=self._options.account, otherwise=self._tail.answer)
+
+    def _iam(self) -> App:
+        from torpor_endpoint.iam.context import Iam
+        from torpor_endpoint.iam.service import iam_service
+
+        iam = Iam(self._database, self._store, time.time)
+        return iam_service(iam, account=self._options.account, otherwise=self._tail.answer)
+
+    def _sts(self) -> App:
+        from torpor_endpoint.sts import sts_service
+
+        return sts_service(time.time, account=self._options.account)
+
+    # -- the parts -------------------------------------------------------------------------------------------------
     def _control(self) -> Control:
         changed, strict = self._controller.changed, self._options.strict
         return Control(self._store, time.time, strict, self._fleet, changed, has_elsewhere=self._jobs.has)

@@ -5,11 +5,11 @@ import re
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import inf
 from urllib.parse import urlsplit
 
-from torpor_container.server import Server, ServerOptions
-from torpor_endpoint.app import Endpoint
+from torpor_endpoint.aws.asgi import App
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.images import BadImages, Images
 from torpor_endpoint.options import LOG_LEVELS, Options
@@ -25,9 +25,18 @@ def run(options: Options) -> None:
     Raises BadOption before anything is started.
     """
     check(options)
+    from torpor_container.server import Server, ServerOptions  # what checks options alone does without
+
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
     server = ServerOptions(bind=known.bind, log_level=known.log_level)
-    Server(lambda: Endpoint(known).app(), server).run()
+    Server(partial(_app, known), server).run()
+
+
+def _app(options: Options) -> App:
+    """In gunicorn's worker, which alone imports what serves: the arbiter above it stays small."""
+    from torpor_endpoint.app import Endpoint
+
+    return Endpoint(options).app()
 
 
 def check(options: Options) -> None:
