@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from torpor_container.app import Instance
-from torpor_container.server import ServerOptions, serve_alone
+from torpor_container.server import ServerOptions
 from torpor_container.settings import Settings
+from torpor_container.worker import serve_alone
 
 
 def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:

@@ -1,20 +1,18 @@
-"""Serves an ASGI application by gunicorn's ASGI worker: under its arbiter, or alone on an inherited socket.
+"""Serves an ASGI application by gunicorn: its options, its arbiter, and what the arbiter forks.
 
-Both ways run the same protocol code. Alone is for an instance that a host supervises already.
+Nothing here serves a request: that is `worker`, which only the forked process imports.
 """
 
-import asyncio
-import os
-import socket
+import signal
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gunicorn.app.base import BaseApplication
-from gunicorn.asgi.protocol import ASGIProtocol
-from gunicorn.workers import gasgi
-from starlette.types import ASGIApp, Receive, Scope, Send
+from gunicorn.workers.base import Worker
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 SHUTDOWN_S = 70
 """What the application's own shutdown may take after the last request, before the arbiter kills its worker."""
@@ -23,92 +21,22 @@ KEEP_ALIVE_S = 3600
 """Idle connections are the endpoint's to close: one closed here could be in use at that moment."""
 
 
-class InFlight:
-    """An ASGI application that knows when nobody is inside."""
+class LateWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
+    """A worker as the arbiter knows it. In its own process it hands over to the one that serves, imported there alone:
+    half of the arbiter's memory would be what it never uses."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._requests = 0
-        self._none = asyncio.Event()
-        self._none.set()
+    def init_process(self) -> None:
+        for number in self.SIGNALS:
+            signal.signal(number, signal.SIG_DFL)  # the arbiter's handlers are not for us: told to end now, we end
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        self._requests += 1
-        self._none.clear()
+        from torpor_container.worker import PromptWorker
+
+        worker = PromptWorker(self.age, self.ppid, self.sockets, self.app, self.timeout, self.cfg, self.log)
+        worker.pid = self.pid
         try:
-            await self._app(scope, receive, send)
+            worker.init_process()
         finally:
-            self._requests -= 1
-            if not self._requests:
-                self._none.set()
-
-    async def drained(self, within_s: float) -> None:
-        """Wait until the last request is answered, but no longer than this."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._none.wait(), within_s)
-
-
-class WakingProtocol(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's connection, but for its end.
-
-    It wakes an answer that waits for its client to read, since a client who left never will; and it ends the task that
-    waits for a next request at once. gunicorn leaves that one, and with it the whole connection, for the grace period.
-    """
-
-    _task: "asyncio.Task[None] | None"
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._flow_control:
-            self._flow_control.resume_writing()
-        task, self._task = self._task, None
-        super().connection_lost(exc)
-        self._task = task
-        if task is None or task.done():
-            return
-        if self._awaiting_request and not self._finishing_calls:
-            task.cancel()
-            return
-        late = self.worker.loop.call_later(self.cfg.asgi_disconnect_grace_period, task.cancel)
-        task.add_done_callback(lambda _: late.cancel())
-
-
-gasgi.ASGIProtocol = WakingProtocol  # the worker makes connections of this name, and offers no other way in
-
-
-class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's worker, which hears SIGTERM at once instead of at its next heartbeat.
-
-    It then waits for the requests in flight and not, as gunicorn's own does, for the connections: clients keep those
-    open, idle, for minutes.
-    """
-
-    _serving: "asyncio.Task[Any] | None" = None
-
-    def load_wsgi(self) -> None:
-        self.asgi = InFlight(self.app.wsgi())
-
-    async def _serve(self) -> None:
-        self._serving = asyncio.current_task()
-        await super()._serve()
-
-    async def _shutdown(self) -> None:
-        for server in self.servers:
-            server.close()
-        await self.asgi.drained(self.cfg.graceful_timeout - SHUTDOWN_S)
-        self.nr_conns = 0  # those still open are idle
-        await super()._shutdown()
-
-    def handle_exit_signal(self) -> None:
-        if self.alive and self._serving is not None:  # a second signal must not cut the shutdown short
-            self._serving.cancel()
-        super().handle_exit_signal()
-
-    def handle_quit_signal(self) -> None:
-        """Ctrl-C drains too."""
-        self.handle_exit_signal()
+            self.booted = worker.booted  # what could not even boot is not forked again
 
 
 @dataclass(frozen=True)
@@ -123,7 +51,7 @@ class ServerOptions:
         return {
             "bind": self.bind,
             "workers": 1,
-            "worker_class": "torpor_container.server.PromptWorker",
+            "worker_class": "torpor_container.server.LateWorker",
             "keepalive": KEEP_ALIVE_S,
             "timeout": 0,  # a heartbeat missed under load is no reason to lose every model in memory
             "graceful_timeout": self.graceful_s + SHUTDOWN_S,
@@ -143,7 +71,7 @@ class ServerOptions:
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """A gunicorn application whose options and ASGI callable are given, not read from a file."""
 
-    def __init__(self, make_app: Callable[[], ASGIApp], options: ServerOptions) -> None:
+    def __init__(self, make_app: Callable[[], "ASGIApp"], options: ServerOptions) -> None:
         self._make_app = make_app
         self._options = options
         super().__init__()
@@ -152,30 +80,5 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         for name, value in self._options.gunicorn().items():
             self.cfg.set(name, value)
 
-    def load(self) -> ASGIApp:
+    def load(self) -> "ASGIApp":
         return self._make_app()
-
-
-def serve_alone(make_app: Callable[[], ASGIApp], listener: socket.socket, options: ServerOptions) -> None:
-    """Serve on one listening socket in this process until SIGTERM, or until its parent is gone."""
-    server = Server(make_app, options)
-    worker = PromptWorker(
-        1, os.getppid(), [_Listener(listener)], server, 0, server.cfg, server.cfg.logger_class(server.cfg)
-    )
-    worker.init_process()
-
-
-@dataclass
-class _Listener:
-    """What gunicorn wraps a listening socket in."""
-
-    sock: socket.socket
-
-    def fileno(self) -> int:
-        return self.sock.fileno()
-
-    def close(self) -> None:
-        self.sock.close()
-
-    def __str__(self) -> str:
-        return str(self.sock.getsockname())

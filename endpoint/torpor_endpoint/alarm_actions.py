@@ -5,7 +5,7 @@ from functools import partial
 from urllib.parse import urlencode
 
 from torpor_endpoint.aws.asgi import Request
-from torpor_endpoint.aws.service import Otherwise, Unanswered
+from torpor_endpoint.aws.calls import Otherwise, Unanswered
 from torpor_endpoint.cloudwatch.alarms.keeping import Act, NoSuchAction, nothing_to_act
 from torpor_endpoint.cloudwatch.alarms.records import Alarm, StateChange
 

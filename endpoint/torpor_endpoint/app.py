@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
@@ -36,8 +37,6 @@ from torpor_endpoint.host.strays import end_strays
 from torpor_endpoint.images import Images
 from torpor_endpoint.launch import Surroundings, launch_spec
 from torpor_endpoint.ledger.keeping import Ledger
-from torpor_endpoint.ledger.pages import Pages
-from torpor_endpoint.ledger.reading import Reading
 from torpor_endpoint.ledger.records import Life
 from torpor_endpoint.logs.book import Book
 from torpor_endpoint.logs.gauge import Gauge
@@ -61,6 +60,9 @@ from torpor_endpoint.training.storage import EmbeddedStorage, Storage
 from torpor_endpoint.training.trainer import Trainer
 from torpor_endpoint.training.workbench import Ground
 from torpor_endpoint.yard import Yard
+
+if TYPE_CHECKING:
+    from torpor_endpoint.ledger.pages import Pages
 
 log = logging.getLogger(__name__)
 
@@ -96,8 +98,7 @@ class Endpoint:
 
     def app(self) -> Gateway:
         logs, region, account = self._dir.endpoint_logs, self._options.region, self._options.account
-        pages = Pages(self._ledger, Reading(self._ledger.tables, time.time))
-        own = Own(self._fleet, self._registry, self._collector.refresh, logs, region, account, pages)
+        own = Own(self._fleet, self._registry, self._collector.refresh, logs, region, account, self._pages)
         return Gateway(self._services(), own.app(self._lifespan), self._options.account, self._tail.answer)
 
     def _services(self) -> dict[str, App]:
@@ -157,6 +158,12 @@ class Endpoint:
         from torpor_endpoint.sts import sts_service
 
         return sts_service(time.time, account=self._options.account)
+
+    def _pages(self) -> "Pages":
+        from torpor_endpoint.ledger.pages import Pages
+        from torpor_endpoint.ledger.reading import Reading
+
+        return Pages(self._ledger, Reading(self._ledger.tables, time.time))
 
     # -- the parts -------------------------------------------------------------------------------------------------
     def _control(self) -> Control:

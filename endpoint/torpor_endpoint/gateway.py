@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Mapping
 
 from torpor_endpoint.aws.asgi import App, Receive, Scope, Send
+from torpor_endpoint.aws.calls import Otherwise
+from torpor_endpoint.aws.late import Late
 from torpor_endpoint.aws.models import known_services
-from torpor_endpoint.aws.refusing import Refusing, misdirected, unserved
 from torpor_endpoint.aws.scope import MISDIRECTED, UNSIGNED_FORM, service_of
-from torpor_endpoint.aws.service import Otherwise, Service
-from torpor_endpoint.aws.unsigned_form import UnsignedForm
 
 OWN = "/_torpor/"
 """Torpor's own pages: a name that no bucket can have."""
@@ -24,7 +23,7 @@ class Gateway:
     """
 
     def __init__(self, services: Mapping[str, App], own: App, account: str, otherwise: Otherwise | None = None) -> None:
-        none_of_aws: dict[str, App] = {UNSIGNED_FORM: UnsignedForm(self._service), MISDIRECTED: Refusing(misdirected)}
+        none_of_aws: dict[str, App] = {UNSIGNED_FORM: Late(self._unsigned_form), MISDIRECTED: Late(_misdirected)}
         self._ours = frozenset(services)
         self._services = {**services, **none_of_aws}
         self._own = own
@@ -45,6 +44,23 @@ class Gateway:
 
     def _service(self, name: str) -> App:
         """The service, or one of no operations: what nobody else answers it refuses at once, in its own protocol."""
-        if name not in self._services and name in known_services():
-            self._services[name] = Service(name, None, {}, account=self._account, otherwise=self._otherwise)
-        return self._services.get(name, Refusing(unserved))
+        if name in self._services:
+            return self._services[name]
+        from torpor_endpoint.aws.refusing import Refusing, unserved
+        from torpor_endpoint.aws.service import Service
+
+        if name not in known_services():
+            return Refusing(unserved)
+        self._services[name] = Service(name, None, {}, account=self._account, otherwise=self._otherwise)
+        return self._services[name]
+
+    def _unsigned_form(self) -> App:
+        from torpor_endpoint.aws.unsigned_form import UnsignedForm
+
+        return UnsignedForm(self._service)
+
+
+def _misdirected() -> App:
+    from torpor_endpoint.aws.refusing import Refusing, misdirected
+
+    return Refusing(misdirected)

@@ -16,7 +16,6 @@ file's folder, any other on PATH.
 """
 
 import json
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -62,6 +61,8 @@ class Images:
         """From a TOML file; None for the built-in rows alone. Raises BadImages."""
         if path is None:
             return cls()
+        import tomllib  # few have such a file
+
         try:
             document = tomllib.loads(path.read_text())
         except (OSError, ValueError) as error:

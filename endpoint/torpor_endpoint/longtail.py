@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote
 
 from torpor_endpoint.aws.asgi import Request, Response
+from torpor_endpoint.aws.calls import Unanswered, unimplemented
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.scope import region_of
-from torpor_endpoint.aws.service import Unanswered, unimplemented
 from torpor_endpoint.lone_thread import LoneThread
 from torpor_endpoint.longpolling import polled
 

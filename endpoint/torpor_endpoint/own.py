@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,8 +20,10 @@ from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.collector import state_of
 from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
-from torpor_endpoint.ledger.pages import Pages
 from torpor_endpoint.members import Member
+
+if TYPE_CHECKING:
+    from torpor_endpoint.ledger.pages import Pages
 
 LOG_MAX_BYTES = 256 * 1024
 LOGS_MAX = 20
@@ -40,7 +42,7 @@ class Own:
     logs_folder: Path
     region: str
     account: str
-    ledger: Pages
+    ledger: Callable[[], "Pages"]
 
     def app(self, lifespan: Any) -> Starlette:
         table = {
@@ -49,8 +51,8 @@ class Own:
             "/_torpor/endpoints": self.endpoints,
             "/_torpor/decisions": self.decisions,
             "/_torpor/logs": self.logs,
-            "/_torpor/cold-starts": self.ledger.cold_starts_page,
-            "/_torpor/costs": self.ledger.costs_page,
+            "/_torpor/cold-starts": self.cold_starts,
+            "/_torpor/costs": self.costs,
         }
         return Starlette(routes=[Route(path, page) for path, page in table.items()], lifespan=lifespan)
 
@@ -74,6 +76,12 @@ class Own:
         model = request.query_params.get("model", "").removeprefix("/")
         stories = await asyncio.gather(*(_story(member, model) for _, member in _members(live)))
         return JSONResponse({"decisions": sorted(chain(*stories), key=lambda record: record["at_s"])})
+
+    async def cold_starts(self, request: Request) -> Response:
+        return await self.ledger().cold_starts_page(request)
+
+    async def costs(self, request: Request) -> Response:
+        return await self.ledger().costs_page(request)
 
     async def logs(self, request: Request) -> Response:
         """The end of what each instance of an endpoint printed, also of one that failed."""

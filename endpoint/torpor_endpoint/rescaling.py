@@ -6,10 +6,9 @@ from typing import Any
 
 from torpor_endpoint.autoscaling.resources import CONCURRENCY
 from torpor_endpoint.autoscaling.undertaking import Busy, NotApplied
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call
 from torpor_endpoint.control.context import Control
-from torpor_endpoint.control.endpoints import update_endpoint_weights_and_capacities
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
 from torpor_endpoint.core.samples import Load
 from torpor_endpoint.fleet import Fleet
@@ -58,6 +57,8 @@ class Rescaling:
             raise NotApplied(found.failure_reason)
 
     def _ask(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
+        from torpor_endpoint.control.endpoints import update_endpoint_weights_and_capacities  # only callers need it yet
+
         found = self._control.store.endpoint(endpoint)
         if found is not None and not may(found.status, EndpointEvent.UPDATE):
             raise Busy(f"Endpoint {endpoint} is {found.status}.")

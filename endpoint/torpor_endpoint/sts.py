@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from torpor_endpoint.aws.calls import Call, Operation, Otherwise
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call, Operation, Otherwise, Service
+from torpor_endpoint.aws.service import Service
 
 ROLE = "TorporRole"
 SESSION = "torpor"

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import inf
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from torpor_endpoint.aws.asgi import App
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.images import BadImages, Images
 from torpor_endpoint.options import LOG_LEVELS, Options
+
+if TYPE_CHECKING:
+    from torpor_endpoint.aws.asgi import App
 
 
 class BadOption(Exception):
@@ -32,7 +35,7 @@ def run(options: Options) -> None:
     Server(partial(_app, known), server).run()
 
 
-def _app(options: Options) -> App:
+def _app(options: Options) -> "App":
     """In gunicorn's worker, which alone imports what serves: the arbiter above it stays small."""
     from torpor_endpoint.app import Endpoint
 

@@ -12,8 +12,9 @@ from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import ClientError
 
 from torpor_endpoint.aws.asgi import Message, Request, Response
+from torpor_endpoint.aws.calls import Answer, Call, NotOurs
 from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.aws.service import Answer, Call, NotOurs, Service
+from torpor_endpoint.aws.service import Service
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.longpolling import poll_of, polled
 from torpor_endpoint.longtail import SERVICES, LongTail

@@ -6,7 +6,7 @@ from torpor_endpoint.autoscaling import shapes
 from torpor_endpoint.autoscaling.context import Autoscaling
 from torpor_endpoint.autoscaling.listing import page, selected
 from torpor_endpoint.autoscaling.records import Activity
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 
 LATEST_S = 1 << 40
 """Later than any activity: what is left of it sorts the newest first."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 from torpor_endpoint.autoscaling.errors import Trouble, error, invalid
 from torpor_endpoint.autoscaling.resources import check_namespace
 from torpor_endpoint.aws import paging
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 
 PAGE_MAX = 50
 """ "This value can be between 1 and 50. The default value is 50." """

@@ -16,8 +16,8 @@ from torpor_endpoint.autoscaling.policy_rules import (
 from torpor_endpoint.autoscaling.records import ScalingPolicy, target_name
 from torpor_endpoint.autoscaling.resources import NAMESPACE, resource_of
 from torpor_endpoint.autoscaling.tracked_metrics import customized
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call
 from torpor_endpoint.cloudwatch import querying
 from torpor_endpoint.cloudwatch.querying import Query
 

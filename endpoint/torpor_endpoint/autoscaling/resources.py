@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from torpor_endpoint.autoscaling.errors import invalid
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 
 NAMESPACE = "sagemaker"
 

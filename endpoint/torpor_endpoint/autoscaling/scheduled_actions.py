@@ -12,7 +12,7 @@ from torpor_endpoint.autoscaling.errors import Trouble, error, invalid
 from torpor_endpoint.autoscaling.listing import page, selected
 from torpor_endpoint.autoscaling.records import ScheduledAction, target_name
 from torpor_endpoint.autoscaling.resources import NAMESPACE, resource_of
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.core.schedules import BadSchedule, parse
 
 ACTIONS_MAX = 200

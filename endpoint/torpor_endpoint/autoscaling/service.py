@@ -3,7 +3,8 @@
 from torpor_endpoint.autoscaling import policies, scheduled_actions, tags, targets
 from torpor_endpoint.autoscaling.context import Autoscaling
 from torpor_endpoint.autoscaling.describe_scaling_activities import describe_scaling_activities
-from torpor_endpoint.aws.service import Operation, Service
+from torpor_endpoint.aws.calls import Operation
+from torpor_endpoint.aws.service import Service
 
 KEPT = ("ScalableTargets", "ScalingPolicies", "ScheduledActions", "ScalingActivities", "Alarms", "Tags")
 """Lists that clients index without looking; AWS sends them even when empty."""

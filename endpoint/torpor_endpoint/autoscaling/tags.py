@@ -4,7 +4,7 @@ from typing import Any
 
 from torpor_endpoint.autoscaling.context import Autoscaling
 from torpor_endpoint.autoscaling.errors import Trouble, error
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 
 TAGS_MAX = 50
 

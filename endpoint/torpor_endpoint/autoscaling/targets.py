@@ -12,7 +12,7 @@ from torpor_endpoint.autoscaling.listing import page, selected
 from torpor_endpoint.autoscaling.records import ScalableTarget, Suspended, target_name
 from torpor_endpoint.autoscaling.resources import resource_of
 from torpor_endpoint.autoscaling.tags import TAGS_MAX
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 
 SERVICE_ROLE = (
     "arn:aws:iam::{account}:role/aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from zoneinfo import ZoneInfo
 
 from torpor_endpoint.autoscaling import wording
 from torpor_endpoint.autoscaling.context import Autoscaling
@@ -52,6 +51,8 @@ class Timetable:
 
 
 def next_time(action: ScheduledAction, after_s: float) -> float | None:
+    from zoneinfo import ZoneInfo  # with the paths to its tables: most endpoints have no schedule
+
     span = Span(action.created_s, action.start_s, action.end_s)
     return following(parse(action.schedule), ZoneInfo(action.timezone or "UTC"), span, after_s)
 

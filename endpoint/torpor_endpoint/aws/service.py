@@ -4,8 +4,7 @@ import asyncio
 import inspect
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -22,6 +21,7 @@ from torpor_endpoint.aws.asgi import (
     sent,
     while_there,
 )
+from torpor_endpoint.aws.calls import Answer, Call, Guard, NotOurs, Operation, Otherwise, Unanswered, unimplemented
 from torpor_endpoint.aws.errors import AwsError, internal_failure, too_large
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, service_model
 from torpor_endpoint.aws.protocols import WireProtocol, protocol_of
@@ -37,37 +37,6 @@ OTHERS_BODY_LIMIT_BYTES = 8 << 20
 log = logging.getLogger(__name__)
 
 C = TypeVar("C")
-Answer = Mapping[str, Any]
-
-Otherwise = Callable[[str, str, Request], Coroutine[Any, Any, Response]]
-"""Who answers the operations that a service's own table lacks: service, operation and whole request in, the answer as
-it goes over the wire out. Raises `Unanswered`."""
-
-
-class NotOurs(Exception):
-    """An operation, having seen its parameters, leaves the call to whoever answers what is not in the table."""
-
-
-class Unanswered(Exception):
-    """Nobody answers the operation; the text tells the caller why."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """One validated call. `params` has the members as on the wire, timestamps as epoch seconds."""
-
-    operation: str
-    params: dict[str, Any]
-    region: str
-    account: str
-    request_id: str
-
-
-Operation = Callable[[C, Call], Answer | Awaitable[Answer]]
-
-Guard = Callable[[C, Call], None]
-"""Looks at a call that is left to others, and raises an AwsError if it is about what is ours."""
-
 
 NO_GUARDS: Mapping[str, Any] = MappingProxyType({})
 
@@ -186,10 +155,6 @@ class Service(Generic[C]):
             return answer
         done = await asyncio.to_thread(operation, self._context, call)
         return await done if inspect.isawaitable(done) else done
-
-
-def unimplemented(service: str, operation: str) -> Unanswered:
-    return Unanswered(f"Torpor does not implement the operation {operation} of {service}.")
 
 
 def refusal(found: list[Violation], operation: OperationModel) -> AwsError:

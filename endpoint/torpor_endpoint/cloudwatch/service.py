@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torpor_endpoint.aws.service import Answer, Call, Operation, Otherwise, Service
+from torpor_endpoint.aws.calls import Answer, Call, Operation, Otherwise
+from torpor_endpoint.aws.service import Service
 from torpor_endpoint.cloudwatch.alarms import operations as alarm_operations
 from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.cloudwatch.get_metric_data import get_metric_data

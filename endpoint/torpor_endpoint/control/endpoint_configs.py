@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.control import shapes, variant_rules
 from torpor_endpoint.control.context import Control
 from torpor_endpoint.control.errors import Resource, exists, not_found

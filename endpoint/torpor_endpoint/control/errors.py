@@ -2,8 +2,8 @@
 
 from enum import Enum, StrEnum
 
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call
 
 
 class Resource(Enum):

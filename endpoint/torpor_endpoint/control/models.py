@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.control import model_rules, shapes
 from torpor_endpoint.control.context import Control
 from torpor_endpoint.control.errors import Resource, exists, invalid, not_found

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from torpor_endpoint.aws.service import Call, Operation, Service
+from torpor_endpoint.aws.calls import Call, Operation
+from torpor_endpoint.aws.service import Service
 from torpor_endpoint.control import endpoint_configs, endpoints, models, tags
 from torpor_endpoint.control.context import Control
 

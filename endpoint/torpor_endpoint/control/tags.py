@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call
 from torpor_endpoint.control import shapes
 from torpor_endpoint.control.context import Control
 from torpor_endpoint.control.errors import Trouble, error

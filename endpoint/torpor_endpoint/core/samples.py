@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean
+from math import fsum
 
 POINTS_MAX = 100
 """More than any alarm looks back to."""
@@ -50,7 +50,7 @@ def invocations_per_instance(row: Sequence[Seen]) -> float | None:
 
 def concurrent_requests_per_instance(row: Sequence[Seen]) -> float | None:
     """In flight, queued ones included, on average."""
-    return fmean(seen.load.in_flight / max(1, seen.load.ready) for seen in row[1:])
+    return fsum(seen.load.in_flight / max(1, seen.load.ready) for seen in row[1:]) / (len(row) - 1)
 
 
 def provisioned_utilization(row: Sequence[Seen]) -> float | None:

@@ -5,8 +5,7 @@ The rules are those of "How step scaling works" in the Application Auto Scaling 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import copysign, inf
-from statistics import fmean
+from math import copysign, fsum, inf
 
 from torpor_endpoint.core.deciding import Wish
 from torpor_endpoint.core.delays import DELAYS, Delay
@@ -47,7 +46,11 @@ class Breach:
     above: bool
 
 
-AGGREGATED: dict[str, Callable[[Sequence[float]], float]] = {"Average": fmean, "Minimum": min, "Maximum": max}
+AGGREGATED: dict[str, Callable[[Sequence[float]], float]] = {
+    "Average": lambda values: fsum(values) / len(values),
+    "Minimum": min,
+    "Maximum": max,
+}
 
 
 def wish(scaling: StepScaling, breach: Breach, cause: str, capacity: int, base: int) -> Wish | None:

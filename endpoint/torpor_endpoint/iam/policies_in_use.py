@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.iam.context import Iam
 from torpor_endpoint.iam.errors import Trouble, error
 from torpor_endpoint.iam.paging import page

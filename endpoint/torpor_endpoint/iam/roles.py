@@ -5,7 +5,7 @@ import string
 from dataclasses import replace
 from typing import Any
 
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.iam import shapes
 from torpor_endpoint.iam.attached_policies import checked_arn
 from torpor_endpoint.iam.context import Iam

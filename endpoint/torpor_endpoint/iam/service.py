@@ -1,6 +1,7 @@
 """IAM as a service: its operations in one table. What is not in it, such as users and groups, is left to others."""
 
-from torpor_endpoint.aws.service import Guard, Operation, Otherwise, Service
+from torpor_endpoint.aws.calls import Guard, Operation, Otherwise
+from torpor_endpoint.aws.service import Service
 from torpor_endpoint.iam import (
     attached_policies,
     inline_policies,

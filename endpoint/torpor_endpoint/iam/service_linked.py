@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.iam import shapes
 from torpor_endpoint.iam.context import Iam
 from torpor_endpoint.iam.errors import Trouble, error

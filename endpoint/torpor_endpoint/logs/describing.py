@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from torpor_endpoint.aws import tokens
-from torpor_endpoint.aws.service import Call, NotOurs, Operation, Otherwise
+from torpor_endpoint.aws.calls import Call, NotOurs, Operation, Otherwise
 from torpor_endpoint.core.marks import Marks
 from torpor_endpoint.logs import errors
 from torpor_endpoint.logs.groups import ENDPOINTS, TRAINING, Group, Stream

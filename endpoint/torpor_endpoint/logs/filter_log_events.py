@@ -8,8 +8,8 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from torpor_endpoint.aws import tokens
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call
 from torpor_endpoint.logs import errors
 from torpor_endpoint.logs.get_log_events import PAGE_BYTES, PAGE_EVENTS, shape
 from torpor_endpoint.logs.groups import Group, Stream

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.logs import errors
 from torpor_endpoint.logs.identifying import group_of
 from torpor_endpoint.logs.reading import Event, Logs, Reader, opened

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torpor_endpoint.aws.service import NotOurs
+from torpor_endpoint.aws.calls import NotOurs
 from torpor_endpoint.logs import errors
 
 ENDPOINTS = "/aws/sagemaker/Endpoints/"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from torpor_endpoint.aws.service import Call, Guard
+from torpor_endpoint.aws.calls import Call, Guard
 from torpor_endpoint.logs import errors
 from torpor_endpoint.logs.groups import is_ours, name_of
 from torpor_endpoint.logs.reading import Logs

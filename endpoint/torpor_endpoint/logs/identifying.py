@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.logs import errors
 from torpor_endpoint.logs.groups import Group
 from torpor_endpoint.logs.reading import Logs

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.logs import errors
 from torpor_endpoint.logs.groups import ENDPOINTS, GROUP, Group, is_ours
 from torpor_endpoint.logs.identifying import arn_of

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from torpor_endpoint.aws.asgi import Request
+from torpor_endpoint.aws.calls import Call, Otherwise, Unanswered
 from torpor_endpoint.aws.json_rpc import JSON_1_1
-from torpor_endpoint.aws.service import Call, Otherwise, Unanswered
 
 PAGE = 50
 PAGES_MAX = 100

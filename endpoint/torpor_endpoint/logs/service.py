@@ -1,6 +1,7 @@
 """CloudWatch Logs as a service: its operations in one table. Log groups that are not ours are somebody else's."""
 
-from torpor_endpoint.aws.service import Operation, Otherwise, Service
+from torpor_endpoint.aws.calls import Operation, Otherwise
+from torpor_endpoint.aws.service import Service
 from torpor_endpoint.logs import describing, keeping
 from torpor_endpoint.logs.filter_log_events import filter_log_events
 from torpor_endpoint.logs.get_log_events import get_log_events

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from torpor_endpoint.aws.calls import Call, Operation
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call, Operation
 from torpor_endpoint.control.errors import invalid
 from torpor_endpoint.control.listing import page
 from torpor_endpoint.control.rules import check

@@ -80,7 +80,8 @@ class EmbeddedStorage:
 @contextmanager
 def told(url: str, *errors: type[Exception]) -> Iterator[None]:
     """What goes wrong inside, told with the address it went wrong with."""
+    expected: tuple[type[Exception], ...] = (*errors, OSError)
     try:
         yield
-    except (*errors, OSError) as error:
+    except expected as error:
         raise StorageError(f"{url}: {error}") from error

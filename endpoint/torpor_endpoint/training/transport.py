@@ -5,8 +5,6 @@ Whatever is under way when a job is told to stop is finished first: nothing writ
 
 import asyncio
 import json
-import tarfile
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -51,16 +49,20 @@ class Transport:
 
     async def deliver(self, folder: Path, url: str) -> None:
         """Pack what is in a folder, if anything, and put it there. Raises StorageError, OSError."""
+        from torpor_endpoint.training.archives import pack
+
         packed = folder.with_name(f"{folder.name}.tar.gz")
-        if await finished(_pack, folder, packed):
+        if await finished(pack, folder, packed):
             await finished(self._storage.put, packed, *_split(url))
 
     async def _bring_code(self, url: str, layout: Layout) -> None:
+        from torpor_endpoint.training.archives import Unreadable, unpack
+
         archive = layout.root / "sourcedir.tar.gz"
         await finished(self._storage.fetch, *_split(url), archive)
         try:
-            await finished(_unpack, archive, layout.code)
-        except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+            await finished(unpack, archive, layout.code)
+        except Unreadable as error:
             raise InputMissing(f"{url} cannot be unpacked: {error}") from error
 
     async def _bring_channel(self, channel: Mapping[str, Any], folder: Path) -> None:
@@ -106,18 +108,3 @@ def _begin(job: TrainingJob, layout: Layout) -> None:
     layout.make()
     for name, content in configuration(job).items():
         (layout.config / name).write_text(json.dumps(content))
-
-
-def _unpack(archive: Path, into: Path) -> None:
-    with tarfile.open(archive) as tar:
-        tar.extractall(into, filter="data")
-
-
-def _pack(folder: Path, into: Path) -> bool:
-    """False, and no archive, for an empty folder."""
-    entries = sorted(folder.iterdir())
-    if entries:
-        with tarfile.open(into, "w:gz", compresslevel=6) as tar:
-            for entry in entries:
-                tar.add(entry, entry.name)
-    return bool(entries)

@@ -12,8 +12,8 @@ from torpor_endpoint.autoscaling.scaler import Scaler, World
 from torpor_endpoint.autoscaling.service import autoscaling_service
 from torpor_endpoint.autoscaling.tracking_alarms import is_kept
 from torpor_endpoint.aws.asgi import Request
+from torpor_endpoint.aws.calls import Unanswered
 from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.aws.service import Unanswered
 from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.cloudwatch.alarms.watch import next_standing
 from torpor_endpoint.cloudwatch.registry import MetricRegistry

@@ -9,8 +9,8 @@ import pytest
 from alarm_site import BUSY, NOON_S, TOPIC, AlarmSite
 from botocore.exceptions import ClientError
 
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call
 from torpor_endpoint.cloudwatch.alarms.tags import tag_resource
 
 PROTOCOLS = ["json", "query", "smithy-rpc-v2-cbor"]

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call
-from torpor_endpoint.control import OPERATIONS, Control
+from torpor_endpoint.control.context import Control
+from torpor_endpoint.control.operations import OPERATIONS
 from torpor_endpoint.core.lifecycle import EndpointEvent, after
 from torpor_endpoint.schema import opened
 from torpor_endpoint.store import Store

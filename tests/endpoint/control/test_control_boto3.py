@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError, WaiterError
 from control_desk import ARN, MULTI_MODEL, Desk, production, serverless
 
 from torpor_endpoint.aws import in_process
-from torpor_endpoint.control import sagemaker_service
+from torpor_endpoint.control.operations import sagemaker_service
 from torpor_endpoint.core.lifecycle import EndpointEvent
 
 

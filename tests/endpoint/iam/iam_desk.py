@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.aws.service import Otherwise
 from torpor_endpoint.iam.context import Iam
 from torpor_endpoint.iam.service import iam_service
 from torpor_endpoint.schema import opened

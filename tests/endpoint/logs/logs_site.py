@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.aws.service import Otherwise
 from torpor_endpoint.logs.book import Book
 from torpor_endpoint.logs.groups import Groups
 from torpor_endpoint.logs.reading import Logs

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from logs_site import GROUP, NOON_MS, LogsSite
 
-from torpor_endpoint.aws.service import Call
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.logs.filter_log_events import filter_log_events
 
 STREAMS = ("AllTraffic/i-a", "AllTraffic/i-b", "Other/i-c")

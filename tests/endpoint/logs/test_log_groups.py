@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from logs_site import GROUP, NOON_MS, STREAM, LogsSite
 
-from torpor_endpoint.aws.service import NotOurs
+from torpor_endpoint.aws.calls import NotOurs
 from torpor_endpoint.logs.gauge import Gauge
 from torpor_endpoint.logs.retention import STREAMS_MAX, leaving
 

@@ -14,8 +14,8 @@ from typing import Any
 from artifacts import packed, put
 
 from torpor_container.warm import WarmParent
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call
 from torpor_endpoint.s3.store import ObjectStore
 from torpor_endpoint.schema import opened
 from torpor_endpoint.shelf import Database

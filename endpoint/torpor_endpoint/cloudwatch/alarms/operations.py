@@ -5,8 +5,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from torpor_endpoint.aws.calls import Call, Operation
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call, Operation
 from torpor_endpoint.cloudwatch.alarms import describing, tags
 from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.cloudwatch.alarms.records import Alarm, Entry, Kind, Standing

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.service import Call
 from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.cloudwatch.alarms.rules import invalid
 

@@ -1,0 +1,132 @@
+"""gunicorn's ASGI worker as Torpor runs it, and the same worker alone on an inherited socket, without an arbiter.
+
+Alone is for an instance that a host supervises already.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from gunicorn.asgi import protocol
+from gunicorn.workers import gasgi
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from torpor_container.server import SHUTDOWN_S, Server, ServerOptions
+
+
+class InFlight:
+    """An ASGI application that knows when nobody is inside."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._requests = 0
+        self._none = asyncio.Event()
+        self._none.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        self._requests += 1
+        self._none.clear()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._requests -= 1
+            if not self._requests:
+                self._none.set()
+
+    async def drained(self, within_s: float) -> None:
+        """Wait until the last request is answered, but no longer than this."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._none.wait(), within_s)
+
+
+class WakingProtocol(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's connection, but for its end.
+
+    It wakes an answer that waits for its client to read, since a client who left never will; and it ends the task that
+    waits for a next request at once. gunicorn leaves that one, and with it the whole connection, for the grace period.
+    """
+
+    _task: "asyncio.Task[None] | None"
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._flow_control:
+            self._flow_control.resume_writing()
+        task, self._task = self._task, None
+        super().connection_lost(exc)
+        self._task = task
+        if task is None or task.done():
+            return
+        if self._awaiting_request and not self._finishing_calls:
+            task.cancel()
+            return
+        late = self.worker.loop.call_later(self.cfg.asgi_disconnect_grace_period, task.cancel)
+        task.add_done_callback(lambda _: late.cancel())
+
+
+getattr(protocol, "_CHUNK_PREFIXES", {}).clear()  # the lengths of chunks, ready-made: 1.7 MiB that it can do without
+gasgi.ASGIProtocol = WakingProtocol  # the worker makes connections of this name, and offers no other way in
+
+
+class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's worker, which hears SIGTERM at once instead of at its next heartbeat.
+
+    It then waits for the requests in flight and not, as gunicorn's own does, for the connections: clients keep those
+    open, idle, for minutes.
+    """
+
+    _serving: "asyncio.Task[Any] | None" = None
+
+    def load_wsgi(self) -> None:
+        self.asgi = InFlight(self.app.wsgi())
+
+    async def _serve(self) -> None:
+        self._serving = asyncio.current_task()
+        await super()._serve()
+
+    async def _shutdown(self) -> None:
+        for server in self.servers:
+            server.close()
+        await self.asgi.drained(self.cfg.graceful_timeout - SHUTDOWN_S)
+        self.nr_conns = 0  # those still open are idle
+        await super()._shutdown()
+
+    def handle_exit_signal(self) -> None:
+        if self.alive and self._serving is not None:  # a second signal must not cut the shutdown short
+            self._serving.cancel()
+        super().handle_exit_signal()
+
+    def handle_quit_signal(self) -> None:
+        """Ctrl-C drains too."""
+        self.handle_exit_signal()
+
+
+def serve_alone(make_app: Callable[[], ASGIApp], listener: socket.socket, options: ServerOptions) -> None:
+    """Serve on one listening socket in this process until SIGTERM, or until its parent is gone."""
+    server = Server(make_app, options)
+    worker = PromptWorker(
+        1, os.getppid(), [_Listener(listener)], server, 0, server.cfg, server.cfg.logger_class(server.cfg)
+    )
+    worker.init_process()
+
+
+@dataclass
+class _Listener:
+    """What gunicorn wraps a listening socket in."""
+
+    sock: socket.socket
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def close(self) -> None:
+        self.sock.close()
+
+    def __str__(self) -> str:
+        return str(self.sock.getsockname())
