@@ -67,3 +67,13 @@ class Options:
     def bind(self) -> str:
         """The address as gunicorn has it."""
         return f"fd://{self.descriptor}" if self.descriptor is not None else f"{self.host}:{self.port}"
+
+
+def command_line(options: Options) -> list[str]:
+    """The arguments of `python -m torpor_endpoint` that mean these options."""
+    values = [(option, getattr(options, option.field)) for option in OPTIONS]
+    return [_argument(option, value) for option, value in values if value not in (None, False)]
+
+
+def _argument(option: Option, value: object) -> str:
+    return option.flag if option.read is None else f"{option.flag}={value}"

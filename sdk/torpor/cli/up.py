@@ -7,7 +7,7 @@ import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -17,7 +17,7 @@ from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.occupancy import ensure_free
 from torpor.process import READY_WITHIN_S
-from torpor_endpoint.options import OPTIONS, Options
+from torpor_endpoint.options import OPTIONS, Options, command_line
 
 DEFAULT = Options()
 MEANING = {option.field: option.meaning for option in OPTIONS}
@@ -40,7 +40,7 @@ def up(
 ) -> None:
     """Start an endpoint in the foreground; Ctrl-C drains and stops it."""
     require("an endpoint", "endpoint", "container")
-    from torpor_endpoint.up import BadOption, check, run
+    from torpor_endpoint.up import BadOption, check
 
     options = Options(
         data_dir=data_dir,
@@ -65,8 +65,13 @@ def up(
     listener = _listen(host, port)
     bound = replace(options, port=listener.getsockname()[1], descriptor=listener.fileno())
     _announce(Connection(bound.url, region), listener)
-    sys.argv = sys.argv[:1]  # gunicorn reads the command line too
-    run(bound)
+    _become(bound, listener)
+
+
+def _become(options: Options, listener: socket.socket) -> NoReturn:
+    """Go on as the endpoint alone, in this same process: what made the command line would stay in memory for good."""
+    listener.set_inheritable(True)
+    os.execv(sys.executable, [sys.executable, "-m", "torpor_endpoint", *command_line(options)])
 
 
 def next_step(url: str, program: str) -> str:
@@ -85,7 +90,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _announce(connection: Connection, listener: socket.socket) -> None:
-    """Print the exports once the endpoint answers: a forked process waits for that, since `run` never returns."""
+    """Print the exports once the endpoint answers: a forked process waits for that, since this one becomes it."""
     if os.fork():
         return
     try:
