@@ -6,13 +6,11 @@ import os
 import random
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from starlette.applications import Starlette
 
 from torpor_endpoint.alarm_actions import alarm_actions
 from torpor_endpoint.autoscaling.context import Autoscaling
@@ -31,6 +29,7 @@ from torpor_endpoint.core import emulation
 from torpor_endpoint.core.delays import TimeScale
 from torpor_endpoint.data_dir import DataDir
 from torpor_endpoint.fleet import Fleet
+from torpor_endpoint.front import Front
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.host.strays import end_strays
@@ -44,7 +43,6 @@ from torpor_endpoint.logs.groups import Groups
 from torpor_endpoint.logs.reading import Logs
 from torpor_endpoint.longtail import LongTail
 from torpor_endpoint.options import Options
-from torpor_endpoint.own import Own
 from torpor_endpoint.records import Variant
 from torpor_endpoint.rescaling import Rescaling
 from torpor_endpoint.runtime.app import Account, Clocks, RuntimeApp
@@ -97,9 +95,12 @@ class Endpoint:
         self._logs = Logs(groups, Book(), self._store, time.time, self._writing)
 
     def app(self) -> Gateway:
-        logs, region, account = self._dir.endpoint_logs, self._options.region, self._options.account
-        own = Own(self._fleet, self._registry, self._collector.refresh, logs, region, account, self._pages)
-        return Gateway(self._services(), own.app(self._lifespan), self._options.account, self._tail.answer)
+        front = Front(self._life, self._about, Late(self._own))
+        return Gateway(self._services(), front, self._options.account, self._tail.answer)
+
+    @property
+    def _about(self) -> Mapping[str, str]:
+        return {"status": "ok", "region": self._options.region, "account": self._options.account}
 
     def _services(self) -> dict[str, App]:
         """By botocore's names."""
@@ -158,6 +159,13 @@ class Endpoint:
         from torpor_endpoint.sts import sts_service
 
         return sts_service(time.time, account=self._options.account)
+
+    # -- its own pages ---------------------------------------------------------------------------------------------
+    def _own(self) -> App:
+        from torpor_endpoint.own import Own
+
+        logs = self._dir.endpoint_logs
+        return Own(self._fleet, self._registry, self._collector.refresh, logs, self._about, self._pages).app()
 
     def _pages(self) -> "Pages":
         from torpor_endpoint.ledger.pages import Pages
@@ -233,7 +241,7 @@ class Endpoint:
 
     # -- its life --------------------------------------------------------------------------------------------------
     @asynccontextmanager
-    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+    async def _life(self) -> AsyncIterator[None]:
         await self._controller.start()
         await self._trainer.start()
         tasks = [asyncio.create_task(kept_up(name, chore)) for name, chore in self._chores().items()]

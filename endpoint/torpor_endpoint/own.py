@@ -3,7 +3,7 @@
 import asyncio
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -40,11 +40,10 @@ class Own:
     registry: MetricRegistry
     refresh: Callable[[], Awaitable[None]]
     logs_folder: Path
-    region: str
-    account: str
+    about: Mapping[str, str]
     ledger: Callable[[], "Pages"]
 
-    def app(self, lifespan: Any) -> Starlette:
+    def app(self) -> Starlette:
         table = {
             "/_torpor/health": self.health,
             "/_torpor/metrics": self.metrics,
@@ -54,11 +53,11 @@ class Own:
             "/_torpor/cold-starts": self.cold_starts,
             "/_torpor/costs": self.costs,
         }
-        return Starlette(routes=[Route(path, page) for path, page in table.items()], lifespan=lifespan)
+        return Starlette(routes=[Route(path, page) for path, page in table.items()])
 
     async def health(self, request: Request) -> Response:
         """It answers; and which region and account it stands for."""
-        return JSONResponse({"status": "ok", "region": self.region, "account": self.account})
+        return JSONResponse(self.about)
 
     async def metrics(self, request: Request) -> Response:
         from torpor_endpoint.cloudwatch.prometheus import exposition

@@ -7,8 +7,6 @@ from dataclasses import replace
 from torpor_endpoint.autoscaling import wording
 from torpor_endpoint.autoscaling.context import Autoscaling
 from torpor_endpoint.autoscaling.records import ScalableTarget, ScheduledAction
-from torpor_endpoint.core.occasions import Span, following
-from torpor_endpoint.core.schedules import parse
 
 NO_ROOM = "Maximum capacity cannot be less than minimum capacity"
 
@@ -51,7 +49,10 @@ class Timetable:
 
 
 def next_time(action: ScheduledAction, after_s: float) -> float | None:
-    from zoneinfo import ZoneInfo  # with the paths to its tables: most endpoints have no schedule
+    from zoneinfo import ZoneInfo  # few endpoints have a schedule
+
+    from torpor_endpoint.core.occasions import Span, following
+    from torpor_endpoint.core.schedules import parse
 
     span = Span(action.created_s, action.start_s, action.end_s)
     return following(parse(action.schedule), ZoneInfo(action.timezone or "UTC"), span, after_s)
