@@ -9,15 +9,21 @@ from torpor_endpoint.up import BadOption, run
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m torpor_endpoint", description=__doc__)
-    for option in OPTIONS:
-        parser.add_argument(option.flag, dest=option.field, help=option.meaning, **_kind(option))
+    parser = option_parser()
     options = Options(**vars(parser.parse_args()))
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     try:
         run(options)
     except BadOption as error:
         parser.error(str(error))
+
+
+def option_parser() -> argparse.ArgumentParser:
+    """Reads what `options.command_line` writes."""
+    parser = argparse.ArgumentParser(prog="python -m torpor_endpoint", description=__doc__)
+    for option in OPTIONS:
+        parser.add_argument(option.flag, dest=option.field, help=option.meaning, **_kind(option))
+    return parser
 
 
 def _kind(option: Option) -> dict[str, Any]:

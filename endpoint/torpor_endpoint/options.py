@@ -72,7 +72,7 @@ class Options:
 def command_line(options: Options) -> list[str]:
     """The arguments of `python -m torpor_endpoint` that mean these options."""
     values = [(option, getattr(options, option.field)) for option in OPTIONS]
-    return [_argument(option, value) for option, value in values if value not in (None, False)]
+    return [_argument(option, value) for option, value in values if value is not None and value is not False]
 
 
 def _argument(option: Option, value: object) -> str:

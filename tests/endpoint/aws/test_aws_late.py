@@ -1,0 +1,52 @@
+"""A service that is made at its first call."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from torpor_endpoint.aws.asgi import App, Receive, Scope, Send
+from torpor_endpoint.aws.late import Late
+
+
+async def nothing(*_: Any) -> Any:
+    raise AssertionError("nobody listens")
+
+
+def test_it_is_made_once_however_many_call_at_once() -> None:
+    made: list[App] = []
+    called: list[Scope] = []
+
+    def make() -> App:
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            called.append(scope)
+
+        made.append(app)
+        return app
+
+    async def calls() -> None:
+        late = Late(make)
+        assert not made
+        await asyncio.gather(*(late({"number": number}, nothing, nothing) for number in range(8)))
+
+    asyncio.run(calls())
+    assert (len(made), len(called)) == (1, 8)
+
+
+def test_one_that_could_not_be_made_is_tried_again_by_the_next_caller() -> None:
+    answers: list[OSError | App] = [OSError("no more memory"), nothing]
+
+    def make() -> App:
+        answer = answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    async def calls() -> None:
+        late = Late(make)
+        with pytest.raises(OSError, match="no more memory"):
+            await late({}, nothing, nothing)
+        with pytest.raises(AssertionError, match="nobody listens"):
+            await late({}, nothing, nothing)
+
+    asyncio.run(calls())

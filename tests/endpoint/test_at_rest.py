@@ -1,0 +1,93 @@
+"""What an endpoint that nobody calls has imported: memory is what a rest costs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torpor_endpoint.__main__ import option_parser
+from torpor_endpoint.options import Options, command_line
+
+HEAVY = frozenset(
+    {
+        "anyio",
+        "awscrt",
+        "boto3",
+        "botocore",
+        "moto",
+        "numpy",
+        "obstore",
+        "prometheus_client",
+        "pyarrow",
+        "sklearn",
+        "starlette.applications",
+        "tarfile",
+        "torpor_container.app",
+        "torpor_endpoint.aws.service",
+        "torpor_endpoint.control.operations",
+        "torpor_endpoint.own",
+        "torpor_endpoint.s3.app",
+        "typer",
+        "xgboost",
+        "xml.etree",
+    }
+)
+"""Each takes a third of a MiB and more, or brings what does."""
+
+ARBITER = "import torpor_container.server, torpor_endpoint.up"
+
+WORKER = """
+import asyncio
+import torpor_container.worker
+from torpor_endpoint.app import Endpoint
+from torpor_endpoint.options import Options
+
+async def rest(folder):
+    app, healthy = Endpoint(Options(data_dir=folder)).app(), asyncio.Event()
+    up, said = asyncio.Event(), []
+    events = [lambda: asyncio.sleep(0, {"type": "lifespan.startup"}), healthy.wait]
+    async def receive():
+        return await events.pop(0)()
+    async def send(message):
+        said.append(message["type"])
+        up.set()
+    life = asyncio.create_task(app({"type": "lifespan"}, receive, send))
+    await up.wait()
+    await app({"type": "http", "method": "GET", "path": "/_torpor/health", "headers": []}, receive, send)
+    healthy.set()
+    await life
+    assert said == ["lifespan.startup.complete", "http.response.start", "http.response.body",
+                    "lifespan.shutdown.complete"], said
+
+asyncio.run(rest(Path(sys.argv[1])))
+"""
+
+
+def imported_by(code: str, *arguments: str) -> set[str]:
+    """The modules of a fresh process after it has run `code`."""
+    program = f"import json, sys\nfrom pathlib import Path\n{code}\nprint(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+def test_a_resting_endpoint_has_imported_nothing_that_only_a_caller_needs(tmp_path: Path) -> None:
+    assert imported_by(WORKER, str(tmp_path)) & HEAVY == set()
+
+
+def test_the_arbiter_has_imported_nothing_that_serves() -> None:
+    beyond = {"asyncio", "starlette", "sqlite3", "torpor_endpoint.app", "torpor_container.worker", *HEAVY}
+    assert imported_by(ARBITER) & beyond == set()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(),
+        Options(Path("a b"), "::1", 0, 7, True, "http://s3", Path("-i"), 1.5, "aws", 0, 60.0, "1" * 12, "eu", "info"),
+    ],
+)
+def test_a_command_line_means_the_options_it_was_made_of(options: Options) -> None:
+    assert Options(**vars(option_parser().parse_args(command_line(options)))) == options
