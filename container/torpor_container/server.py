@@ -27,10 +27,11 @@ class LateWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
 
     def init_process(self) -> None:
         for number in self.SIGNALS:
-            signal.signal(number, signal.SIG_DFL)  # the arbiter's handlers are not for us: told to end now, we end
+            signal.signal(number, signal.SIG_DFL)  # the arbiter's handlers are not for us
 
         from torpor_container.worker import PromptWorker
 
+        self.app.wsgi()  # it is made while a signal still ends us: uvloop forgets those that come before it runs
         worker = PromptWorker(self.age, self.ppid, self.sockets, self.app, self.timeout, self.cfg, self.log)
         worker.pid = self.pid
         try:

@@ -1,0 +1,14 @@
+"""An endpoint that is told to stop before it serves."""
+
+from pathlib import Path
+
+from live import LiveEndpoint
+from processes import soon
+
+
+def test_told_to_stop_while_its_parts_are_made_it_stops_at_once(tmp_path: Path) -> None:
+    live = LiveEndpoint(tmp_path).start()
+    assert soon((tmp_path / "lock").exists)  # the first thing that it makes
+    assert live.stop(within_s=15.0) == 0
+    with LiveEndpoint(tmp_path) as again:
+        assert again.sagemaker.list_endpoints()["Endpoints"] == []
