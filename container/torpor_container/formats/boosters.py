@@ -10,6 +10,7 @@ from math import nan
 from typing import Any
 
 from torpor_container.content import Layout, Rows, decode
+from torpor_container.formats import dense
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.served import ServedModel
 
@@ -34,13 +35,12 @@ def serve(booster: Any, conventions: Conventions, missing: float = nan) -> Serve
 
 def _predictor(booster: Any, missing: float) -> Callable[[Rows], Any]:
     iterations = _iterations(booster)
-    if _kind(booster) == "gblinear":  # XGBoost: "Inplace predict is not supported by the current booster"
-        from xgboost import DMatrix
+    if _kind(booster) == "gbtree":
+        return dense.predictor(booster, iterations, missing)
+    # XGBoost does not predict in place with gblinear, and adds up dart's trees in another order there.
+    from xgboost import DMatrix
 
-        return lambda rows: booster.predict(DMatrix(rows, missing=missing, nthread=1), iteration_range=iterations)
-    return lambda rows: booster.inplace_predict(
-        rows, iteration_range=iterations, missing=missing, validate_features=False
-    )
+    return lambda rows: booster.predict(DMatrix(rows, missing=missing, nthread=1), iteration_range=iterations)
 
 
 def _iterations(booster: Any) -> tuple[int, int]:

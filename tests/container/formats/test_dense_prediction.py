@@ -1,0 +1,83 @@
+"""Whatever the rows, the short way into XGBoost answers what `Booster.predict` does, to the last bit."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from math import nan
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from torpor_container.content import Rows
+from torpor_container.formats import dense
+
+COLUMNS = 4
+KINDS: dict[str, dict[str, Any]] = {
+    "squared error": {"objective": "reg:squarederror"},
+    "logistic": {"objective": "binary:logistic"},
+    "probabilities": {"objective": "multi:softprob", "num_class": 3},
+    "classes": {"objective": "multi:softmax", "num_class": 3},
+    "poisson": {"objective": "count:poisson"},
+    "forests": {"objective": "reg:absoluteerror", "num_parallel_tree": 3, "subsample": 0.5},
+}
+floats = st.floats(width=32, allow_infinity=False)
+rows = arrays.arrays(np.float32, st.tuples(st.integers(1, 5), st.just(COLUMNS)), elements=floats)
+
+
+@cache
+def booster(kind: str) -> Any:
+    random = np.random.default_rng(7)
+    values = random.normal(size=(120, COLUMNS))
+    target = random.integers(0, KINDS[kind].get("num_class", 2), 120)
+    trained = xgboost.train({"nthread": 1, "seed": 7, **KINDS[kind]}, xgboost.DMatrix(values, target), 8)
+    trained.set_param({"nthread": 1, "device": "cpu"})
+    return trained
+
+
+def expected(kind: str, rows: Rows, missing: float, iterations: tuple[int, int] = (0, 0)) -> Rows:
+    matrix = xgboost.DMatrix(rows, missing=missing, nthread=1)
+    return np.asarray(booster(kind).predict(matrix, iteration_range=iterations))
+
+
+@given(kind=st.sampled_from(sorted(KINDS)), rows=rows, missing=st.sampled_from([nan, 0.0, -999.0]), end=st.integers(0, 8))
+@settings(deadline=None)
+def test_it_answers_as_the_booster_does_to_the_last_bit(kind: str, rows: Rows, missing: float, end: int) -> None:
+    answered = dense.predictor(booster(kind), (0, end), missing)(rows)
+    wanted = expected(kind, rows, missing, (0, end))
+    assert answered.shape == wanted.shape
+    assert answered.tobytes() == wanted.tobytes()
+
+
+def test_rows_may_lie_in_memory_in_any_order_and_be_of_any_number() -> None:
+    wide = np.arange(24.0).reshape(COLUMNS, 6)
+    answered = dense.predictor(booster("probabilities"), (0, 0), nan)(wide.T)
+    assert answered.tobytes() == expected("probabilities", wide.T.astype(np.float32), nan).tobytes()
+
+
+def test_an_answer_stays_as_it_is_when_the_next_one_comes() -> None:
+    predict = dense.predictor(booster("squared error"), (0, 0), nan)
+    first = predict(np.zeros((1, COLUMNS), np.float32))
+    before = first.tolist()
+    assert predict(np.ones((1, COLUMNS), np.float32)).tolist() != before == first.tolist()
+
+
+def test_threads_do_not_get_each_others_answers() -> None:
+    predict = dense.predictor(booster("squared error"), (0, 0), nan)
+    many = np.random.default_rng(1).normal(size=(300, 1, COLUMNS)).astype(np.float32)
+    with ThreadPoolExecutor(4) as threads:
+        answered = list(threads.map(predict, many))
+    assert [answer.tobytes() for answer in answered] == [predict(one).tobytes() for one in many]
+
+
+def test_what_the_booster_refuses_it_refuses_with_the_same_error() -> None:
+    wide = np.zeros((1, COLUMNS + 1), np.float32)
+    for predict in (
+        lambda: booster("logistic").inplace_predict(wide, validate_features=False),
+        lambda: dense.predictor(booster("logistic"), (0, 0), nan)(wide),
+    ):
+        with pytest.raises(xgboost.core.XGBoostError, match="Number of columns in data must equal"):
+            predict()
