@@ -13,7 +13,8 @@ from torpor_container import wire
 from torpor_container.contract import Contract
 from torpor_container.errors import BadInput, BodyTooLarge, ContainerError, NotSupported
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.serving import Serving
+from torpor_container.serving import Kept, Serving
+from torpor_container.short_requests import Answer
 from torpor_container.timing import Clock, Timing
 
 PAGE = 100
@@ -104,9 +105,22 @@ class Routes:
             body = await self._read(receive)
             reply = await self._serving.invoke(target, _invocation(scope, body), timing)
         except ContainerError as error:
-            await _send(send, error.reply(), timing, fault=error.fault)
+            status, headers, content = _answer(error.reply(), timing, fault=error.fault)
         else:
-            await _send(send, reply, timing)
+            status, headers, content = _answer(reply, timing)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    def answer_at_once(self, target: str | None, scope: Scope, body: bytes) -> Answer | None:
+        """The answer that nobody has to wait for; None, and nothing is done, if there is none."""
+        if not isinstance(self._serving, Kept) or len(body) > self._body_max_bytes:
+            return None
+        timing = Timing(self._clock)
+        try:
+            reply = self._serving.at_once(target, _invocation(scope, body), timing)
+        except ContainerError as error:
+            return _answer(error.reply(), timing, fault=error.fault)
+        return None if reply is None else _answer(reply, timing)
 
     async def _read(self, receive: Receive) -> bytes:
         """The whole body. One that is too large is read to its end and dropped, so that its caller gets an answer."""
@@ -145,6 +159,12 @@ class HotPath:
         else:
             await self._rest(scope, receive, send)
 
+    def at_once(self, scope: Scope, body: bytes) -> Answer | None:
+        """See `short_requests.AtOnce`."""
+        if scope["path"] != self._invocations:
+            return None
+        return self._routes.answer_at_once(_header(scope, _TARGET), scope, body)
+
 
 _TARGET = wire.TARGET_MODEL.lower().encode()
 _ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
@@ -164,7 +184,7 @@ def _invocation(scope: Scope, body: bytes) -> Invocation:
     return Invocation(body, text.get(b"content-type", ""), text.get(b"accept", ""), text.get(_ATTRIBUTES, ""))
 
 
-async def _send(send: Send, reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> None:
+def _answer(reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> Answer:
     headers = [
         (b"content-length", b"%d" % len(reply.body)),
         (b"server-timing", timing.header().encode()),
@@ -179,8 +199,7 @@ async def _send(send: Send, reply: Reply, timing: Timing, fault: wire.Fault | No
         headers.append((_FAULT, fault.value.encode()))
     if reply.custom_attributes is not None:
         headers.append((_ATTRIBUTES, reply.custom_attributes.encode("latin-1", "replace")))
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
+    return reply.status, headers, reply.body
 
 
 async def _container_error(request: Request, error: Exception) -> Response:

@@ -18,6 +18,8 @@ CHEAP_S = 0.0005
 """A prediction that usually takes less processor time runs on the event loop: a hop to a thread costs a fifth of it."""
 CHEAP_BYTES = 64 * 1024
 LEARNING = 0.2
+MEASURED_EVERY = 16
+"""Of the predictions on the event loop, one in so many is measured: the clock costs a part of what it measures."""
 
 
 class Runner(Protocol):
@@ -52,11 +54,25 @@ class InProcess:
         self._threads = threads
         self._cpu_clock = cpu_clock
         self._typical_s = inf
+        self._unmeasured = 0
+
+    def cheap(self, body: bytes) -> bool:
+        """Whether `answer` takes so little that nobody else need go on meanwhile."""
+        return self._typical_s < CHEAP_S and len(body) <= CHEAP_BYTES
+
+    def answer(self, invocation: Invocation, timing: Timing) -> Reply:
+        """Predict here and now."""
+        lap = timing.laps()
+        self._unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
+        try:
+            return self._model.invoke(invocation) if self._unmeasured else self._predict(invocation)
+        finally:
+            lap(Step.PREDICT)
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        if self.cheap(invocation.body):
+            return self.answer(invocation, timing)
         with timing.step(Step.PREDICT):
-            if self._typical_s < CHEAP_S and len(invocation.body) <= CHEAP_BYTES:
-                return self._predict(invocation)
             try:
                 return await asyncio.wait_for(self._threads.run(self._predict, invocation), timeout_s)
             except TimeoutError:

@@ -10,6 +10,7 @@ from torpor_container.errors import ModelLost, TargetMissing
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper
 from torpor_container.rest import Rest
+from torpor_container.runners import InProcess
 from torpor_container.timing import Timing
 from torpor_container.wire import Fault, LoadedModel
 
@@ -68,6 +69,15 @@ class Kept:
             return await self._invoke(name, invocation, timing)
         except ModelLost:  # it was not called, and is loaded anew
             return await self._invoke(name, invocation, timing)
+
+    def at_once(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply | None:
+        """The answer of a model in memory that predicts cheaply. None, and nothing is done, if it is any other."""
+        runner = self._keeper.at_hand(target) if target else None
+        if target is None or not isinstance(runner, InProcess) or not runner.cheap(invocation.body):
+            return None
+        with self._keeper.lend_at_once(target):
+            timing.hit = True
+            return runner.answer(invocation, timing)
 
     async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
         async with self._keeper.lend(name, timing) as runner:

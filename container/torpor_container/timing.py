@@ -87,4 +87,4 @@ class Timing:
         total_s = self._clock() - self._began_s
         rest_s = max(0.0, total_s - sum(self.steps.values()))
         steps = {**self.steps, Step.OVERHEAD: rest_s}
-        return ", ".join(f"{step};dur={took_s * 1000:.3f}" for step, took_s in steps.items())
+        return ", ".join([f"{step};dur={took_s * 1000:.3f}" for step, took_s in steps.items()])

@@ -16,6 +16,7 @@ from gunicorn.workers import gasgi
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from torpor_container.server import SHUTDOWN_S, Server, ServerOptions
+from torpor_container.short_requests import Answer, AtOnce, ShortRequests
 
 
 class InFlight:
@@ -23,6 +24,7 @@ class InFlight:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self.at_once = app.at_once if isinstance(app, AtOnce) else _never  # nobody can come in between: not counted
         self._requests = 0
         self._none = asyncio.Event()
         self._none.set()
@@ -46,8 +48,12 @@ class InFlight:
             await asyncio.wait_for(self._none.wait(), within_s)
 
 
-class WakingProtocol(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's connection, but for its end.
+def _never(scope: Scope, body: bytes) -> Answer | None:
+    return None
+
+
+class WakingProtocol(ShortRequests):
+    """gunicorn's connection, but for short requests and its end.
 
     It wakes an answer that waits for its client to read, since a client who left never will; and it ends the task that
     waits for a next request at once. gunicorn leaves that one, and with it the whole connection, for the grace period.
