@@ -19,6 +19,8 @@ Headers = Sequence[tuple[bytes, bytes]]
 Address = str | tuple[str, int]
 """A Unix socket's path, or a host and a port."""
 
+JOINED_MAX_BYTES = 64 * 1024
+"""A longer body is not copied to stand behind its head."""
 ANSWER_MAX_BYTES = 64 * 1024 * 1024
 REPEATABLE = frozenset({"GET", "DELETE"})
 
@@ -52,7 +54,10 @@ class Answer:
     body: bytes = b""
 
     def header(self, name: bytes) -> bytes | None:
-        return next((value for key, value in self.headers if key == name), None)
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return None
 
 
 class Connection(asyncio.Protocol):
@@ -69,18 +74,48 @@ class Connection(asyncio.Protocol):
         self.open = False
         self.used = False
         self.idle_since_s = 0.0
+        self._timeout_s = inf
+        self._until_s = inf
+        self._alarm: asyncio.TimerHandle | None = None
 
-    def request(self, head: bytes, body: bytes) -> "asyncio.Future[Answer]":
+    def request(self, head: bytes, body: bytes, timeout_s: float) -> "asyncio.Future[Answer]":
+        """Raises, for who awaits it, UpstreamBroken or UpstreamTimedOut."""
         assert self._transport is not None
-        self._waiting = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.create_future()
         self._answer, self._chunks, self._received_bytes, self._headed = Answer(), [], 0, False
-        self._transport.writelines((head, body) if body else (head,))
+        if len(body) <= JOINED_MAX_BYTES:
+            self._transport.write(head + body)
+        else:
+            self._transport.writelines((head, body))
+        self._patience(loop, timeout_s)
         return self._waiting
 
     def close(self) -> None:
         self.open = False
+        if self._alarm is not None:
+            self._alarm.cancel()
         if self._transport is not None:
             self._transport.abort()
+
+    # -- patience --------------------------------------------------------------------------------------------------
+    def _patience(self, loop: asyncio.AbstractEventLoop, timeout_s: float) -> None:
+        """One alarm outlasts many requests: to set one for each costs more than to look again when it rings."""
+        self._timeout_s, self._until_s = timeout_s, loop.time() + timeout_s
+        if self._alarm is not None and self._alarm.when() > self._until_s:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._alarm is None:
+            self._alarm = loop.call_at(self._until_s, self._ring, loop)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._alarm = None
+        if self._waiting is None or self._waiting.done():
+            return
+        if loop.time() < self._until_s:
+            self._alarm = loop.call_at(self._until_s, self._ring, loop)
+        else:
+            self._fail(UpstreamTimedOut(f"no answer within {self._timeout_s:g} s"))
 
     # -- asyncio.Protocol ------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -171,14 +206,10 @@ class Upstream:
             return await self._sent(method, path, headers, body, timeout_s)
 
     async def _sent(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float) -> Answer:
-        connection = await self._connection()
-        waiting = connection.request(_head(method, path, headers, len(body)), body)
+        connection = self._kept() or await self._opened()
+        waiting = connection.request(_head(method, path, headers, len(body)), body, timeout_s)
         try:
-            async with asyncio.timeout(timeout_s):  # in Python 3.11 `wait_for` may swallow a cancellation
-                answer = await waiting
-        except TimeoutError:
-            connection.close()
-            raise UpstreamTimedOut(f"no answer within {timeout_s:g} s") from None
+            answer = await waiting
         except BaseException:
             connection.close()
             raise
@@ -195,12 +226,15 @@ class Upstream:
         while self._idle:
             self._idle.pop().close()
 
-    async def _connection(self) -> Connection:
+    def _kept(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
             if connection.open and self._fresh(connection):
                 return connection
             connection.close()
+        return None
+
+    async def _opened(self) -> Connection:
         try:
             return await _connected(self._address)
         except OSError as error:
