@@ -6,6 +6,7 @@ How many there should be is told to it (`scale`); each slot is tended by itself 
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from itertools import count
 
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
@@ -107,9 +108,12 @@ class Crew:
             del self.ready[str(member.slot)]
         member.doubt.set()
 
-    @property
+    @cached_property
     def answer_within_s(self) -> float:
-        """How long an instance may take by its own settings: loading, then one prediction."""
+        """How long an instance may take by its own settings: loading, then one prediction.
+
+        Another variant takes over these instances only if its container has the same settings.
+        """
         settings = self.variant.container.environment
         waits = {"TORPOR_READY_WAIT_SECONDS": 60.0, "TORPOR_INVOCATION_TIMEOUT_SECONDS": 60.0}
         return sum(float(settings.get(name, default)) for name, default in waits.items())

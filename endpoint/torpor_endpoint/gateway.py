@@ -12,8 +12,8 @@ from torpor_endpoint.aws.scope import MISDIRECTED, UNSIGNED_FORM, service_of
 OWN = "/_torpor/"
 """Torpor's own pages: a name that no bucket can have."""
 
-SCOPE_HEADERS = ("authorization", "content-type", "smithy-protocol", "x-amz-target")
-"""What tells the service."""
+SCOPE_HEADERS = {name.encode(): name for name in ("authorization", "content-type", "smithy-protocol", "x-amz-target")}
+"""What tells the service, by its bytes on the wire."""
 
 
 class Gateway:
@@ -34,8 +34,8 @@ class Gateway:
         if scope["type"] != "http" or scope["path"].startswith(OWN):
             await self._own(scope, receive, send)
             return
-        found = ((name.decode("latin-1"), value) for name, value in scope["headers"])
-        headers = {name: value.decode("latin-1") for name, value in found if name in SCOPE_HEADERS}
+        told = [(SCOPE_HEADERS[name], value) for name, value in scope["headers"] if name in SCOPE_HEADERS]
+        headers = {name: value.decode("latin-1") for name, value in told}
         query = scope.get("query_string", b"").decode("latin-1")
         name = service_of(scope["method"], scope["path"], headers, query)
         if name not in self._ours:

@@ -109,7 +109,8 @@ class Router:
         until_s = self._clock() + self.limits.hold_s
         try:
             while True:
-                await self._hold(crew, len(body), until_s, waited)
+                if not crew.ready:
+                    await self._hold(crew, len(body), until_s, waited)
                 member = self._pick(crew, route.target)
                 sent_at_s = self._clock()
                 try:
@@ -124,6 +125,8 @@ class Router:
 
     # -- inside ----------------------------------------------------------------------------------------------------
     def _variant(self, live: LiveEndpoint, wanted: str | None) -> str:
+        if wanted is None and len(live.crews) == 1:
+            return next(iter(live.crews))
         if wanted is None:
             return weighted(live.weights, self._draw())
         if wanted not in live.crews:
@@ -140,8 +143,6 @@ class Router:
 
     async def _hold(self, crew: Crew, size_bytes: int, until_s: float, waited: dict[str, float]) -> None:
         """Wait, within bounds, until some instance is ready: for it to `wake`, or to become free to take requests."""
-        if crew.ready:
-            return
         if crew.closed:
             raise CrewClosed
         traffic = crew.traffic
