@@ -5,8 +5,8 @@ event loop, so its steps between two awaits are atomic.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
@@ -84,7 +84,7 @@ class Keeper:
         try:
             yield self._runners[name]
         finally:
-            self._give_back(name)
+            self.give_back(name)
 
     def at_hand(self, target: str) -> Runner | None:
         """The runner of a model that is in memory and can answer, if the target is its very name."""
@@ -92,17 +92,17 @@ class Keeper:
         here = runner is not None and runner.alive and target in self._tier.books and not target.startswith("/")
         return runner if here else None
 
-    @contextmanager
-    def lend_at_once(self, name: str) -> Iterator[None]:
-        """For the use of a model that is at hand, which nothing else runs beside: no need to wait for anybody."""
+    def take(self, name: str) -> None:
+        """Pin a model that is at hand, until `give_back`."""
         now_s = self._clock()
         if self._resting is not None and not self._busy(name):
             self._resting.called(name, now_s)
         self._tier.books.request(name, now_s)
-        try:
-            yield
-        finally:
-            self._give_back(name)
+
+    def give_back(self, name: str) -> None:
+        """A caller was served."""
+        if not self._take_back(name) and self._tier.books.spent(name, self._clock()):
+            self._tier.dismiss((name,))
 
     def unready(self) -> str | None:
         """Why no model can be served now; None if it can."""
@@ -255,11 +255,6 @@ class Keeper:
         if self._resting is not None:
             self._resting.ended(name, self._clock())
         return self._drop_if_spent(name)
-
-    def _give_back(self, name: str) -> None:
-        """A caller was served."""
-        if not self._take_back(name) and self._tier.books.spent(name, self._clock()):
-            self._tier.dismiss((name,))
 
     def _drop_if_spent(self, name: str) -> bool:
         """Nobody shall get this model again, and nobody uses it: it leaves."""

@@ -75,9 +75,12 @@ class Kept:
         runner = self._keeper.at_hand(target) if target else None
         if target is None or not isinstance(runner, InProcess) or not runner.cheap(invocation.body):
             return None
-        with self._keeper.lend_at_once(target):
-            timing.hit = True
+        self._keeper.take(target)
+        timing.hit = True
+        try:
             return runner.answer(invocation, timing)
+        finally:
+            self._keeper.give_back(target)
 
     async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
         async with self._keeper.lend(name, timing) as runner:

@@ -42,7 +42,7 @@ class AtOnce(Protocol):
 
 
 class Reader:
-    """What httptools tells of one request."""
+    """What httptools tells of one connection's plain requests, one after another."""
 
     def __init__(self) -> None:
         self.headers: list[Header] = []
@@ -51,16 +51,15 @@ class Reader:
         self._plain = True
         self._parser = httptools.HttpRequestParser(self)
 
-    @classmethod
-    def read(cls, data: bytes) -> "Reader | None":
-        """The one plain request that these bytes are, neither more nor less; None if they are anything else."""
-        reader = cls()
+    def read(self, data: bytes) -> bool:
+        """Whether these bytes are one plain request, neither more nor less. If they are not, it can read no more."""
+        self.headers, self.body, self._whole, self._plain = [], b"", 0, True
         try:
-            reader._parser.feed_data(data)
+            self._parser.feed_data(data)
         except httptools.HttpParserError:
-            return None
-        plain = reader._plain and len(reader.headers) <= HEADERS_MAX
-        return reader if plain and reader._whole == 1 and reader._parser.should_keep_alive() else None
+            return False
+        plain = self._plain and len(self.headers) <= HEADERS_MAX
+        return plain and self._whole == 1 and bool(self._parser.should_keep_alive())
 
     # -- httptools -------------------------------------------------------------------------------------------------
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -112,6 +111,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
     def __init__(self, worker: Any) -> None:
         super().__init__(worker)
         self._answering: asyncio.Task[None] | None = None
+        self._reader = Reader()
         self._held = bytearray()
         self._gone = asyncio.Event()
         self._used = False
@@ -119,9 +119,9 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
     def data_received(self, data: bytes) -> None:
         if self._answering is not None:
             self._hold(data)
-        elif (invocation := INVOCATION.match(data)) and self._idle() and (request := Reader.read(data)):
+        elif (invocation := INVOCATION.match(data)) and self._idle() and self._read(data):
             self._used = True
-            self._begin(self._scope(invocation[1], request.headers), request.body)
+            self._begin(self._scope(invocation[1], self._reader.headers), self._reader.body)
         else:
             super().data_received(data)
 
@@ -137,6 +137,12 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         parser = self._callback_parser
         waits = self._awaiting_request and parser is not None and parser._state == "request_line"
         return waits and not parser._buffer and self.worker.alive
+
+    def _read(self, data: bytes) -> bool:
+        plain = self._reader.read(data)
+        if not plain:
+            self._reader = Reader()
+        return plain
 
     def _hold(self, data: bytes) -> None:
         self._held += data

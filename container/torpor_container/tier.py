@@ -19,16 +19,19 @@ class Tier:
         self.books = books
         self.clock = clock
         self._remove = remove
-        self._bell = asyncio.Event()
+        self._bell: asyncio.Event | None = None  # while somebody waits
         self._background: set[asyncio.Task[None]] = set()
 
     def changed(self) -> None:
         """Wake everybody who waits for room."""
-        self._bell.set()
-        self._bell = asyncio.Event()
+        if self._bell is not None:
+            self._bell.set()
+            self._bell = None
 
     async def change(self) -> None:
         """Wait until something is released, loaded, failed or gone."""
+        if self._bell is None:
+            self._bell = asyncio.Event()
         await self._bell.wait()
 
     async def requested(self, name: str) -> Hit | Wait | Lead:

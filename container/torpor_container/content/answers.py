@@ -59,7 +59,11 @@ def listed(prediction: Any) -> Any:
 
 
 def json_list(prediction: Any) -> bytes:
-    return write_json(listed(prediction)).encode()
+    """Python writes numbers in lists as JSON does, save those that are none (nan, inf), and in half the time."""
+    values = listed(prediction)
+    if getattr(prediction, "dtype", None) == np.float32 and "n" not in (text := str(values)):
+        return text.encode()
+    return write_json(values).encode()
 
 
 def json_scores(prediction: Any) -> bytes:

@@ -1,5 +1,7 @@
 """The media types that models read and write, by name. They parse headers and nothing else."""
 
+from functools import lru_cache
+
 CSV = "text/csv"
 LIBSVM = "text/libsvm"
 JSON = "application/json"
@@ -18,6 +20,7 @@ ALIASES = {
 """Short names and other spellings; `csv`, `libsvm` and `text/x-libsvm` are those of SageMaker's XGBoost container."""
 
 
+@lru_cache(maxsize=64)
 def media_type(header: str) -> str:
     """`Text/CSV; charset=utf-8` is `text/csv`: parameters are tolerated and play no part."""
     name = header.partition(";")[0].strip().lower()

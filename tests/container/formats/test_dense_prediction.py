@@ -43,7 +43,9 @@ def expected(kind: str, rows: Rows, missing: float, iterations: tuple[int, int] 
     return np.asarray(booster(kind).predict(matrix, iteration_range=iterations))
 
 
-@given(kind=st.sampled_from(sorted(KINDS)), rows=rows, missing=st.sampled_from([nan, 0.0, -999.0]), end=st.integers(0, 8))
+@given(
+    kind=st.sampled_from(sorted(KINDS)), rows=rows, missing=st.sampled_from([nan, 0.0, -999.0]), end=st.integers(0, 8)
+)
 @settings(deadline=None)
 def test_it_answers_as_the_booster_does_to_the_last_bit(kind: str, rows: Rows, missing: float, end: int) -> None:
     answered = dense.predictor(booster(kind), (0, end), missing)(rows)
