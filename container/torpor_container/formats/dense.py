@@ -80,7 +80,7 @@ def _library() -> Any:
     from xgboost.libpath import find_lib_path
 
     library = ctypes.CDLL(find_lib_path()[0])
-    out = [ctypes.POINTER(_SHAPE), ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(_HANDLE)]
+    out: list[Any] = [ctypes.POINTER(_SHAPE), ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(_HANDLE)]
     library.XGBoosterPredictFromDense.argtypes = [_HANDLE, _TEXT, _TEXT, _HANDLE, *out]
     library.XGBoosterPredictFromDense.restype = ctypes.c_int
     library.XGProxyDMatrixCreate.argtypes = [ctypes.POINTER(_HANDLE)]
