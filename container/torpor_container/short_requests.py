@@ -21,7 +21,7 @@ INVOCATION = re.compile(rb"POST (/[!-$&-<>@-~]*/(?:invocations|invoke)|/invocati
 """A path that is neither quoted nor has a query means the same to every parser."""
 
 LINES = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t -~\x80-\xff]*\r\n)*")
-"""An answer's headers, as gunicorn would have them too: a value cannot end its line."""
+"""An answer's headers, as gunicorn would have them too. As many lines as headers: a value cannot end its line."""
 
 NOT_PLAIN = frozenset({b"expect", b"transfer-encoding", b"upgrade", b"proxy-connection"})
 HEADERS_MAX = 100
@@ -58,13 +58,13 @@ class Reader:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             return False
-        plain = self._plain and len(self.headers) <= HEADERS_MAX
-        return plain and self._whole == 1 and bool(self._parser.should_keep_alive())
+        size_bytes = data.find(b"\r\n\r\n") + 4 + len(self.body)  # httptools takes in a next one's first bytes too
+        return self._plain and self._whole == 1 and size_bytes == len(data) and len(self.headers) <= HEADERS_MAX
 
     # -- httptools -------------------------------------------------------------------------------------------------
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
-        self.headers.append((name, value))
+        self.headers.append((name, value.rstrip(b" \t")))  # httptools strips the left side only
         if name in NOT_PLAIN:
             self._plain = False
 
@@ -73,6 +73,7 @@ class Reader:
 
     def on_message_complete(self) -> None:
         self._whole += 1
+        self._plain = self._plain and self._parser.should_keep_alive()  # it knows only now
 
 
 class Exchange:
@@ -135,8 +136,9 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
     def _idle(self) -> bool:
         """Whether gunicorn waits for the first byte of a request, and will take another after it."""
         parser = self._callback_parser
-        waits = self._awaiting_request and parser is not None and parser._state == "request_line"
-        return waits and not parser._buffer and self.worker.alive
+        if parser is None or parser._state != "request_line" or parser._buffer:
+            return False
+        return (self._awaiting_request or not self.req_count) and self.worker.alive
 
     def _read(self, data: bytes) -> bool:
         plain = self._reader.read(data)
@@ -214,7 +216,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         if self._response_omits_body("POST", status):
             headers, body = self._strip_body_framing_headers(headers, status), b""
         lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-        if not LINES.fullmatch(lines):
+        if not LINES.fullmatch(lines) or lines.count(b"\n") != len(headers):
             raise ValueError(f"the application's headers are not valid: {headers}")
         closing = b"" if self.worker.alive else b"Connection: close\r\n"
         first = _get_cached_status_line((1, 1), status)

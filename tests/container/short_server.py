@@ -1,0 +1,63 @@
+"""A server for tests, `python short_server.py FD`: an application that says what it was asked, on that socket."""
+
+import json
+import socket
+import sys
+
+from starlette.types import Receive, Scope, Send
+
+from torpor_container.server import ServerOptions, serve_alone
+from torpor_container.short_requests import Answer
+
+ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
+    "/empty/invocations": (204, [(b"content-length", b"4")], b"body"),
+    "/split/invocations": (200, [(b"x-one", b"1\r\nx-two: 2"), (b"content-length", b"0")], b""),
+}
+
+
+class Told:
+    """Echoes; answers `/now/invocations` at once, and breaks where the path says so."""
+
+    def __init__(self) -> None:
+        self.left = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan(receive, send)
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        if scope["path"] == "/wait/invocations":
+            self.left += (await receive())["type"] == "http.disconnect"
+            return
+        if scope["path"] == "/raise/invocations":
+            raise RuntimeError("as it was told")
+        status, headers, answer = ODD.get(scope["path"]) or self.echo(scope, body)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer[:5], "more_body": True})
+        await send({"type": "http.response.body", "body": answer[5:]})
+
+    def at_once(self, scope: Scope, body: bytes) -> Answer | None:
+        return self.echo(scope, body) if scope["path"] == "/now/invocations" else None
+
+    def echo(self, scope: Scope, body: bytes) -> Answer:
+        headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in scope["headers"]]
+        told = {name: scope[name] for name in ("method", "path", "http_version")}
+        told |= {"raw": scope["raw_path"].decode(), "query": scope["query_string"].decode(), "left": self.left}
+        answer = json.dumps({**told, "headers": headers, "body": body.decode("latin-1")}).encode()
+        way = b"gunicorn" if scope["server"] else b"short"
+        return 200, [(b"content-length", b"%d" % len(answer)), (b"x-way", way)], answer
+
+
+async def lifespan(receive: Receive, send: Send) -> None:
+    for moment in ("startup", "shutdown"):
+        await receive()
+        await send({"type": f"lifespan.{moment}.complete"})
+
+
+if __name__ == "__main__":
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    sys.argv = sys.argv[:1]
+    serve_alone(Told, listener, ServerOptions(log_level="critical"))

@@ -1,0 +1,155 @@
+"""Short requests are answered ahead of gunicorn's parser, and no client can tell, however its bytes arrive."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPResponse
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from processes import soon
+
+SERVER = Path(__file__).parent / "short_server.py"
+Address = tuple[str, int]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Address]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        command = [sys.executable, str(SERVER), str(listener.fileno())]
+        process = subprocess.Popen(command, pass_fds=[listener.fileno()])
+        try:
+            yield listener.getsockname()[:2]
+        finally:
+            process.terminate()
+            assert process.wait(30) == 0
+
+
+def post(path: str = "/a/invocations", body: bytes = b"1,2", *headers: str, version: str = "1.1") -> bytes:
+    lines = [f"POST {path} HTTP/{version}", "Host: here", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+def connected(server: Address) -> socket.socket:
+    return socket.create_connection(server, timeout=10)
+
+
+def answer(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
+    with closing(HTTPResponse(connection)) as response:
+        response.begin()
+        body = response.read()
+        headers = {name.lower(): value for name, value in response.getheaders() if name.lower() != "date"}
+        status = response.status
+    return status, headers, json.loads(body) if body.startswith(b"{") else body
+
+
+def whole(server: Address, data: bytes) -> tuple[int, dict[str, str], Any]:
+    with closing(connected(server)) as connection:
+        connection.sendall(data)
+        return answer(connection)
+
+
+@pytest.mark.parametrize("path", ["/a/invocations", "/models/m/invoke", "/now/invocations"])
+def test_a_short_request_gets_the_same_answer_by_the_shorter_way(server: Address, path: str) -> None:
+    request = post(path, b"0.5,2", "X-Amzn-SageMaker-Target-Model: caf\xc3\xa9.tar.gz", "x-b:\t two  ")
+    short, long = whole(server, request), the_long_way(server, request)
+    assert (short[1].pop("x-way"), long[1].pop("x-way")) == ("short", "gunicorn")
+    assert short == (200, {**long[1], "content-length": short[1]["content-length"]}, long[2])
+
+
+def the_long_way(server: Address, data: bytes) -> tuple[int, dict[str, str], Any]:
+    """The same request with a header by which it is gunicorn's."""
+    first, rest = data.split(b"\r\n", 1)
+    status, headers, told = whole(server, first + b"\r\nProxy-Connection: keep-alive\r\n" + rest)
+    if isinstance(told, dict):
+        told["headers"].remove(["proxy-connection", "keep-alive"])
+        del headers["content-length"]
+    return status, headers, told
+
+
+LEFT_TO_GUNICORN = {
+    "chunked": b"POST /a/invocations HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n3\r\n1,2\r\n0\r\n\r\n",
+    "of an older version": post(version="1.0"),
+    "that closes its connection": post("/a/invocations", b"1", "Connection: close"),
+    "with a query": post("/a/invocations?x=1"),
+    "with a quoted path": post("/a%2Fb/invocations"),
+    "to another path": post("/a"),
+    "with very many headers": post("/a/invocations", b"1", *(f"x-{number}: 1" for number in range(99))),
+    "with two lengths": post("/a/invocations", b"1,2", "Content-Length: 1"),
+    "with a header that is none": post("/a/invocations", b"1", "no colon"),
+    "with a line folded": post("/a/invocations", b"1", "x-a: 1", " 2"),
+}
+
+
+@pytest.mark.parametrize("request_", LEFT_TO_GUNICORN.values(), ids=LEFT_TO_GUNICORN)
+def test_what_is_not_quite_plain_is_gunicorns(server: Address, request_: bytes) -> None:
+    assert whole(server, request_)[1].get("x-way") != "short"
+
+
+def test_a_body_that_waits_to_be_asked_for_is_asked_for(server: Address) -> None:
+    with closing(connected(server)) as connection:
+        head, body = post("/a/invocations", b"1,2", "Expect: 100-continue").split(b"1,2")[0], b"1,2"
+        connection.sendall(head)
+        assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(body)
+        assert answer(connection)[2]["body"] == "1,2"
+
+
+@given(cuts=st.lists(st.integers(0, 400), max_size=6))
+@example(cuts=[len(post("/now/invocations", b"0")) + 1])
+@settings(max_examples=40, deadline=None)
+def test_however_the_bytes_are_cut_every_request_is_answered_in_its_turn(server: Address, cuts: list[int]) -> None:
+    paths = ["/now/invocations", "/a/invocations", "/a", "/now/invocations", "/models/m/invoke", "/a/invocations"]
+    stream = b"".join(post(path, b"%d" % number) for number, path in enumerate(paths))
+    edges = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
+    with closing(connected(server)) as connection, connection.makefile("rb") as file:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for start, end in pairwise(edges):
+            connection.sendall(stream[start:end])
+        told = [one_of_many(file) for _ in paths]
+    assert [(line["path"], line["body"]) for line in told] == [(path, str(n)) for n, path in enumerate(paths)]
+
+
+def one_of_many(file: Any) -> Any:
+    head = b"".join(iter(lambda: file.readline(), b"\r\n"))
+    length = next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+    return json.loads(file.read(int(length.split(b":")[1])))
+
+
+def test_more_early_requests_than_are_held_are_answered_too(server: Address) -> None:
+    stream = post("/a/invocations", b"x" * 50_000) * 30
+    with closing(connected(server)) as connection, connection.makefile("rb") as file, ThreadPoolExecutor(1) as threads:
+        sending = threads.submit(connection.sendall, stream)
+        assert [len(one_of_many(file)["body"]) for _ in range(30)] == [50_000] * 30
+        sending.result()
+
+
+def test_an_application_hears_that_its_caller_left(server: Address) -> None:
+    before = whole(server, post("/now/invocations"))[2]["left"]
+    with closing(connected(server)) as connection:
+        connection.sendall(post("/wait/invocations"))
+    assert soon(lambda: whole(server, post("/now/invocations"))[2]["left"] == before + 1)
+
+
+@pytest.mark.parametrize("path", ["/raise/invocations", "/split/invocations"])
+def test_an_application_that_breaks_answers_500_and_its_connection_ends(server: Address, path: str) -> None:
+    with closing(connected(server)) as connection:
+        connection.sendall(post(path))
+        status, headers, body = answer(connection)
+        assert (status, headers["connection"], body) == (500, "close", b"Internal Server Error")
+        assert connection.recv(1) == b""
+    assert the_long_way(server, post(path)) == (status, headers, body)
+
+
+def test_an_answer_that_may_have_no_body_has_none(server: Address) -> None:
+    found = whole(server, post("/empty/invocations"))
+    assert found == the_long_way(server, post("/empty/invocations"))
+    assert (found[0], found[2]) == (204, b"")
