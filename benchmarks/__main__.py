@@ -31,10 +31,14 @@ def run(folder: Path, count: int, rounds: int, models: int) -> dict[str, object]
     """Everything, with one live endpoint of one instance."""
     (folder / "models").mkdir()
     names = scene.make_models(folder / "models", models)
-    with scene.endpoint(folder / "models") as running, measure.floor(folder / "models", folder / "floor") as floor:
+    with (
+        scene.endpoint(folder / "models") as running,
+        measure.floor(folder / "models", folder / "floor") as floor,
+        measure.reference(folder / "models", folder / "reference") as reference,
+    ):
         cold = measure.cold(running, names[: models // 2])
         memory = measure.memory(running, names[models // 2 :])
-        targets = [*measure.endpoint_targets(running, names[:8]), floor]
+        targets = [*measure.endpoint_targets(running, names[:8]), floor, reference]
         for target in targets:  # not measured: connections, caches and the processor's clock warm up
             measure.warm([target], (8,), max(200, count // 10), 1)
         warm = measure.warm(targets, (1, 8, 32), count, rounds)

@@ -11,9 +11,9 @@ from starlette.routing import Route
 
 
 def make_app() -> Starlette:
-    """The one model is the file named by FLOOR_MODEL."""
+    """The one model is the file named by BARE_MODEL."""
     booster = xgboost.Booster({"nthread": 1})
-    booster.load_model(os.environ["FLOOR_MODEL"])
+    booster.load_model(os.environ["BARE_MODEL"])
 
     async def invocations(request: Request) -> Response:
         body = await request.body()

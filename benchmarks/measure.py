@@ -99,17 +99,31 @@ def instances(running: "torpor.Local") -> list[dict[str, object]]:
 @contextmanager
 def floor(models: Path, socket: Path) -> Iterator[Target]:
     """The one-hop floor, as a target."""
+    server = ["gunicorn", "-k", "asgi", "-b", f"unix:{socket}", "--log-level", "error", "--no-control-socket"]
+    with _bare("floor: one hop, one model", [*server, "benchmarks.floor:make_app()"], models, socket) as target:
+        yield target
+
+
+@contextmanager
+def reference(models: Path, socket: Path) -> Iterator[Target]:
+    """What people write themselves, as a target."""
+    with _bare("reference: uvicorn, one model", ["benchmarks.reference", str(socket)], models, socket) as target:
+        yield target
+
+
+@contextmanager
+def _bare(name: str, module: list[str], models: Path, socket: Path) -> Iterator[Target]:
+    """A server of the first model, which BARE_MODEL names."""
     with tarfile.open(models / "model-0.tar.gz") as archive:
         archive.extractall(socket.parent, filter="data")
-    command = [sys.executable, "-m", "gunicorn", "-k", "asgi", "-b", f"unix:{socket}", "--log-level", "error"]
-    environment = {**os.environ, "FLOOR_MODEL": str(socket.parent / "xgboost-model")}
-    process = subprocess.Popen([*command, "--no-control-socket", "benchmarks.floor:make_app()"], env=environment)
+    environment = {**os.environ, "BARE_MODEL": str(socket.parent / "xgboost-model")}
+    process = subprocess.Popen([sys.executable, "-m", *module], env=environment)
     try:
         deadline_s = time.monotonic() + 30
         while not socket.exists() and time.monotonic() < deadline_s:
             time.sleep(0.05)
         requests = [client.request("/invocations", CSV, scene.ROW)]
-        yield Target("floor: one hop, one model", str(socket), requests, lambda: scene.tree(process.pid))
+        yield Target(name, str(socket), requests, lambda: scene.tree(process.pid))
     finally:
         process.terminate()
         process.wait()
