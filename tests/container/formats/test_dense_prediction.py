@@ -54,8 +54,9 @@ def test_it_answers_as_the_booster_does_to_the_last_bit(kind: str, rows: Rows, m
     assert answered.tobytes() == wanted.tobytes()
 
 
-def test_rows_may_lie_in_memory_in_any_order_and_be_of_any_number() -> None:
-    wide = np.arange(24.0).reshape(COLUMNS, 6)
+@pytest.mark.parametrize("count", [6, 2000])
+def test_rows_may_lie_in_memory_in_any_order_and_be_of_any_type(count: int) -> None:
+    wide = np.random.default_rng(2).normal(size=(COLUMNS, count))
     answered = dense.predictor(booster("probabilities"), (0, 0), nan)(wide.T)
     assert answered.tobytes() == expected("probabilities", wide.T.astype(np.float32), nan).tobytes()
 
