@@ -4,6 +4,7 @@ Alone is for an instance that a host supervises already.
 """
 
 import asyncio
+import gc
 import os
 import socket
 from collections.abc import Callable
@@ -91,6 +92,8 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
 
     def load_wsgi(self) -> None:
         self.asgi = InFlight(self.app.wsgi())
+        gc.collect()
+        gc.freeze()  # what is here now stays: a collection need not walk all modules for one request's garbage
 
     async def _serve(self) -> None:
         self._serving = asyncio.current_task()

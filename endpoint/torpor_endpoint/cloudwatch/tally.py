@@ -34,7 +34,7 @@ class Tally:
             self.minimum = value
         if value > self.maximum:
             self.maximum = value
-        at = sketch.key(value)
+        at = sketch.key(value) if value else 0  # most counts are of nothing
         self.sketch[at] = self.sketch.get(at, 0.0) + count
 
     def merge(self, other: "Tally | PackedTally") -> None:
