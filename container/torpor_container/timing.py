@@ -84,7 +84,9 @@ class Timing:
 
     def header(self) -> str:
         """`Server-Timing`, in milliseconds, with the rest of the wall time as overhead."""
-        total_s = self._clock() - self._began_s
-        rest_s = max(0.0, total_s - sum(self.steps.values()))
-        steps = {**self.steps, Step.OVERHEAD: rest_s}
-        return ", ".join([f"{step};dur={took_s * 1000:.3f}" for step, took_s in steps.items()])
+        rest_s = self._clock() - self._began_s
+        told = ""
+        for step, took_s in self.steps.items():
+            rest_s -= took_s
+            told += f"{step};dur={took_s * 1000:.3f}, "
+        return f"{told}{Step.OVERHEAD};dur={max(0.0, rest_s) * 1000:.3f}"
