@@ -33,8 +33,8 @@ def run(folder: Path, count: int, rounds: int, models: int) -> dict[str, object]
     names = scene.make_models(folder / "models", models)
     with (
         scene.endpoint(folder / "models") as running,
-        measure.floor(folder / "models", folder / "floor") as floor,
-        measure.reference(folder / "models", folder / "reference") as reference,
+        measure.floor(folder) as floor,
+        measure.reference(folder) as reference,
     ):
         cold = measure.cold(running, names[: models // 2])
         memory = measure.memory(running, names[models // 2 :])

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import tarfile
@@ -97,36 +98,45 @@ def instances(running: "torpor.Local") -> list[dict[str, object]]:
 
 
 @contextmanager
-def floor(models: Path, socket: Path) -> Iterator[Target]:
-    """The one-hop floor, as a target."""
-    server = ["gunicorn", "-k", "asgi", "-b", f"unix:{socket}", "--log-level", "error", "--no-control-socket"]
-    with _bare("floor: one hop, one model", [*server, "benchmarks.floor:make_app()"], models, socket) as target:
+def floor(folder: Path) -> Iterator[Target]:
+    """The one-hop floor, as a target: over a Unix socket, as our own instances."""
+    path = str(folder / "floor")
+    server = ["gunicorn", "-k", "asgi", "-b", f"unix:{path}", "--log-level", "error", "--no-control-socket"]
+    with _bare("floor: one hop, one model", [*server, "benchmarks.floor:make_app()"], folder, path) as target:
         yield target
 
 
 @contextmanager
-def reference(models: Path, socket: Path) -> Iterator[Target]:
-    """What people write themselves, as a target."""
-    with _bare("reference: uvicorn, one model", ["benchmarks.reference", str(socket)], models, socket) as target:
+def reference(folder: Path) -> Iterator[Target]:
+    """What people write themselves, as a target: over a port, as our own endpoint."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        where = ("127.0.0.1", free.getsockname()[1])
+    command = ["benchmarks.reference", str(where[1])]
+    with _bare("reference: uvicorn, one model", command, folder, where) as target:
         yield target
 
 
 @contextmanager
-def _bare(name: str, module: list[str], models: Path, socket: Path) -> Iterator[Target]:
+def _bare(name: str, module: list[str], folder: Path, where: tuple[str, int] | str) -> Iterator[Target]:
     """A server of the first model, which BARE_MODEL names."""
-    with tarfile.open(models / "model-0.tar.gz") as archive:
-        archive.extractall(socket.parent, filter="data")
-    environment = {**os.environ, "BARE_MODEL": str(socket.parent / "xgboost-model")}
+    with tarfile.open(folder / "models" / "model-0.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    environment = {**os.environ, "BARE_MODEL": str(folder / "xgboost-model")}
     process = subprocess.Popen([sys.executable, "-m", *module], env=environment)
     try:
         deadline_s = time.monotonic() + 30
-        while not socket.exists() and time.monotonic() < deadline_s:
+        while not _listens(where) and time.monotonic() < deadline_s:
             time.sleep(0.05)
         requests = [client.request("/invocations", CSV, scene.ROW)]
-        yield Target(name, str(socket), requests, lambda: scene.tree(process.pid))
+        yield Target(name, where, requests, lambda: scene.tree(process.pid))
     finally:
         process.terminate()
         process.wait()
+
+
+def _listens(where: tuple[str, int] | str) -> bool:
+    with socket.socket(socket.AF_UNIX if isinstance(where, str) else socket.AF_INET) as caller:
+        return caller.connect_ex(where) == 0
 
 
 def cold(running: "torpor.Local", names: list[str]) -> dict[str, float]:

@@ -26,4 +26,4 @@ def make_app() -> Starlette:
 
 
 if __name__ == "__main__":
-    uvicorn.run(make_app(), uds=sys.argv[1], access_log=False, log_level="warning")
+    uvicorn.run(make_app(), host="127.0.0.1", port=int(sys.argv[1]), access_log=False, log_level="warning")
