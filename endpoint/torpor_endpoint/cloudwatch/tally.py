@@ -35,7 +35,8 @@ class Tally:
         if value > self.maximum:
             self.maximum = value
         at = sketch.key(value) if value else 0  # most counts are of nothing
-        self.sketch[at] = self.sketch.get(at, 0.0) + count
+        counts = self.sketch
+        counts[at] = counts[at] + count if at in counts else count
 
     def merge(self, other: "Tally | PackedTally") -> None:
         self.count += other.count

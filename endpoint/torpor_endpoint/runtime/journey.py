@@ -8,6 +8,7 @@ from torpor_container.wire import Step
 from torpor_endpoint.ledger.records import Invocation
 from torpor_endpoint.runtime.router import Route, Served
 
+OVERHEAD = Step.OVERHEAD.value
 COLD = wire.COLD.lower().encode()
 
 
@@ -25,7 +26,7 @@ class Journey:
 
     def whole(self, total_s: float) -> dict[str, float]:
         """All steps, with what none of them explains as overhead: they add up to the wall time."""
-        return {**self.steps, Step.OVERHEAD.value: max(0.0, total_s - sum(self.steps.values()))}
+        return {**self.steps, OVERHEAD: max(0.0, total_s - sum(self.steps.values()))}
 
     def ended(self, status: int, response_bytes: int, total_s: float, steps: dict[str, float]) -> Invocation | None:
         """For the ledger; None of a request that was sent to no variant. `steps` are the whole ones."""
@@ -59,5 +60,5 @@ def server_timing(steps: dict[str, float]) -> bytes:
 
 def steps_of(told: bytes) -> dict[str, float]:
     """Seconds by step of an instance's Server-Timing, its own overhead left out: ours is measured around it."""
-    steps = (part.partition(";dur=") for part in told.decode("latin-1").split(", ") if part)
-    return {name: float(took_ms) / 1000 for name, _, took_ms in steps if name != Step.OVERHEAD.value and took_ms}
+    steps = [part.partition(";dur=") for part in told.decode("latin-1").split(", ")]
+    return {name: float(took_ms) / 1000 for name, _, took_ms in steps if took_ms and name != OVERHEAD}

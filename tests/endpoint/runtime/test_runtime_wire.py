@@ -1,12 +1,14 @@
 """The error table as pure values: every situation has its wire form, and no text loses a word to a caller's braces."""
 
 import json
+import uuid
 from typing import Any
 
 import pytest
 
 from torpor_container.upstream import Answer
 from torpor_container.wire import Fault
+from torpor_endpoint.runtime.app import request_id
 from torpor_endpoint.runtime.errors import (
     FAULTS,
     ORIGINAL_MAX,
@@ -53,3 +55,9 @@ def test_a_body_that_is_no_text_is_still_a_model_error() -> None:
 def test_an_error_body_is_kept_up_to_its_limit() -> None:
     assert model_error(500, "x" * ORIGINAL_MAX).situation is Situation.MODEL_SERVER
     assert model_error(500, "x" * (ORIGINAL_MAX + 1)).situation is Situation.MODEL_UNKEPT
+
+
+def test_a_request_id_is_a_uuid_of_version_4_and_nobody_elses() -> None:
+    given = [uuid.UUID(request_id()) for _ in range(1000)]
+    assert {(each.version, each.variant) for each in given} == {(4, uuid.RFC_4122)}
+    assert len(set(given)) == 1000
