@@ -6,8 +6,9 @@ import sys
 
 from starlette.types import Receive, Scope, Send
 
-from torpor_container.server import ServerOptions, serve_alone
+from torpor_container.server import ServerOptions
 from torpor_container.short_requests import Answer
+from torpor_container.worker import serve_alone
 
 ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
     "/empty/invocations": (204, [(b"content-length", b"4")], b"body"),
