@@ -120,7 +120,14 @@ class Shelf:
         self._tier.books.loaded(name, size_bytes, now_s - began_s, now_s)
 
     async def _bring(self, key: str, head: ArtifactHead, story: Story) -> int:
-        workspace = await asyncio.to_thread(self._disk.workspace)
+        try:
+            return await self._bring_through(await asyncio.to_thread(self._disk.workspace), key, head, story)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(self._disk.remove, key)  # published just as its caller's time was up
+            raise
+
+    async def _bring_through(self, workspace: Path, key: str, head: ArtifactHead, story: Story) -> int:
+        """By way of a folder that is gone afterwards."""
         try:
             with story.step(Step.DOWNLOAD):
                 archive = await asyncio.to_thread(self._store.local_path, key)
@@ -129,11 +136,8 @@ class Shelf:
                     await self._store.get(key, head, archive)
             with story.step(Step.UNPACK):
                 return await _to_its_end(self._unpack, key, head, archive, workspace)
-        except asyncio.CancelledError:
-            await asyncio.to_thread(self._disk.remove, key)  # published just as its caller's time was up
-            raise
         finally:
-            await asyncio.to_thread(self._disk.discard, workspace)
+            await _to_its_end(self._disk.discard, workspace)
 
     def _unpack(self, key: str, head: ArtifactHead, archive: Path, workspace: Path) -> int:
         unpacked = unpack(archive, workspace / "model", self._limits, key)
