@@ -72,7 +72,7 @@ def run(setting: Setting, folder: Path) -> dict[str, Any]:
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
         "setting": asdict(setting),
         "calibrated": {
-            "room_bytes": first.room_bytes,
+            "room_bytes": calibration.scenario.memory_bytes,
             "models_bytes": sum(profile.memory_bytes for profile in calibration.given.profiles.values()),
             "wake_s": calibration.scenario.wake_s,
             "overhead_s": calibration.scenario.overhead_s,

@@ -1,14 +1,16 @@
 """The simulated side, calibrated on one trace and asked about others; and both sides' figures beside each other."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 
 import numpy as np
 
 from benchmarks.fidelity.live import Lived, steps_s
 from torpor.simulator.fitting import fitted
 from torpor.simulator.outcome import Result
+from torpor.simulator.profile import ModelProfile
 from torpor.simulator.running import Given, Spreads, run
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.workloads import Recorded
@@ -48,7 +50,7 @@ class Calibration:
         return cls(
             Given(trace, found.profiles, spreads, 0, "calibration"),
             scenario.altered(
-                memory_bytes=lived.room_bytes,
+                memory_bytes=room_bytes(lived, found.profiles),
                 wake_s=found.wake_s or scenario.wake_s,
                 overhead_s=float(np.median(beside_s)),
                 beside_load_s=found.beside_load_s,
@@ -57,6 +59,11 @@ class Calibration:
 
     def simulated(self, trace: Recorded, seed: int) -> Result:
         return run(replace(self.given, trace=trace, seed=seed), self.scenario)
+
+
+def room_bytes(lived: Lived, profiles: Mapping[str, ModelProfile]) -> int:
+    """What a full memory held, in the sizes that the profiles have: a live size differs from load to load."""
+    return int(median(sum(profiles[name].memory_bytes for name in names) for names in lived.resident))
 
 
 def live(lived: Lived) -> Figures:

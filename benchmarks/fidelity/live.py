@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -44,14 +43,14 @@ def make_models(folder: Path, names: list[str]) -> None:
 
 @dataclass(frozen=True)
 class Lived:
-    """One trace, live. `room_bytes` is what its models together took when the memory was full."""
+    """One trace, live. `resident` has the models that were in memory at some moments when it was full."""
 
     replayed: Replayed
     loads: int
     unloads: int
     wakes: int
     instance_s: float
-    room_bytes: int
+    resident: list[tuple[str, ...]]
 
 
 class Endpoint:
@@ -64,11 +63,11 @@ class Endpoint:
         """Play it, wait until the endpoint sleeps again, and see what changed."""
         before, rooms = self._counts(), _Rooms(self._local)
         replayed = replay(trace, Target(self._connection, NAME), lambda model, size: ("text/csv", scene.ROW))
-        room_bytes = rooms.close()
+        resident = rooms.close()
         self.until_asleep()
         after = self._counts()
         loads, unloads, wakes, instance_s = (now - then for now, then in zip(after, before, strict=True))
-        return Lived(replayed, int(loads), int(unloads), int(wakes), instance_s, room_bytes)
+        return Lived(replayed, int(loads), int(unloads), int(wakes), instance_s, resident)
 
     def until_asleep(self) -> None:
         deadline_s = time.monotonic() + 60
@@ -98,21 +97,21 @@ class _Rooms:
 
     def __init__(self, local: "torpor.Local") -> None:
         self._local = local
-        self._seen: list[int] = []
+        self._seen: list[tuple[str, ...]] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
 
-    def close(self) -> int:
-        """The median of the fuller half."""
+    def close(self) -> list[tuple[str, ...]]:
+        """The fuller half."""
         self._over.set()
         self._thread.join()
-        return int(median(sorted(self._seen)[len(self._seen) // 2 :] or [0]))
+        return sorted(self._seen, key=len)[len(self._seen) // 2 :]
 
     def _look(self) -> None:
         while not self._over.wait(0.5):
             for instance in self._local.instances():
-                self._seen.append(sum(model.size_bytes for model in instance.models))
+                self._seen.append(tuple(model.name for model in instance.models))
 
 
 def _sum(lines: list[str], name: str) -> float:
