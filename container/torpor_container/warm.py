@@ -86,7 +86,10 @@ class WarmParent:
         self.path = path
 
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
-        """Fork a child with these open descriptors. Raises ConnectionError if the warm parent is gone."""
+        """Fork a child with these open descriptors.
+
+        Raises ConnectionError if the warm parent is gone, ChildProcessError if it lives and can not fork.
+        """
         message = job.message()
         if len(message) > MESSAGE_MAX_BYTES:
             raise ValueError(f"the job's arguments and environment are over {MESSAGE_MAX_BYTES} bytes")
@@ -101,8 +104,10 @@ class WarmParent:
             raise
         try:
             answer = json.loads(await reader.readline() or b"{}")
+            if "error" in answer:
+                raise ChildProcessError(answer["error"])
             if "pid" not in answer:
-                raise ConnectionError(answer.get("error", "the warm parent ended before it forked"))
+                raise ConnectionError("the warm parent ended before it forked")
         except BaseException:
             writer.close()  # and so the child ends, if it was forked already
             raise

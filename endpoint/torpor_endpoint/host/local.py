@@ -118,16 +118,21 @@ class LocalHost:
         return launched
 
     async def _fork(self, spec: LaunchSpec, launched: Launched) -> Child:
-        parent = await self._living_warm_parent()
-        environment = {**spec.environment, "TORPOR_WARM_PARENT": str(parent.path)}
         if launched.log is not None:
             launched.log.parent.mkdir(parents=True, exist_ok=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(launched.socket)
             listener.listen(1024)
-            return await parent.fork(
-                Job("torpor_container.instance:start", {}, environment, launched.log), [listener.fileno()]
-            )
+            try:
+                return await self._forked(spec, launched, listener.fileno())
+            except ConnectionError:  # the warm parent was killed a moment ago: nobody has waited for it yet
+                await self._dismiss_warm_parent()
+                return await self._forked(spec, launched, listener.fileno())
+
+    async def _forked(self, spec: LaunchSpec, launched: Launched, listener: int) -> Child:
+        parent = await self._living_warm_parent()
+        environment = {**spec.environment, "TORPOR_WARM_PARENT": str(parent.path)}
+        return await parent.fork(Job("torpor_container.instance:start", {}, environment, launched.log), [listener])
 
     async def _living_warm_parent(self) -> OwnedWarmParent:
         """Each has a socket of its own: what one leaves behind is never taken for another's."""

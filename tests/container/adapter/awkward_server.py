@@ -5,6 +5,7 @@ It answers an invocation with its model's name, the body, and what it was told i
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -155,8 +156,9 @@ class Handler(BaseHTTPRequestHandler):
 
 def main() -> None:
     port, rooms, *manners = sys.argv[1:]
-    if "worker" in manners:  # a process that nobody would end if only its parent were
-        subprocess.Popen([sys.executable, "-c", WORKER, os.environ["WORKER_PID"]])
+    if "worker" in manners:  # it is told by nobody if only its parent is, which waits for it
+        worker = subprocess.Popen([sys.executable, "-c", WORKER, os.environ["WORKER_PID"]])
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(worker.wait()))
         while not Path(os.environ["WORKER_PID"]).exists():
             time.sleep(0.01)
     if "slow" in manners:

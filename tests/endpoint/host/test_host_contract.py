@@ -191,3 +191,18 @@ def test_when_what_all_instances_come_from_is_killed_they_go_and_the_next_launch
             assert (await at.launched()).incarnation != before[0].incarnation
 
     run(story())
+
+
+def test_a_launch_succeeds_though_what_instances_come_from_was_killed_and_nobody_has_noticed(
+    make_host: Callable[[Path], Host], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with ground(make_host, tmp_path) as at:
+            before = await at.launched()
+            for parent in at.parents():
+                os.kill(parent, signal.SIGKILL)
+                assert gone(parent)  # and the loop of this host stands still meanwhile
+            after = await at.launched(1)
+            assert after.incarnation != before.incarnation
+
+    run(story())
