@@ -8,12 +8,14 @@ from importlib import import_module
 from pathlib import Path
 
 from torpor_container.core.sizing import Prior, Sizing
+from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.memory import give_back, uss_bytes
 from torpor_container.meter import Meter
 from torpor_container.parent import Parent
+from torpor_container.predicting import Predictors
 from torpor_container.runners import InProcess, Runner
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
@@ -54,7 +56,13 @@ class BuiltInWorkshop:
         self._formats = available()
         self._clock = clock
         self._submitted = submitted
-        self._predictors = Threads(settings.vcpu, "predict")
+        sharing = Sharing(
+            settings.vcpu,
+            settings.model_concurrency or settings.vcpu,
+            settings.batch_size,
+            settings.batch_delay_s,
+        )
+        self._predictors = Predictors(Threads(settings.vcpu, "predict"), Turns(sharing), clock)
         self._loaders = Threads(settings.loads_max, "load")
         self._gauge = Threads(1, "measure")  # never behind a model's own code
         self._scripts = Scripts(settings, conventions, parent)
@@ -70,8 +78,8 @@ class BuiltInWorkshop:
     async def close(self) -> None:
         for runner in tuple(self._runners):
             await self.unload(runner)
-        for threads in (self._predictors, self._loaders, self._gauge):
-            threads.close()
+        for closing in (self._predictors, self._loaders, self._gauge):
+            closing.close()
 
     def unready(self) -> str | None:
         """An instance with many threads stuck in models' own code is worn out: it asks to be replaced."""

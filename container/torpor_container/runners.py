@@ -1,16 +1,17 @@
 """A loaded model that can be invoked, in this process or in one of its own. They know nothing of residency."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Protocol
 
+from torpor_container.core.turns import Line
 from torpor_container.errors import TimedOut
 from torpor_container.formats import Model
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.memory import uss_bytes
-from torpor_container.threads import Threads
+from torpor_container.predicting import Asked, Predictors
 from torpor_container.timing import Timing
 from torpor_container.wire import Step
 
@@ -46,12 +47,13 @@ class Runner(Protocol):
 class InProcess:
     """A model of a known format. What predicts cheaply does so on the event loop, the rest on a thread: as measured."""
 
-    def __init__(self, model: Model, threads: Threads, cpu_clock: Callable[[], float]) -> None:
+    def __init__(self, model: Model, predictors: Predictors, cpu_clock: Callable[[], float]) -> None:
         """`cpu_clock` counts the processor seconds of the thread that asks: a busy machine makes no model dear."""
         self.format = model.format
         self.needs_folder = False
         self._model = model
-        self._threads = threads
+        self._predictors = predictors
+        self._line: Line[Asked] = Line(shares=model.rowwise)
         self._cpu_clock = cpu_clock
         self._typical_s = inf
         self._unmeasured = 0
@@ -65,18 +67,27 @@ class InProcess:
         lap = timing.laps()
         self._unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
         try:
-            return self._model.invoke(invocation) if self._unmeasured else self._predict(invocation)
+            return self._model.invoke(invocation) if self._unmeasured else self._measured(invocation)
         finally:
             lap(Step.PREDICT)
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         if self.cheap(invocation.body):
             return self.answer(invocation, timing)
-        with timing.step(Step.PREDICT):
-            try:
-                return await asyncio.wait_for(self._threads.run(self._predict, invocation), timeout_s)
-            except TimeoutError:
-                raise TimedOut(timeout_s) from None
+        laps, step = timing.laps(), Step.QUEUE
+
+        def began() -> None:
+            nonlocal step
+            laps(step)
+            step = Step.PREDICT
+
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._predictors.predict(self._line, self._predict, invocation, began)
+        except TimeoutError:
+            raise TimedOut(timeout_s) from None
+        finally:
+            laps(step)
 
     async def close(self) -> None:
         await asyncio.to_thread(self._model.close)
@@ -88,7 +99,12 @@ class InProcess:
     def own_bytes(self) -> int:
         return 0
 
-    def _predict(self, invocation: Invocation) -> Reply:
+    def _predict(self, invocations: Sequence[Invocation]) -> Sequence[Reply | Exception]:
+        if len(invocations) > 1:
+            return self._model.invoke_together(invocations)
+        return [self._measured(invocations[0])]
+
+    def _measured(self, invocation: Invocation) -> Reply:
         began_s = self._cpu_clock()
         try:
             return self._model.invoke(invocation)

@@ -30,6 +30,7 @@ def serve(booster: Any, conventions: Conventions, missing: float = nan) -> Serve
         predict=_predictor(booster, missing),
         answers=conventions.xgboost,
         refusals=(XGBoostError,),  # SageMaker's container too answers 400 for whatever XGBoost finds in the rows
+        rowwise=True,
     )
 
 

@@ -11,6 +11,9 @@ from torpor_container.formats.served import ServedModel
 
 SCIKIT_LEARN = "scikit-learn"
 
+TREES = frozenset({"BaseDecisionTree", "BaseForest", "BaseGradientBoosting", "BaseHistGradientBoosting"})
+"""scikit-learn's own bases of what looks at each row by itself. Linear algebra rounds otherwise with more rows."""
+
 
 def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
     """An estimator, ready to predict in the calling thread.
@@ -29,6 +32,7 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
         predict=estimator.predict,
         answers=conventions.toolkit,
         refusals=(ValueError,),  # scikit-learn's word for rows it does not take, such as NaN
+        rowwise=any(base.__name__ in TREES for base in type(estimator).__mro__),
     )
 
 

@@ -1,6 +1,6 @@
 """What a format is: how its files are recognised, how one is loaded, and what it will roughly weigh."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,8 +14,13 @@ class Model(Protocol):
     """A loaded model. `invoke` may be called from several threads at once; it raises the container's errors."""
 
     format: str
+    rowwise: bool
+    """Whether a row's answer is the same alone and among others, to the bit."""
 
     def invoke(self, invocation: Invocation) -> Reply: ...
+
+    def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
+        """One prediction for all, if the model is `rowwise`. Each has its own reply, or what `invoke` raises."""
 
     def close(self) -> None: ...
 

@@ -3,12 +3,14 @@
 Here, and only here, what a framework raises becomes the container's errors.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
+import numpy as np
+
 from torpor_container.content import Answers
-from torpor_container.errors import BadInput, OutOfMemory, PredictionFailed
+from torpor_container.errors import BadInput, ContainerError, OutOfMemory, PredictionFailed
 from torpor_container.invocation import Invocation, Reply
 
 Inputs = TypeVar("Inputs")
@@ -16,7 +18,10 @@ Inputs = TypeVar("Inputs")
 
 @dataclass(slots=True)
 class ServedModel(Generic[Inputs]):
-    """`native` is the framework's own object. `refusals` are what it raises where the caller's rows are at fault."""
+    """`native` is the framework's own object. `refusals` are what it raises where the caller's rows are at fault.
+
+    The inputs of a `rowwise` model are arrays of rows, and its predictions have a row for each.
+    """
 
     format: str
     native: Any
@@ -24,6 +29,7 @@ class ServedModel(Generic[Inputs]):
     predict: Callable[[Inputs], Any]
     answers: Answers
     refusals: tuple[type[Exception], ...] = ()
+    rowwise: bool = False
 
     def invoke(self, invocation: Invocation) -> Reply:
         """Raises BadInput, UnsupportedContentType, NotAcceptable, PredictionFailed, OutOfMemory."""
@@ -37,6 +43,24 @@ class ServedModel(Generic[Inputs]):
             raise BadInput(f"the model refuses the rows: {_first_line(error)}") from error
         except BaseException as error:  # a model may raise anything, even SystemExit, and it is its own fault
             raise PredictionFailed.because(error) from error
+
+    def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
+        """Where anything goes wrong each is predicted alone, so that it harms nobody but whose rows are at fault."""
+        try:
+            kinds = [self.answers.choose(invocation.accept) for invocation in invocations]
+            rows: list[Any] = [self.read(invocation) for invocation in invocations]
+            joined: Any = np.concatenate(rows)
+            predictions = np.split(self.predict(joined), np.cumsum([len(one) for one in rows[:-1]]))
+            encoded = map(self.answers.encode, predictions, kinds)
+            return [Reply(body, kind) for body, kind in zip(encoded, kinds, strict=True)]
+        except BaseException:  # noqa: BLE001  as above; what it was, and whose, is found by asking again
+            return [self._outcome(invocation) for invocation in invocations]
+
+    def _outcome(self, invocation: Invocation) -> Reply | Exception:
+        try:
+            return self.invoke(invocation)
+        except ContainerError as error:
+            return error
 
     def close(self) -> None:
         """Let go of the framework's object, whoever still holds this one."""

@@ -1,0 +1,120 @@
+"""Whose turn it is to predict: models share the threads by time, and requests of one model may share a turn.
+
+Start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): the model that has had the least time goes first, and one
+that nobody called for a while has saved nothing up. So a busy or slow model delays another by one turn, however many
+wait for it. It knows no clock and no thread.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from math import inf
+from typing import Generic, TypeVar
+
+Asked = TypeVar("Asked")
+
+LEARNING = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """`at_once` turns side by side, `per_model` of them one model's. A turn serves up to `batch_size` requests of a
+    model whose requests may share one, and waits for them `delay_s` seconds at most."""
+
+    at_once: int = 1
+    per_model: int = 1
+    batch_size: int = 1
+    delay_s: float = 0.0
+
+
+class Line(Generic[Asked]):
+    """One model's: who waits for it, in order, and what it has had. It lives as long as the model is loaded."""
+
+    __slots__ = ("had_s", "last_size", "running", "shares", "usual_s", "waiting")
+
+    def __init__(self, shares: bool = False) -> None:
+        """`shares`: whether several of its requests may be served by one turn."""
+        self.shares = shares
+        self.waiting: deque[tuple[float, Asked]] = deque()  # since when, and who
+        self.running = 0
+        self.had_s = 0.0  # in virtual time, so that only differences mean something
+        self.usual_s = 0.0
+        self.last_size = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turn(Generic[Asked]):
+    """Those who are served together, in order. `charged_s` was taken off their model's share beforehand."""
+
+    line: Line[Asked]
+    asked: tuple[Asked, ...]
+    charged_s: float
+
+
+class Turns(Generic[Asked]):
+    """Times are seconds of the caller's clock. A choice takes a look at each model that somebody waits for."""
+
+    def __init__(self, sharing: Sharing) -> None:
+        self._sharing = sharing
+        self._lines: dict[Line[Asked], None] = {}  # those with somebody waiting; equals go in this order
+        self._running = 0
+        self._virtual_s = 0.0  # where the fair share stands: of the turn that began last
+
+    def wait(self, line: Line[Asked], asked: Asked, now_s: float) -> None:
+        """Stand in line."""
+        if not line.waiting and not line.running:
+            line.had_s = max(line.had_s, self._virtual_s)
+        line.waiting.append((now_s, asked))
+        self._lines[line] = None
+
+    def leave(self, line: Line[Asked], asked: Asked) -> None:
+        """Wait no more. Whose turn has begun is not in line any more."""
+        line.waiting = deque(one for one in line.waiting if one[1] is not asked)
+        if not line.waiting:
+            self._lines.pop(line, None)
+
+    def next(self, now_s: float) -> Turn[Asked] | None:
+        """Begin a turn; None if none can begin now."""
+        if self._running == self._sharing.at_once:
+            return None
+        ready = (line for line in self._lines if self._may_begin(line) and self._gathered_s(line) <= now_s)
+        line = min(ready, key=_had_s, default=None)
+        return self._begin(line) if line is not None else None
+
+    def due_s(self) -> float:
+        """When a turn that waits for company will begin without; infinite if none does."""
+        if self._running == self._sharing.at_once:
+            return inf
+        return min((self._gathered_s(line) for line in self._lines if self._may_begin(line)), default=inf)
+
+    def ended(self, turn: Turn[Asked], took_s: float) -> None:
+        """A turn is over, well or not. What it was charged beforehand is put right."""
+        line = turn.line
+        self._running -= 1
+        line.running -= 1
+        line.had_s += took_s - turn.charged_s
+        line.usual_s += (took_s - line.usual_s) * (LEARNING if line.usual_s else 1.0)
+
+    def _may_begin(self, line: Line[Asked]) -> bool:
+        return line.running < self._sharing.per_model
+
+    def _gathered_s(self, line: Line[Asked]) -> float:
+        """From when on its turn need wait for nobody: company is expected as far as the last turn had some."""
+        expected = min(self._sharing.batch_size, line.last_size)
+        since_s, _ = line.waiting[0]
+        return since_s + self._sharing.delay_s if len(line.waiting) < expected else since_s
+
+    def _begin(self, line: Line[Asked]) -> Turn[Asked]:
+        size = min(len(line.waiting), self._sharing.batch_size) if line.shares else 1
+        turn = Turn(line, tuple(line.waiting.popleft()[1] for _ in range(size)), line.usual_s)
+        if not line.waiting:
+            del self._lines[line]
+        self._virtual_s = max(self._virtual_s, line.had_s)
+        self._running += 1
+        line.running += 1
+        line.last_size = size
+        line.had_s += turn.charged_s
+        return turn
+
+
+def _had_s(line: Line[Asked]) -> float:
+    return line.had_s

@@ -1,0 +1,142 @@
+"""Who predicts next: everybody once, in his model's order, and no model at another's cost."""
+
+from collections import Counter
+from math import inf
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_container.core.turns import Line, Sharing, Turn, Turns
+
+MODELS = st.integers(0, 5)
+COSTS_S = st.lists(st.floats(0.001, 5.0), min_size=6, max_size=6)
+
+
+@given(st.lists(MODELS, max_size=60), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
+def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
+    calls: list[int], at_once: int, per_model: int, batch_size: int
+) -> None:
+    turns: Turns[int] = Turns(Sharing(at_once, per_model, batch_size))
+    lines: list[Line[int]] = [Line(shares=number % 2 == 0) for number in range(6)]
+    for number, model in enumerate(calls):
+        turns.wait(lines[model], number, 0.0)
+    served: list[int] = []
+    running: list[Turn[int]] = []
+    while len(served) < len(calls):
+        while turn := turns.next(0.0):
+            running.append(turn)
+            served += turn.asked
+            assert len(turn.asked) <= (batch_size if turn.line.shares else 1)
+        assert running  # whoever waits and may begin has begun
+        assert len(running) <= at_once
+        assert max(Counter(turn.line for turn in running).values()) <= per_model
+        turns.ended(running.pop(0), 1.0)
+    for model in range(6):
+        assert [call for call in served if calls[call] == model] == [n for n, m in enumerate(calls) if m == model]
+
+
+@given(COSTS_S, st.integers(2, 6))
+def test_models_that_are_always_waited_for_have_had_the_same_but_for_a_turn_of_each(
+    costs_s: list[float], count: int
+) -> None:
+    turns: Turns[int] = Turns(Sharing())
+    lines: list[Line[int]] = [Line() for _ in range(count)]
+    for line in lines:
+        for asked in range(50):
+            turns.wait(line, asked, 0.0)
+    had_s = dict.fromkeys(lines, 0.0)
+    while all(line.waiting for line in lines):
+        turn = turns.next(0.0)
+        assert turn is not None
+        took_s = costs_s[lines.index(turn.line)]
+        had_s[turn.line] += took_s
+        turns.ended(turn, took_s)
+    longest_s = max(costs_s[:count])
+    assert max(had_s.values()) - min(had_s.values()) <= 2 * longest_s + 1e-9
+
+
+@given(st.integers(1, 100), st.floats(0.1, 60.0))
+def test_who_calls_a_quiet_model_waits_for_one_turn_of_the_busy_one_at_most(busy: int, cost_s: float) -> None:
+    turns: Turns[str] = Turns(Sharing())
+    slow, quiet = Line[str](), Line[str]()
+    for _ in range(busy):
+        turns.wait(slow, "busy", 0.0)
+    began = turns.next(0.0)
+    for _ in range(3):
+        assert began is not None
+        turns.wait(quiet, "quiet", 0.0)
+        turns.ended(began, cost_s)
+        following = turns.next(0.0)
+        assert following is not None
+        assert following.line is quiet
+        turns.ended(following, 0.001)
+        began = turns.next(0.0) or following
+
+
+def test_a_model_that_nobody_called_has_saved_nothing_up() -> None:
+    turns: Turns[int] = Turns(Sharing())
+    one, other = Line[int](), Line[int]()
+    for _ in range(100):  # it has had much, and alone
+        turns.wait(one, 0, 0.0)
+        turn = turns.next(0.0)
+        assert turn is not None
+        turns.ended(turn, 1.0)
+    for number in range(4):
+        turns.wait(one, number, 0.0)
+        turns.wait(other, number, 0.0)
+    order = []
+    while turn := turns.next(0.0):
+        order.append(turn.line is one)
+        turns.ended(turn, 1.0)
+    assert sum(order[:4]) == 2  # they take turns from the beginning
+
+
+def test_who_leaves_is_not_served_and_who_stays_is() -> None:
+    turns: Turns[str] = Turns(Sharing())
+    line = Line[str]()
+    first, second = "first", "second"
+    turns.wait(line, first, 0.0)
+    turns.wait(line, second, 0.0)
+    turns.leave(line, first)
+    turn = turns.next(0.0)
+    assert turn is not None
+    assert turn.asked == (second,)
+    turns.leave(line, second)  # too late, and no error
+    turns.ended(turn, 1.0)
+    assert turns.next(0.0) is None
+
+
+def test_a_batch_waits_only_for_as_much_company_as_the_last_one_had() -> None:
+    turns: Turns[int] = Turns(Sharing(batch_size=8, delay_s=0.25))
+    line = Line[int](shares=True)
+    turns.wait(line, 0, 0.0)
+    alone = turns.next(0.0)  # nobody came with the last one: there is nothing to wait for
+    assert alone is not None
+    for number in (1, 2, 3):
+        turns.wait(line, number, 0.0)
+    turns.ended(alone, 0.1)
+    three = turns.next(0.1)
+    assert three is not None
+    assert three.asked == (1, 2, 3)
+    turns.ended(three, 0.1)
+    turns.wait(line, 4, 2.0)
+    assert (turns.next(2.0), turns.due_s()) == (None, 2.25)
+    turns.wait(line, 5, 2.1)
+    turns.wait(line, 6, 2.2)
+    whole = turns.next(2.2)
+    assert whole is not None
+    assert (whole.asked, turns.due_s()) == ((4, 5, 6), inf)
+
+
+def test_whoever_waits_for_company_in_vain_goes_alone_and_the_next_waits_no_more() -> None:
+    turns: Turns[int] = Turns(Sharing(batch_size=8, delay_s=0.25))
+    line = Line[int](shares=True)
+    line.last_size = 5
+    turns.wait(line, 0, 1.0)
+    assert turns.next(1.0) is None
+    turn = turns.next(turns.due_s())
+    assert turn is not None
+    assert turn.asked == (0,)
+    turns.ended(turn, 0.1)
+    turns.wait(line, 1, 2.0)
+    assert turns.next(2.0) is not None
