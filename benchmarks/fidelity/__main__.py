@@ -44,10 +44,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity", description=__doc__)
     parser.add_argument("--short", action="store_true", help="a smoke run: figures that mean little")
     parser.add_argument("--traces", type=int, help="how many traces to compare, beside the one for calibration")
+    parser.add_argument("--rate-hz", type=float, help="requests a second: a machine that is full tells little")
     parser.add_argument("--memory-mib", type=float)
     wanted = parser.parse_args()
     setting = SHORT if wanted.short else Setting()
-    changes = {name: value for name in ("traces", "memory_mib") if (value := getattr(wanted, name)) is not None}
+    changes = {name: value for name in ("traces", "rate_hz", "memory_mib") if (value := getattr(wanted, name)) is not None}
     setting = Setting(**{**asdict(setting), **changes})
     with tempfile.TemporaryDirectory() as folder:
         results = run(setting, Path(folder))

@@ -41,7 +41,7 @@ class Line(Generic[Asked]):
         self.last_size = 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Turn(Generic[Asked]):
     """Those who are served together, in order. `charged_s` was taken off their model's share beforehand."""
 
@@ -76,9 +76,11 @@ class Turns(Generic[Asked]):
         """Begin a turn; None if none can begin now."""
         if self._running == self._sharing.at_once:
             return None
-        ready = (line for line in self._lines if self._may_begin(line) and self._gathered_s(line) <= now_s)
-        line = min(ready, key=_had_s, default=None)
-        return self._begin(line) if line is not None else None
+        chosen = None
+        for line in self._lines:
+            if (chosen is None or line.had_s < chosen.had_s) and self._may_begin(line, now_s):
+                chosen = line
+        return self._begin(chosen) if chosen is not None else None
 
     def due_s(self) -> float:
         """When a turn that waits for company will begin without; infinite if none does."""
@@ -94,8 +96,8 @@ class Turns(Generic[Asked]):
         line.had_s += took_s - turn.charged_s
         line.usual_s += (took_s - line.usual_s) * (LEARNING if line.usual_s else 1.0)
 
-    def _may_begin(self, line: Line[Asked]) -> bool:
-        return line.running < self._sharing.per_model
+    def _may_begin(self, line: Line[Asked], now_s: float = inf) -> bool:
+        return line.running < self._sharing.per_model and self._gathered_s(line) <= now_s
 
     def _gathered_s(self, line: Line[Asked]) -> float:
         """From when on its turn need wait for nobody: company is expected as far as the last turn had some."""
@@ -114,7 +116,3 @@ class Turns(Generic[Asked]):
         line.last_size = size
         line.had_s += turn.charged_s
         return turn
-
-
-def _had_s(line: Line[Asked]) -> float:
-    return line.had_s

@@ -18,6 +18,7 @@ from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, Policy, policy
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
+from torpor_container.core.turns import Sharing, Turns
 from torpor_endpoint.core.placement import pick
 from torpor_endpoint.core.scaling import Habits, Range
 from torpor_endpoint.core.traffic import Traffic
@@ -252,7 +253,7 @@ class Simulation:
             Residency(machine.memory_bytes, chosen, machine.loads_max, record),
             Residency(machine.disk_bytes, LRU(), machine.loads_max),
             self.profiles,
-            machine.threads,
+            Turns(Sharing(machine.threads, machine.threads)),
             self._ended,
             self.counts,
             self.spread,

@@ -1,10 +1,9 @@
 """One simulated instance: the live residency's books, carried out in virtual time as the keeper carries them out.
 
 It decides nothing: who is pulled, who waits, who leaves and for whom are `torpor_container.core.residency`'s decisions,
-and who rests is `torpor_container.core.resting`'s.
+who predicts next is `torpor_container.core.turns`', and who rests is `torpor_container.core.resting`'s.
 """
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ from torpor.simulator.kernel import Kernel
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
 from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Later, Lead, Refuse, Residency, Wait
 from torpor_container.core.resting import Resting
+from torpor_container.core.turns import Line, Turn, Turns
 
 
 class Call:
@@ -50,7 +50,7 @@ Asking = tuple[Callable[[Any], None], Any]
 
 @dataclass(slots=True, eq=False)
 class Site:
-    """`servers` predictions run at once; `ended` is told of every call. Without `cache` a model leaves, from disk too,
+    """`turns` says who predicts; `ended` is told of every call. Without `cache` a model leaves, from disk too,
     once it has served its callers. `stored` is what the slot's disk holds, the oldest first: it outlives the instance.
     Until `leaving_until_s` models are on their way out."""
 
@@ -58,7 +58,7 @@ class Site:
     memory: Residency
     disk: Residency
     profiles: Mapping[str, ModelProfile]
-    servers: int
+    turns: Turns[Call]
     ended: Ended
     counts: Counts
     spread: Spread = EXACT
@@ -66,8 +66,7 @@ class Site:
     resting: Resting | None = None
     stored: dict[str, None] = field(default_factory=dict)
     leaving_until_s: float = 0.0
-    _busy: int = 0
-    _queue: deque[Call] = field(default_factory=deque)
+    _lines: dict[str, Line[Call]] = field(default_factory=dict)
     _waiting: dict[str, list[Call]] = field(default_factory=dict)
     _bell: list[Asking] = field(default_factory=list)
     _disk_bell: list[Asking] = field(default_factory=list)
@@ -205,6 +204,7 @@ class Site:
 
     def _unloaded(self, name: str) -> None:
         self.memory.unloaded(name, self.profiles[name].unload_s, self.kernel.now_s)
+        self._lines.pop(name, None)
         if not self.cache and self.disk.drop(name, "ModelCacheSetting is Disabled", self.kernel.now_s):
             self._delete((name,))
         self._ring()
@@ -249,19 +249,22 @@ class Site:
 
     # -- the prediction --------------------------------------------------------------------------------------------
     def _start(self, call: Call) -> None:
-        call.ready_s = self.kernel.now_s
-        if self._busy < self.servers:
-            self._busy += 1
-            self.kernel.after(self.profiles[call.model].predict_s * self.spread.predict(), self._done, call)
-        else:
-            self._queue.append(call)
+        call.ready_s = now_s = self.kernel.now_s
+        line = self._lines.get(call.model)
+        if line is None:
+            line = self._lines[call.model] = Line()
+        self.turns.wait(line, call, now_s)
+        self._go_on()
 
-    def _done(self, call: Call) -> None:
-        if self._queue:
-            following = self._queue.popleft()
-            self.kernel.after(self.profiles[following.model].predict_s * self.spread.predict(), self._done, following)
-        else:
-            self._busy -= 1
+    def _go_on(self) -> None:
+        while turn := self.turns.next(self.kernel.now_s):
+            took_s = self.profiles[turn.asked[0].model].predict_s * self.spread.predict()
+            self.kernel.after(took_s, self._done, turn, took_s)
+
+    def _done(self, turn: Turn[Call], took_s: float) -> None:
+        self.turns.ended(turn, took_s)
+        self._go_on()
+        (call,) = turn.asked
         if self.memory.released(call.model):
             self._idle(call.model)
         call.done_s = self.kernel.now_s

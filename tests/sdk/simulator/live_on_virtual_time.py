@@ -8,7 +8,7 @@ gives up waiting, as nobody does in the simulator.
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,13 +27,16 @@ from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, policy
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
+from torpor_container.core.turns import Line, Sharing, Turns
 from torpor_container.errors import ContainerError
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper, Patience
+from torpor_container.predicting import Asked, Outcome, Predictors
 from torpor_container.rest import Rest
 from torpor_container.runners import Runner
 from torpor_container.serving import Kept
 from torpor_container.shelf import UNPACKED_RATIO, Shelf
+from torpor_container.threads import T, Threads
 from torpor_container.timing import Timing
 from torpor_container.workshop import Found, Loaded, Placed
 from torpor_endpoint.crew import Crew, Numbers
@@ -191,7 +194,10 @@ class Instance:
         on_disk = Residency(machine.disk_bytes, LRU(), machine.loads_max)
         disk = TimedDisk(yards.folder / str(launched.slot.number), machine.disk_bytes, "bucket")
         self._shelf = Shelf(Prefix("s3", "bucket", ""), Store(yards), disk, on_disk, UnpackLimits(), loop.time)
-        workshop = FakeWorkshop(profiles, books, asyncio.Semaphore(machine.threads))
+        turns = Turns[Asked](Sharing(machine.threads, machine.threads))
+        workshop = FakeWorkshop(
+            profiles, books, Predictors(VirtualThreads(machine.threads, "predict"), turns, loop.time)
+        )
         rests = machine.models_rest
         resting = None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s))
         patience = Patience(PATIENT_S, PATIENT_S)
@@ -283,17 +289,17 @@ class TimedDisk(DiskTier):
 
 @dataclass(frozen=True)
 class FakeWorkshop:
-    """As many predict at once as there are `threads`."""
+    """It loads and unloads in the profiles' times."""
 
     profiles: Profiles
     books: Residency
-    threads: asyncio.Semaphore
+    predictors: Predictors
 
     async def start(self) -> None:
         """It is always open."""
 
     async def close(self) -> None:
-        """It holds nothing."""
+        self.predictors.close()
 
     def unready(self) -> str | None:
         return None
@@ -304,7 +310,7 @@ class FakeWorkshop:
 
     async def _load(self, profile: ModelProfile) -> Loaded:
         await asyncio.sleep(profile.load_s)
-        return Loaded(FakeRunner(profile, self.threads), profile.memory_bytes, profile.load_s)
+        return Loaded(FakeRunner(profile, self.predictors), profile.memory_bytes, profile.load_s)
 
     async def unload(self, runner: Runner) -> None:
         await runner.close()
@@ -323,17 +329,35 @@ class FakeRunner:
     needs_folder = False
     alive = True
 
-    def __init__(self, profile: ModelProfile, threads: asyncio.Semaphore) -> None:
+    def __init__(self, profile: ModelProfile, predictors: Predictors) -> None:
         self._profile = profile
-        self._threads = threads
+        self._predictors = predictors
+        self._line: Line[Asked] = Line()
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
-        async with self._threads:
-            await asyncio.sleep(self._profile.predict_s)
-        return Reply(b"", "")
+        return await self._predictors.predict(self._line, Predicts(self._profile.predict_s), invocation, lambda: None)
 
     async def close(self) -> None:
         await asyncio.sleep(self._profile.unload_s)
 
     def own_bytes(self) -> int:
         return 0
+
+
+@dataclass(frozen=True)
+class Predicts:
+    """What is done on a thread, and how long it takes."""
+
+    predict_s: float
+
+    def __call__(self, invocations: Sequence[Invocation]) -> list[Outcome]:
+        return [Reply(b"", "") for _ in invocations]
+
+
+class VirtualThreads(Threads):
+    """Threads whose work takes virtual time."""
+
+    async def run(self, work: Callable[..., T], *arguments: object) -> T:
+        assert isinstance(work, Predicts)
+        await asyncio.sleep(work.predict_s)
+        return work(*arguments)
