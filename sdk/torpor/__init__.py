@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torpor.bundling import bundle
+    from torpor.called import Answer
+    from torpor.calling import Caller
     from torpor.connection import client
     from torpor.errors import (
         EndpointFailed,
         EndpointRefused,
         EndpointUnreachable,
         MissingExtra,
+        NoAnswer,
         NotTorpor,
         TorporError,
     )
+    from torpor.refused import InvokeError, ModelError
     from torpor.serving import Local, local
     from torpor.simulator.outcome import Result
     from torpor.simulator.planning import Planned, plan
@@ -31,13 +35,18 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Answer",
     "BadScenario",
     "BadTrace",
+    "Caller",
     "EndpointFailed",
     "EndpointRefused",
     "EndpointUnreachable",
+    "InvokeError",
     "Local",
     "MissingExtra",
+    "ModelError",
+    "NoAnswer",
     "NotTorpor",
     "Planned",
     "Result",
@@ -55,6 +64,10 @@ __all__ = [
 _HOMES = {
     "bundle": "torpor.bundling",
     "client": "torpor.connection",
+    "Caller": "torpor.calling",
+    "Answer": "torpor.called",
+    "InvokeError": "torpor.refused",
+    "ModelError": "torpor.refused",
     "local": "torpor.serving",
     "Local": "torpor.serving",
     "simulate": "torpor.simulator.running",
@@ -70,6 +83,7 @@ _HOMES = {
     "EndpointRefused": "torpor.errors",
     "EndpointUnreachable": "torpor.errors",
     "MissingExtra": "torpor.errors",
+    "NoAnswer": "torpor.errors",
     "NotTorpor": "torpor.errors",
 }
 

@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from http.client import HTTPException
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
 
 from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
 from torpor_endpoint.options import PORT
+
+if TYPE_CHECKING:
+    from torpor.calling import Caller
 
 URL = f"http://127.0.0.1:{PORT}"
 SCHEMES = ("http://", "https://")
@@ -63,6 +66,16 @@ class Connection:
     def client(self, service: str, **options: Any) -> Any:
         """A boto3 client of this service. `options` are those of `boto3.client`, and win."""
         return self._session.client(service, **{"endpoint_url": self.url, "config": self._config, **options})
+
+    def caller(self, **options: Any) -> "Caller":
+        """A `torpor.Caller` of it. `options` are the Caller's own, and win."""
+        from botocore.session import Session
+
+        from torpor.calling import Caller
+
+        session = Session()
+        session.set_credentials(KEY, KEY)
+        return Caller(self.url, **{"region": self.region, "session": session, **options})
 
     def page(self, name: str, query: Mapping[str, str] = MappingProxyType({}), timeout_s: float = 10.0) -> bytes:
         """One of the endpoint's own pages, `/_torpor/<name>`. Raises EndpointUnreachable, EndpointRefused."""

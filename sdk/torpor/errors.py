@@ -4,6 +4,7 @@ TorporError
 ├── EndpointFailed        the endpoint did not start, or its deployment failed
 ├── EndpointUnreachable   nobody listens at the URL
 ├── NotTorpor             what listens there is something else
+├── NoAnswer              a call of `torpor.Caller` was sent, and no whole answer came
 ├── EndpointRefused       one of the endpoint's own pages answered with an error
 └── MissingExtra          a package that this feature needs is not installed
 """
@@ -30,6 +31,16 @@ class NotTorpor(TorporError):
 
     def __init__(self, url: str) -> None:
         super().__init__(f"what answers at {url} is no endpoint of Torpor: name another URL")
+
+
+class NoAnswer(TorporError):
+    """A call was sent, and no whole answer came: whether the model was called is not known."""
+
+    def __init__(self, reason: object) -> None:
+        super().__init__(
+            f"the call was sent, and no whole answer came ({reason or type(reason).__name__}): "
+            "the model may have been called; call again if it may be called twice"
+        )
 
 
 class EndpointRefused(TorporError):

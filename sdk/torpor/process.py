@@ -12,13 +12,16 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from torpor.attached import TEMPORARY
 from torpor.connection import REGION, Connection
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.occupancy import ensure_free
+
+if TYPE_CHECKING:
+    from torpor.calling import Caller
 
 READY_WITHIN_S = 60.0
 STOPPED_WITHIN_S = 10.0
@@ -81,6 +84,12 @@ class EndpointProcess:
     def client(self, service: str, **options: Any) -> Any:
         """A boto3 client of this service, wired to it, and closed with it."""
         made = self.connection.client(service, **options)
+        self._clients.append(made)
+        return made
+
+    def caller(self, **options: Any) -> "Caller":
+        """A `torpor.Caller` of it, closed with it."""
+        made = self.connection.caller(**options)
         self._clients.append(made)
         return made
 

@@ -5,7 +5,6 @@ sent twice and nothing is left out; what could not be sent in time is sent late,
 Requests are not signed, since Torpor reads no signature.
 """
 
-import re
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 
+from torpor.called import steps_ms
 from torpor.connection import ANSWER_WITHIN_S, Connection
 from torpor.errors import EndpointUnreachable, TorporError
 from torpor.frames import STEPS
@@ -35,7 +35,6 @@ LOOK_EVERY_S = 0.1
 LOADING = ("wake", "download", "unpack", "load")
 """A request with one of these steps did not find its model in memory."""
 
-_STEP = re.compile(r"([\w-]+)\s*;\s*dur=(\d+(?:\.\d+)?)")
 _ROW = Struct(f"<qdddihhb{len(STEPS)}f")
 _COLUMNS = np.dtype(
     [
@@ -269,7 +268,7 @@ def _requests(trace: Trace) -> Iterator[tuple[float, int, int | None, int]]:
 
 def _steps(told: str | None) -> dict[str, float] | None:
     """Seconds by step. None without a Server-Timing, and for one that is somebody else's."""
-    steps = {name: float(took_ms) / 1000 for name, took_ms in _STEP.findall(told or "") if name in STEPS}
+    steps = {name: took_ms / 1000 for name, took_ms in steps_ms(told or "").items() if name in STEPS}
     return steps or None
 
 

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torpor import accounts, frames, seen
 from torpor.deploying import IMAGE, Plan, deploy, withdraw
 from torpor.process import EndpointProcess, Start
 from torpor.rows import decode, encode
 from torpor.story import Story
+
+if TYPE_CHECKING:
+    from torpor.calling import Caller
 
 BUCKET = "torpor-local"
 """An endpoint's models are in it below the endpoint's own name."""
@@ -76,6 +79,10 @@ class Local:
     def client(self, service: str, **options: Any) -> Any:
         """A boto3 client of any service, wired to it."""
         return self._process.client(service, **options)
+
+    def caller(self, **options: Any) -> "Caller":
+        """A `torpor.Caller` of it, for code that calls often. `options` are the Caller's own."""
+        return self._process.caller(**options)
 
     # -- calling ---------------------------------------------------------------------------------------------------
     def invoke(

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.demo.calls import Call, quantile, steps
+from torpor.called import steps_ms
+from torpor.demo.calls import Call, quantile
 from torpor.demo.houses import CITIES, FEATURES, generate
 from torpor.demo.linear_onnx import linear_onnx
 
@@ -34,7 +35,7 @@ def test_the_same_houses_are_generated_every_time() -> None:
 
 
 def test_times_are_read_and_summed_up() -> None:
-    assert steps("download;dur=1.142, load;dur=11.9") == {"download": 1.142, "load": 11.9}
+    assert steps_ms("download;dur=1.142, load;dur=11.9") == {"download": 1.142, "load": 11.9}
     calls = [Call("a", 0.0, took_s, {}) for took_s in (0.001, 0.002, 0.003, 0.004, 0.005)]
     assert quantile(calls, 50) == pytest.approx(0.003)
 

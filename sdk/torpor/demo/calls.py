@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import quantiles
 from typing import Any
 
+from torpor.called import steps_ms
 from torpor.demo.houses import A_HOUSE
 from torpor.serving import Local
 
@@ -28,13 +29,7 @@ def call(endpoint: Local, target: str) -> Call:
     prediction = answer["Body"].read()
     took_s = time.perf_counter() - began_s
     timing = answer["ResponseMetadata"]["HTTPHeaders"]["server-timing"]
-    return Call(target, _price(prediction), took_s, steps(timing))
-
-
-def steps(server_timing: str) -> dict[str, float]:
-    """Milliseconds by step."""
-    parts = (part.partition(";dur=") for part in server_timing.split(", "))
-    return {name: float(took) for name, _, took in parts if took}
+    return Call(target, _price(prediction), took_s, steps_ms(timing))
 
 
 def quantile(calls: Sequence[Call], hundredths: int) -> float:
