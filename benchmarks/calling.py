@@ -33,7 +33,7 @@ Call = Callable[[], bytes]
 
 @dataclass(frozen=True)
 class Row:
-    """Medians over the rounds. `behind_us` is the processor time of the endpoint and its instance."""
+    """Medians over the rounds; `behind_us`, the processor time of the endpoint and its instance, is their mean."""
 
     caller: str
     cpu_us: float

@@ -90,7 +90,7 @@ def _exchanged(connection: HTTPConnection, request: bytes) -> tuple[Answer, bool
     """The answer, and whether the connection can take another request. Raises Unsent, NoAnswer."""
     unsent: OSError | None = None
     try:
-        # In one piece: http.client itself sends the head first, and a server that waits for the rest works twice.
+        # In one piece, for Torpor parses at once what arrives whole. http.client would send the head by itself.
         connection.sock.sendall(request)
     except TimeoutError as error:
         raise NoAnswer(error) from error
