@@ -92,5 +92,9 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("torpor")
     if name in _HOMES:
+        if _HOMES[name].startswith("torpor.simulator"):
+            from torpor.extras import require
+
+            require(f"torpor.{name}", "simulator")
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,6 +9,10 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
     "cli": ("typer", "rich"),
     "endpoint": ("starlette", "gunicorn", "cachetools", "httptools", "prometheus_client"),
     "container": ("numpy", "obstore", "xgboost", "sklearn", "onnxruntime"),
+    "simulator": ("numpy",),
+    "parquet": ("pyarrow",),
+    "pandas": ("pandas",),
+    "plots": ("matplotlib", "numpy"),
 }
 """By extra, the modules whose absence its features would trip over."""
 

@@ -74,5 +74,5 @@ _ROWS = {
 
 def pandas() -> Any:
     """An extra of its own. Raises MissingExtra."""
-    require("a data frame", "pandas", packages={"pandas": ("pandas",)})
+    require("a data frame", "pandas")
     return import_module("pandas")

@@ -14,7 +14,6 @@ from torpor.extras import require
 if TYPE_CHECKING:
     from torpor_endpoint.core.prices import Prices
 
-SIMULATOR = {"simulator": ("numpy",)}
 NEVER = "never"
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -85,7 +84,7 @@ def drawn(file: Path | None) -> None:
     if file is not None and file.suffix.lower() not in PICTURES:
         raise TorporError(f"--plot {file}: a picture is a file that ends in {', '.join(PICTURES)}")
     if file is not None:
-        require("--plot", "plots", packages={"plots": ("matplotlib",)})
+        require("--plot", "plots")
 
 
 def priced_by(file: Path | None) -> "Prices":

@@ -42,7 +42,7 @@ def plan(
     prices: choices.PricesFile = None,
 ) -> None:
     """Search instance type and number, keep-alive and policy by simulation: the cheapest that meets the SLO."""
-    require("torpor plan", "simulator", packages=choices.SIMULATOR)
+    require("torpor plan", "simulator")
     from torpor.simulator.planning import plan as search
     from torpor.simulator.running import load
     from torpor.simulator.searching import SEARCHED, Space

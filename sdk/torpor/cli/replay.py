@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from torpor.cli.choices import SIMULATOR, Trace
+from torpor.cli import choices
 from torpor.cli.edge import Url, connected, console, only, plain_table
 from torpor.errors import TorporError
 from torpor.extras import require
@@ -37,7 +37,7 @@ INTERRUPTED = 130
 
 
 def replay(
-    trace: Trace,
+    trace: choices.Trace,
     endpoint: Annotated[str | None, typer.Option(help="The endpoint's name; not needed for the only one.")] = None,
     speed: Annotated[float, typer.Option(help="How many times as fast as it was.")] = 1.0,
     limit: Annotated[int | None, typer.Option(help="Only the first so many requests.", min=1)] = None,
@@ -49,13 +49,12 @@ def replay(
     url: Url = None,
 ) -> None:
     """Send a trace to an endpoint at its own moments, and show how long the requests took."""
-    require("torpor replay", "simulator", packages=SIMULATOR)
+    require("torpor replay", "simulator")
     from torpor.replaying import Pace, Target
     from torpor.replaying import replay as send
     from torpor.simulator.workloads import Extent, First, named
 
-    if out is not None and not out.absolute().parent.is_dir():
-        raise TorporError(f"{out}: there is no folder {out.absolute().parent}")
+    choices.kept("--out", out)
     connection = connected(url)
     target = Target.found(connection, only(connection, endpoint))
     wanted = named(trace) if limit is None else First(named(trace), limit)

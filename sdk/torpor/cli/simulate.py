@@ -50,7 +50,7 @@ def simulate(
     plot: choices.Plot = None,
 ) -> None:
     """Play a trace through one or more ways to serve it, and show hit rate, p99 and bill of each."""
-    require("torpor simulate", "simulator", packages=choices.SIMULATOR)
+    require("torpor simulate", "simulator")
     from torpor.simulator.running import load
 
     choices.drawn(plot)

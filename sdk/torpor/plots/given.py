@@ -45,7 +45,7 @@ def share(name: str, value: float | None) -> float:
 
 def column(name: str, values: "ArrayLike") -> "Column":
     """One row of numbers, at least one. Raises MissingExtra without numpy."""
-    require("a plot", "plots", packages={"plots": ("numpy",)})
+    require("a plot", "plots")
     import numpy as np
 
     array: Column = np.asarray(values, dtype=float)

@@ -46,7 +46,7 @@ class Style(NamedTuple):
 
 def sheet(title: str, note: str, height_in: float = HEIGHT_IN) -> "Figure":
     """An empty figure with its title and its strip. Raises MissingExtra without matplotlib."""
-    require("a plot", "plots", packages={"plots": ("matplotlib",)})
+    require("a plot", "plots")
     from torpor.plots.canvas import Sheet
 
     figure = Sheet(WIDTH_IN, height_in)

@@ -14,7 +14,7 @@ from torpor.simulator.workloads import BadTrace, Chunk, Recorded, read, recorded
 from torpor.simulator.workloads.files import READERS, WRITERS
 
 try:
-    require("", "parquet", packages={"parquet": ("pyarrow",)})
+    require("", "parquet")
     PARQUET = True
 except MissingExtra:
     PARQUET = False

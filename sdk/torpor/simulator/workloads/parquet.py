@@ -98,5 +98,5 @@ def _file(path: Path) -> Any:
 
 def _pyarrow() -> tuple[Any, Any]:
     """An extra of its own. Raises MissingExtra."""
-    require("a Parquet file", "parquet", packages={"parquet": ("pyarrow",)})
+    require("a Parquet file", "parquet")
     return import_module("pyarrow"), import_module("pyarrow.parquet")
