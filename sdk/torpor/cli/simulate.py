@@ -15,6 +15,7 @@ from torpor.cli.edge import console, plain_table
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.money import dollars
+from torpor.spans import DAY_S, HOUR_S, MINUTE_S
 
 if TYPE_CHECKING:
     from torpor.simulator.outcome import Result
@@ -120,7 +121,7 @@ def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str
         "failed": f"{one.failed:,}",
         "loads": f"{one.loads:,}",
         "wakes": f"{one.wakes:,}",
-        "instance-h": f"{one.instance_s / 3600:,.2f}",
+        "instance-h": f"{one.instance_s / HOUR_S:,.2f}",
     }
 
 
@@ -142,7 +143,7 @@ def fitted(rows: Sequence[Mapping[str, str]], spare: Sequence[str], width: int, 
 
 def span(seconds: float) -> str:
     """`3 s`, `5 min`, `2.5 h`, `7 days`: at least two of the unit."""
-    for unit, size_s in (("days", 86_400), ("h", 3600), ("min", 60)):
+    for unit, size_s in (("days", DAY_S), ("h", HOUR_S), ("min", MINUTE_S)):
         if seconds >= 2 * size_s:
             return f"{seconds / size_s:,.3g} {unit}"
     return f"{seconds:.3g} s"

@@ -5,7 +5,9 @@ import time
 
 import typer
 
-UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 24 * 3600.0}
+from torpor.spans import DAY_S, HOUR_S, MINUTE_S
+
+UNITS_S = {"s": 1.0, "m": MINUTE_S, "h": HOUR_S, "d": DAY_S}
 SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil, floor, log2, log10
 
+from torpor.spans import DAY_S, HOUR_S, MINUTE_S
+
 Told = Callable[[float], str]
 Marks = Callable[[float, float], Sequence[float]]
 """The round amounts from a least to a most."""
 
 MARKS_MAX, FEW = 8, 4
-MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 UNITS = (("ms", 0.001), ("s", 1), ("min", MINUTE_S), ("h", HOUR_S), ("days", DAY_S))
 BYTES = (("KiB", 2**10), ("MiB", 2**20), ("GiB", 2**30), ("TiB", 2**40))
 LONG_S = (*(n * MINUTE_S for n in (0.5, 1, 2, 5, 10, 30)), *(n * HOUR_S for n in (1, 2, 5, 10)), DAY_S)

@@ -17,8 +17,9 @@ from torpor.simulator.profile import Spread
 from torpor.simulator.running import Given
 from torpor.simulator.scenario import MIB, OWN_MIB, Scenario
 from torpor.simulator.site import Call
-from torpor.simulator.ways import HOUR_S, MONTH_H, Calls, Cost, Held, Terms
+from torpor.simulator.ways import MONTH_H, Calls, Cost, Held, Terms
 from torpor.simulator.workloads import Paced
+from torpor.spans import HOUR_S
 from torpor_endpoint.core.prices import PRICES, Prices
 
 EXPIRES_S = 600.0

@@ -6,7 +6,8 @@ They count money alone. A price that is not known makes the answer None; what ne
 from math import exp, expm1, inf, log1p
 
 from torpor.simulator.costing import multi_model, serverless
-from torpor.simulator.ways import HOUR_S, TERMS, Calls, Cost, Held, Terms
+from torpor.simulator.ways import TERMS, Calls, Cost, Held, Terms
+from torpor.spans import HOUR_S
 
 
 def models(each: Held, together: Held, terms: Terms = TERMS) -> float | None:

@@ -7,7 +7,8 @@ does to latency. A price that is not known makes the cost None, never 0.
 from collections.abc import Iterable
 from math import ceil, floor
 
-from torpor.simulator.ways import HOUR_S, TERMS, Calls, Component, Cost, Held, Terms, Way, check
+from torpor.simulator.ways import TERMS, Calls, Component, Cost, Held, Terms, Way, check
+from torpor.spans import HOUR_S
 from torpor_endpoint.core.accounts import MIB_PER_GB
 from torpor_endpoint.core.prices import PRICES, Prices
 

@@ -14,7 +14,8 @@ from torpor.simulator.engine import Life, Look, Simulation
 from torpor.simulator.latency import Latencies
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.site import Call, Counts
-from torpor.simulator.ways import HOUR_S, MONTH_H, Calls, Cost, Terms
+from torpor.simulator.ways import MONTH_H, Calls, Cost, Terms
+from torpor.spans import HOUR_S
 from torpor_endpoint.core.prices import PRICES, Prices
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from torpor.errors import TorporError
 from torpor.simulator.costing import asleep, autoscaled, multi_model
 from torpor.simulator.engine import Machine, Plan, Rests
 from torpor.simulator.ways import TERMS, Cost, Held, Terms
+from torpor.spans import HOUR_S, MINUTE_S
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
 from torpor_container.core.policies import OFFLINE, POLICIES
 from torpor_endpoint.core.catalogue import CATALOGUE, INSTANCE_DISK_MIB
@@ -189,7 +190,7 @@ def _learned(keep_alive: str) -> str:
 
 def _span(seconds: float) -> str:
     """`90 s`, `20 min`, `2 h`: in the largest unit that is whole."""
-    for unit, size_s in (("h", 3600), ("min", 60)):
+    for unit, size_s in (("h", HOUR_S), ("min", MINUTE_S)):
         if seconds >= size_s and seconds % size_s == 0:
             return f"{seconds / size_s:.0f} {unit}"
     return f"{seconds:g} s"

@@ -7,7 +7,6 @@ from math import isfinite
 from torpor_endpoint.core.ledger import milliseconds
 from torpor_endpoint.core.prices import PRICES, Prices
 
-HOUR_S = 3600.0
 MONTH_H = 730.0
 """A month as AWS's calculators count it. AWS's blogs count 30 days, 720 hours."""
 

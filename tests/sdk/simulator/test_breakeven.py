@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from torpor.simulator import breakeven
 from torpor.simulator.costing import asleep, endpoint_per_model, multi_model, serverless
-from torpor.simulator.ways import HOUR_S, Calls, Cost, Held, Terms
+from torpor.simulator.ways import Calls, Cost, Held, Terms
+from torpor.spans import HOUR_S
 from torpor_endpoint.core.catalogue import USD_PER_HOUR
 
 HELD = st.builds(Held, st.sampled_from(sorted(USD_PER_HOUR)), st.integers(1, 8))

@@ -17,7 +17,8 @@ from torpor.simulator.costing import (
     ranked,
     serverless,
 )
-from torpor.simulator.ways import HOUR_S, Calls, Component, Cost, Held, Terms, Way
+from torpor.simulator.ways import Calls, Component, Cost, Held, Terms, Way
+from torpor.spans import HOUR_S
 from torpor_endpoint.core.catalogue import USD_PER_HOUR
 from torpor_endpoint.core.prices import PRICES
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from torpor.simulator.workloads.delimited import opened
-from torpor.simulator.workloads.rhythm import DAY_S
-from torpor.simulator.workloads.spread import MINUTE_S, Counts, spread, together
+from torpor.simulator.workloads.spread import Counts, spread, together
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Names, Sizes, checked
+from torpor.spans import DAY_S, MINUTE_S
 
 MINUTES = [str(minute) for minute in range(1, 1441)]
 FUNCTION = ["HashOwner", "HashApp", "HashFunction", "Trigger"]

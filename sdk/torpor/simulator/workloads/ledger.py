@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from torpor.simulator.workloads.spread import MINUTE_S, within
+from torpor.simulator.workloads.spread import within
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Names, checked
+from torpor.spans import MINUTE_S
 
 ONE = "endpoint = ? AND variant = ?"
 VARIANTS = """SELECT DISTINCT endpoint, variant FROM minutes

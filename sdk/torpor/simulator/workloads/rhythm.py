@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from torpor.simulator.workloads.trace import Times
+from torpor.spans import DAY_S
 
-DAY_S = 86_400.0
 WEEK_S = 7 * DAY_S
 STEP_S = 300.0
 

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS, Chunk, Ids, Sizes, Times
-
-MINUTE_S = 60.0
+from torpor.spans import MINUTE_S
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torpor.simulator.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gaps
-from torpor.simulator.workloads.rhythm import DAILY, DAY_S, EVEN, Rhythm
+from torpor.simulator.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Ids, Times
+from torpor.spans import DAY_S
 
 HABITS: Sequence[tuple[Gaps, float]] = ((TIMER, 0.2), (POISSON, 0.4), (BURSTY, 0.2), (SESSIONS, 0.2))
 """The shares of the models with each law of gaps: 40 % of Azure's applications have gaps that vary by more than 1."""
