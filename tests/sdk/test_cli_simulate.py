@@ -113,6 +113,13 @@ def test_a_picture_is_drawn(run: Run) -> None:
     assert Path("picture.png").read_bytes().startswith(b"\x89PNG\r\n")
 
 
+def test_no_picture_is_drawn_where_nothing_was_answered(run: Run) -> None:
+    Path("models.csv").write_text("model,memory_bytes\na,999999999999\nb,999999999999\n")
+    done = run("calls.csv", "--profiles", "models.csv", "--plot", "picture.png")
+    assert (done.exit_code, Path("picture.png").exists()) == (1, False)
+    assert "--plot: no request was answered by what has a price, so there is no p99 to draw" in done.stderr
+
+
 def test_a_recount_is_told(run: Run) -> None:
     plain, checked = (run(TRACE, "--sleep-after", "5s", *more).stdout for more in ((), ("--check",)))
     assert checked == f"{plain}recounted: bytes, pins, loads and instances are as the decisions and calls have them\n"
@@ -142,6 +149,7 @@ def test_a_recount_is_told(run: Run) -> None:
         (("calls.csv", "--out", "no/where.csv"), "--out no/where.csv: there is no folder no"),
         (("calls.csv", "--decisions", "no/where.csv"), "--decisions no/where.csv: there is no folder no"),
         (("calls.csv", "--plot", "picture.png", "--instance-type", "ml.m6i.large"), "--plot: no price is known for"),
+        (("calls.csv", "--plot", "picture.png", "--policy", "belady"), "add a --policy that does not know the trace"),
         (("calls.csv", "--prices", "nowhere.json"), "No such file"),
         (("zipf:modles=3",), "'modles' is no knob"),
     ],

@@ -65,8 +65,8 @@ def simulate(
         given.scenario.altered(instance_type=size, policy=rule, memory_bytes=room_bytes, **counted(count, nap))
         for size, count, rule, nap in ways
     ]
-    if plot is not None and not any(priced.usd_per_hour(one.instance_type) for one in scenarios):
-        raise TorporError(f"--plot: no price is known for {instance_type}: give a list that has it, by --prices")
+    if plot is not None:
+        drawable(scenarios, priced)
     with Log(decisions) as log:
         results = [played(given, scenario, log, check) for scenario in scenarios]
     show(given, results, priced, slo_s)
@@ -85,6 +85,18 @@ def counted(count: str, nap: str) -> dict[str, float | int | None]:
     if nap == choices.NEVER:
         return {"instances": int(count)}
     return {"instances_min": 0, "instances_max": int(count), "idle_s": choices.nap_s(nap)}
+
+
+def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
+    """Raises TorporError where none of these would be in the picture, before anything is simulated for it."""
+    from torpor_container.core.policies import OFFLINE
+
+    deployable = [one for one in scenarios if one.policy.upper() not in OFFLINE]
+    if not deployable:
+        raise TorporError("--plot draws what can be deployed: add a --policy that does not know the trace")
+    if not any(prices.usd_per_hour(one.instance_type) for one in deployable):
+        types = ",".join(dict.fromkeys(one.instance_type for one in deployable))
+        raise TorporError(f"--plot: no price is known for {types}: give a list that has it, by --prices")
 
 
 def played(given: "Given", scenario: "Scenario", log: "Log", check: bool) -> "Result":
@@ -206,6 +218,7 @@ def write(results: list["Result"], prices: "Prices", path: Path) -> None:
 def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: Path) -> None:
     """Raises MissingExtra; TorporError where there is nothing to draw."""
     from torpor.plots import Point, dollars_against_p99
+    from torpor.simulator.ways import MONTH_H
     from torpor_container.core.policies import OFFLINE
 
     deployable = [one for one in results if one.scenario.policy.upper() not in OFFLINE]
@@ -213,7 +226,8 @@ def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: P
         Point(name, one.usd_per_month(prices), one.p99_s or None, one.scenario.policy.upper(), one.cost().sold_by_aws)
         for name, one in ((one.scenario.name, one) for one in deployable)
     ]
-    if not points or all(point.p99_s is None for point in points):
-        raise TorporError("--plot: no request was answered, and nobody has no p99")
-    note = f"prices of {prices.priced_on}; a month of 730 h; seed {results[0].seed}; {results[0].requests:,} requests"
+    if all(point.usd is None or point.p99_s is None for point in points):
+        raise TorporError("--plot: no request was answered by what has a price, so there is no p99 to draw")
+    terms = f"prices of {prices.priced_on}; a month of {MONTH_H:.0f} h"
+    note = f"{terms}; seed {results[0].seed}; {results[0].requests:,} requests"
     dollars_against_p99(points, slo_s, note).savefig(path, dpi=150)
