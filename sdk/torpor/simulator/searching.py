@@ -120,6 +120,7 @@ class Candidate:
     scenario: Scenario
     why_not: str
     result: Result | None = None  # None where it was not simulated to its end
+    simulated: bool = True  # False where that could not help, whatever the policy
 
     @property
     def meets(self) -> bool:
@@ -192,8 +193,8 @@ class Search:
                 candidate = self._try(scenario.altered(policy=policy))
                 if candidate.meets:
                     return candidate
-                if self._impossible(scenario):
-                    break  # with every policy
+                if not candidate.simulated:
+                    break
         return None
 
     def _to_be_scaled(self, always: Candidate) -> Iterator[Scenario]:
@@ -214,7 +215,7 @@ class Search:
 
     def _looked_at(self, scenario: Scenario) -> Candidate:
         if why_not := self._impossible(scenario):
-            return Candidate(scenario, why_not)
+            return Candidate(scenario, why_not, simulated=False)
         late_max = self.late_max * (LATE_MAX if scenario.policy == self.space.policies[0] else 1)
         late = _Late(self.goal.late_s - scenario.overhead_s, late_max)
         try:
