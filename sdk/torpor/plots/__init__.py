@@ -1,4 +1,4 @@
-"""Pictures of what serving costs and how well it serves, from plain values. They decide and simulate nothing.
+"""Pictures of what serving costs and how well it serves, from values. They decide and simulate nothing.
 
 Each function returns a matplotlib figure that is its caller's own. matplotlib is imported when one is drawn.
 """
