@@ -11,6 +11,7 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
+from ledger_site import NOON_S, Site, invocation
 from sdk_models import CITIES, ROWS
 
 import torpor
@@ -18,7 +19,7 @@ from torpor.connection import Connection
 from torpor.errors import EndpointUnreachable, TorporError
 from torpor.replayed import NOT_TOLD, Replayed
 from torpor.replaying import Pace, Tally, Target, replay
-from torpor.simulator.workloads import BadTrace, Chunk, Extent, First, Recorded, recorded
+from torpor.simulator.workloads import BadTrace, Chunk, Extent, First, Ledger, Recorded, recorded
 
 Reply = tuple[int, Mapping[str, str]]
 Answer = Callable[[str], Reply | None]
@@ -92,6 +93,16 @@ def test_each_request_is_sent_when_its_time_has_come() -> None:
     assert (done.done_s > done.sent_s).all()
     assert done.wall_s == done.done_s.max() >= 0.1
     assert 0.0 <= done.late_s(0.5) <= done.late_s(0.99) <= done.late_s(1.0) < WITHIN_S
+
+
+def test_a_ledger_is_read_by_whichever_thread_has_the_turn(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    for second in range(200):
+        site.ledger.invoked(invocation(NOON_S + second, model="ab"[second % 2]))
+    site.ledger.close()
+    with served(lambda model: FINE) as connection:
+        done = replay(Ledger(tmp_path / "ledger.sqlite"), Target(connection, "shared"), body, Pace(1_000, 4))
+    assert done.counts == {"200": 200}
 
 
 def test_a_slow_answer_holds_nobody_up() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ledger_site import NOON_S, Site, invocation
+from ledger_site import Site, invocation
 
 import torpor
 from torpor.simulator.fitting import write as write_profiles
@@ -34,6 +34,8 @@ from torpor.simulator.workloads import (
 from torpor_container.wire import Cold
 
 MIB = 1024 * 1024
+SINCE_S = 1_700_000_040.0
+"""A whole minute that is over."""
 TIGHT = Scenario(memory_bytes=500 * 1000**2, policy="GDSF", instances_min=0, instances_max=2, idle_s=30.0)
 TEXT = "zipf:models=40,rate_hz=4,duration_s=200,gaps=bursty"
 STORY = f"""
@@ -165,10 +167,10 @@ def ledger(folder: Path, *endpoints: str) -> Path:
         for number, model in enumerate("abc"):
             steps = {"wake": 0.5, "load": 0.2, "queue": 0.0, "predict": 0.02, "overhead": 0.01}
             cold = Cold(bytes=MIB, victims=[], reason="first use", took_s=0.2)
-            site.ledger.invoked(invocation(NOON_S + number, steps, model=model, endpoint=endpoint, cold=cold))
+            site.ledger.invoked(invocation(SINCE_S + number, steps, model=model, endpoint=endpoint, cold=cold))
         for number in range(30):
             steps = {"predict": 0.02, "overhead": 0.01}
-            site.ledger.invoked(invocation(NOON_S + 60 + number, steps, model="abc"[number % 3], endpoint=endpoint))
+            site.ledger.invoked(invocation(SINCE_S + 60 + number, steps, model="abc"[number % 3], endpoint=endpoint))
     site.ledger.close()
     return folder / "ledger.sqlite"
 

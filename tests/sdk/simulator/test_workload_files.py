@@ -97,6 +97,7 @@ def test_a_trace_can_be_read_twice_with_the_same_numbers(tmp_path: Path) -> None
         ("time,model,Model\n0,a,a\n", "columns 'model' and 'Model' are both the model"),
         ("time,ts,model\n0,0,a\n", "columns 'time' and 'ts' are both the time"),
         ("time,model\n0,a\nsoon,b\n", "row 2: time 'soon' is no number of seconds"),
+        ("time_ms,model\n5,a\n1970-01-01T00:01:00Z,a\n", "row 2: time '1970-01-01T00:01:00Z' is no number of millisec"),
         ("time,model\n0,a\n1\n", "row 2 has 1 columns, too few"),
         ("time,model\n0,a\n1,\n", "row 2: the model has no name"),
         ("time,model\n0,a\n5,a\n4,a\n", "row 3: time 4.0 is earlier"),

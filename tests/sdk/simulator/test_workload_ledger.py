@@ -1,17 +1,20 @@
 """What an endpoint's own ledger tells, replayed: written here by the endpoint's own tables."""
 
+import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from torpor.simulator.workloads import BadTrace, Ledger, read, requests
+from torpor.simulator.workloads import BadTrace, Ledger, named, read, requests
+from torpor.simulator.workloads.trace import CHUNK_REQUESTS
 from torpor_container.wire import Step
 from torpor_endpoint.core.ledger import Kind, Sums, is_cold, minute_of
 from torpor_endpoint.ledger.records import Invocation
 from torpor_endpoint.ledger.tables import Batch, Tables
 
-SINCE_S = 1_800_000_000.0 - 1_800_000_000 % 60
+SINCE_S = 1_700_000_040.0
+"""A whole minute that is over."""
 
 
 def invocation(at_s: float, model: str, load_s: float = 0.0, size: int = 100, endpoint: str = "e") -> Invocation:
@@ -20,7 +23,7 @@ def invocation(at_s: float, model: str, load_s: float = 0.0, size: int = 100, en
 
 
 def ledger(folder: Path, *invocations: Invocation, whole: int = 100) -> Path:
-    """All are counted in their minutes; of the cold ones only the latest are kept whole."""
+    """All are counted in their minutes, beside what is there; of the cold ones only the latest are kept whole."""
     batch = Batch()
     for one in invocations:
         kind = Kind(minute_of(one.at_s), one.endpoint, one.variant, one.model, "ml.c5.large")
@@ -75,6 +78,41 @@ def test_a_ledger_is_read_while_the_endpoint_writes_it(tmp_path: Path) -> None:
     writing = Tables(path)
     assert len(list(requests(Ledger(path)))) == 1
     writing.close()
+
+
+def test_minutes_that_are_over_are_the_same_trace_while_the_endpoint_goes_on(tmp_path: Path) -> None:
+    path = ledger(tmp_path, invocation(1, "a"), invocation(2, "b", 0.5))
+    trace = Ledger(path, until_s=SINCE_S + 60)
+    before = list(requests(trace))
+    ledger(tmp_path, invocation(61, "a"), invocation(62, "new", 0.5), invocation(63, "a", endpoint="another"))
+    assert list(requests(trace)) == before
+    assert trace.names == ["b", "a"]
+    assert {request.model for request in requests(Ledger(path, "e"))} == {"a", "b", "new"}
+
+
+def test_a_ledger_that_is_opened_by_its_name_ends_with_the_last_minute_that_is_over(tmp_path: Path) -> None:
+    path = ledger(tmp_path, invocation(time.time() - SINCE_S + 60, "a"))  # the endpoint's clock may be ahead
+    with pytest.raises(BadTrace, match="no requests to any endpoint in a minute that is over: call it, and wait for"):
+        list(read(path).chunks())
+    ledger(tmp_path, invocation(1, "b"))
+    for trace in (read(path), named(f"{path}#e/v")):
+        assert [request.model for request in requests(trace)] == ["b"]
+
+
+def test_what_is_written_between_two_parts_is_read_and_none_of_the_endpoints_log_is_held(tmp_path: Path) -> None:
+    def written(tables: Tables, minute: int) -> None:
+        kind = Kind(minute_of(SINCE_S) + 60 * minute, "e", "v", "a", "ml.c5.large")
+        tables.write(Batch(minutes={kind: Sums(requests=CHUNK_REQUESTS)}), SINCE_S)
+
+    tables = Tables(tmp_path / "ledger.sqlite")
+    for minute in (0, 1, 2):
+        written(tables, minute)
+    chunks = Ledger(tmp_path / "ledger.sqlite").chunks()
+    assert len(next(chunks)) == CHUNK_REQUESTS
+    written(tables, 3)
+    [(busy, *_)] = tables.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert (busy, [len(chunk) for chunk in chunks]) == (0, [CHUNK_REQUESTS] * 3)
+    tables.close()
 
 
 def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:

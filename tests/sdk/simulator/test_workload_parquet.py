@@ -38,6 +38,14 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, columns: dict[str,
         list(requests(read(stored(tmp_path, **columns))))
 
 
+def test_a_file_that_breaks_in_the_middle_is_told(tmp_path: Path) -> None:
+    path = stored(tmp_path, time=[float(number) for number in range(10_000)], model=["a"] * 10_000)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:1_000] + b"\xff" * 10_000 + whole[11_000:])
+    with pytest.raises(BadTrace, match=r"trace\.parquet cannot be read as Parquet: "):
+        list(read(path).chunks())
+
+
 def test_a_file_that_is_no_parquet_is_told(tmp_path: Path) -> None:
     (tmp_path / "trace.parquet").write_text("time,model\n")
     with pytest.raises(BadTrace, match="cannot be read as Parquet"):

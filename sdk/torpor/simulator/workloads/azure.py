@@ -12,7 +12,7 @@ import numpy as np
 
 from torpor.simulator.workloads.delimited import opened
 from torpor.simulator.workloads.spread import Counts, spread, together
-from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Names, Sizes, checked
+from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Names, Sizes, checked
 from torpor.spans import DAY_S, MINUTE_S
 
 MINUTES = [str(minute) for minute in range(1, 1441)]
@@ -57,22 +57,12 @@ class Azure2019:
 
 
 @dataclass(frozen=True, eq=False)
-class Azure2021:
+class Azure2021(Filed):
     """`AzureFunctionsInvocationTraceForTwoWeeksJan2021.txt`, a row for each invocation. A model is a function.
 
     The rows are in the order of their ends and an arrival is `end_timestamp` less `duration`, so all are held to be
     sorted: 12 bytes for each of two million.
     """
-
-    path: Path
-    _names: Names = field(default_factory=Names, repr=False)
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self._names.met
-
-    def chunks(self) -> Iterator[Chunk]:
-        return checked(str(self.path), self._chunks())
 
     def _chunks(self) -> Iterator[Chunk]:
         rows = np.fromiter(self._rows(), dtype=[("time_s", np.float64), ("model", np.int32)])

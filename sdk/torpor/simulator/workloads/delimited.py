@@ -3,9 +3,9 @@
 import csv
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from operator import itemgetter
@@ -15,25 +15,16 @@ from typing import Any, Literal, TextIO
 import numpy as np
 
 from torpor.simulator.workloads.columns import BYTES, MODEL, NAMES, TIME, Columns, found
-from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Names, Trace, checked
+from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Trace
 
 Row = list[str]
 
 
 @dataclass(frozen=True, eq=False)
-class Delimited:
+class Delimited(Filed):
     """A CSV file. `columns` says which columns to read where their names do not tell."""
 
-    path: Path
     columns: Mapping[str, str] | None = None
-    _names: Names = field(default_factory=Names, repr=False)
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self._names.met
-
-    def chunks(self) -> Iterator[Chunk]:
-        return checked(str(self.path), self._chunks())
 
     def _chunks(self) -> Iterator[Chunk]:
         with opened(self.path, "rt") as file:
@@ -48,18 +39,19 @@ class Delimited:
                 read += len(batch)
 
     def _chunk(self, rows: list[Row], columns: Columns, read: int) -> Chunk:
-        times_s = self._column(rows, columns.time, _seconds, read)
+        parse_time = _seconds if columns.scale == 1 else _milliseconds
+        times = self._column(rows, columns.time, parse_time, read)
         models = self._column(rows, columns.model, self._names.__getitem__, read)
         sizes = None if columns.bytes is None else self._column(rows, columns.bytes, _bytes, read)
         return Chunk(
-            np.array(times_s, dtype=np.float64) * columns.scale,
+            np.array(times, dtype=np.float64) * columns.scale,
             np.array(models, dtype=np.int32),
             None if sizes is None else np.array(sizes, dtype=np.int64),
         )
 
     def _column(self, rows: list[Row], place: int, parse: Callable[[str], Any], read: int) -> list[Any]:
         """Everything at once; only when that fails is it looked for where."""
-        quick: Callable[[str], Any] = float if parse is _seconds else parse
+        quick: Callable[[str], Any] = float if parse in (_seconds, _milliseconds) else parse
         with suppress(ValueError, IndexError):
             return list(map(quick, map(itemgetter(place), rows)))
         values = []
@@ -104,6 +96,13 @@ def _bytes(text: str) -> int:
     if (size := int(text)) >= 2**63:
         raise ValueError(f"a size of {text} bytes cannot be")
     return size
+
+
+def _milliseconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"time {text!r} is no number of milliseconds") from None
 
 
 def _seconds(text: str) -> float:

@@ -16,13 +16,14 @@ READERS: Mapping[str, Read] = {
     ".csv": Delimited,
     ".csv.gz": Delimited,
     ".parquet": Parquet,
-    ".sqlite": lambda path, columns: Ledger(path),
+    ".sqlite": lambda path, columns: Ledger.so_far(path),
 }
 WRITERS: Mapping[str, Write] = {".csv": delimited.write, ".csv.gz": delimited.write, ".parquet": parquet.write}
 
 
 def read(path: Path | str, columns: Mapping[str, str] | None = None) -> Trace:
-    """`columns` says which columns to read where their names do not tell. Raises BadTrace, here or while it is read."""
+    """`columns` says which columns to read where their names do not tell. A ledger is read up to now: to the last
+    minute that is over. Raises BadTrace, here or while it is read."""
     return READERS[_kind(Path(path), READERS)](Path(path), columns)
 
 

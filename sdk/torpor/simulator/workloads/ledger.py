@@ -1,65 +1,79 @@
 """Traffic as an endpoint's own ledger has it: cold starts to the moment, warm requests by the minute. It only reads."""
 
 import sqlite3
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
+from math import inf
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from torpor.simulator.workloads.spread import within
-from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Names, checked
+from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed
 from torpor.spans import MINUTE_S
 
 ONE = "endpoint = ? AND variant = ?"
+KEY = "minute_s, endpoint, variant, model"
 VARIANTS = """SELECT DISTINCT endpoint, variant FROM minutes
-    WHERE coalesce(?1, endpoint) = endpoint AND coalesce(?2, variant) = variant ORDER BY 1, 2"""
+    WHERE coalesce(?1, endpoint) = endpoint AND coalesce(?2, variant) = variant AND minute_s < ?3 ORDER BY 1, 2"""
 MINUTES = f"""SELECT minute_s, model, sum(requests), sum(request_bytes) FROM minutes
-    WHERE {ONE} GROUP BY minute_s, model ORDER BY minute_s, model"""
+    WHERE +endpoint = ? AND +variant = ? AND minute_s > ? AND minute_s < ? GROUP BY {KEY} ORDER BY {KEY}"""
+"""By the table's own key, so that nothing is sorted before the first row. Without the `+`, SQLite leaves out of the key
+what is known of it, and then sorts."""
 COLD = f"SELECT at_s, model, request_bytes FROM cold_starts WHERE {ONE} AND at_s >= ? AND at_s < ? ORDER BY at_s"
+WRITTEN_WITHIN_S = 5.0
+"""After a minute is over: the endpoint writes each second what was answered. Who waits for longer is counted later."""
 
 Minute = tuple[float, str, int, int]  # when it begins, model, requests, their bytes
 Cold = tuple[float, str, int]  # when, model, bytes
 
 
+class Part(NamedTuple):
+    """Some minutes one after another, and the cold starts in them that are kept whole."""
+
+    minutes: list[Minute]
+    cold: list[Cold]
+
+
 @dataclass(frozen=True, eq=False)
-class Ledger:
+class Ledger(Filed):
     """`ledger.sqlite` of an endpoint, also of one that runs. Times are epoch seconds.
 
     A warm request is set at a random moment of its minute, with the seed, and has the mean size of those. So is a
-    cold start that the ledger no longer keeps whole. A variant with one model has its own name for the model's.
+    cold start that the ledger no longer keeps whole. A variant with one model has its own name for the model's. Only
+    minutes that began before `until_s` are read: where it is past, what comes later changes nothing.
     """
 
-    path: Path
     endpoint: str | None = None
     variant: str | None = None
     seed: int = 0
-    _names: Names = field(default_factory=Names, repr=False)
+    until_s: float = inf
 
-    @property
-    def names(self) -> Sequence[str]:
-        return self._names.met
-
-    def chunks(self) -> Iterator[Chunk]:
-        return checked(str(self.path), self._chunks())
+    @classmethod
+    def so_far(cls, path: Path, endpoint: str | None = None, variant: str | None = None) -> "Ledger":
+        """Up to the last minute that is over, so that each reading is the same trace while the endpoint runs."""
+        return cls(path, endpoint, variant, until_s=(time.time() - WRITTEN_WITHIN_S) // MINUTE_S * MINUTE_S)
 
     def _chunks(self) -> Iterator[Chunk]:
         rng = np.random.default_rng(self.seed)
         try:
-            with closing(sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
-                one = one_variant(ledger, self.path, self.endpoint, self.variant)
-                for minutes in _batches(ledger.execute(MINUTES, one)):
-                    bounds = (minutes[0][0], minutes[-1][0] + MINUTE_S)
-                    yield self._chunk(minutes, ledger.execute(COLD, (*one, *bounds)).fetchall(), rng, one[1])
+            with closing(_opened(self.path)) as ledger:
+                one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
+                since_s = -inf
+                while (part := _part(ledger, one, since_s, self.until_s)).minutes:
+                    yield self._chunk(part, rng, one[1])
+                    since_s = part.minutes[-1][0]
         except sqlite3.Error as error:
             raise BadTrace(f"{self.path} cannot be read as a ledger: {error}") from error
 
-    def _chunk(self, minutes: list[Minute], cold: list[Cold], rng: np.random.Generator, own: str) -> Chunk:
-        warm = _less(minutes, cold)
+    def _chunk(self, part: Part, rng: np.random.Generator, own: str) -> Chunk:
+        cold, warm = part.cold, _less(*part)
         counts = np.array([count for *_, count, _ in warm], dtype=np.int64)
         warm_s = within(rng, np.array([begins_s for begins_s, *_ in warm]), counts)
         times_s = np.concatenate(([at_s for at_s, *_ in cold], warm_s))
@@ -74,28 +88,48 @@ class Ledger:
         )
 
 
-def one_variant(ledger: sqlite3.Connection, path: Path, endpoint: str | None, variant: str | None) -> tuple[str, str]:
+def one_variant(
+    ledger: sqlite3.Connection, path: Path, endpoint: str | None, variant: str | None, until_s: float = inf
+) -> tuple[str, str]:
     """The endpoint and the variant that are meant, of those that `path` tells of. Raises BadTrace."""
-    found: list[tuple[str, str]] = ledger.execute(VARIANTS, (endpoint, variant)).fetchall()
+    found: list[tuple[str, str]] = ledger.execute(VARIANTS, (endpoint, variant, until_s)).fetchall()
     if not found:
         asked = "/".join(filter(None, (endpoint, variant))) or "any endpoint"
-        raise BadTrace(f"{path} tells of no requests to {asked}")
+        over = "" if until_s == inf else " in a minute that is over: call it, and wait for the minute's end"
+        raise BadTrace(f"{path} tells of no requests to {asked}{over}")
     if len(found) > 1:
         there = ", ".join(map("/".join, found))
         raise BadTrace(f"{path} tells of several variants: say which of {there}, as in {path.name}#endpoint/variant")
     return found[0]
 
 
-def _batches(rows: Iterator[Minute]) -> Iterator[list[Minute]]:
+def _opened(path: Path) -> sqlite3.Connection:
+    """To be read. A replay reads in whichever thread has the turn, one at a time."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+
+
+def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, until_s: float) -> Part:
+    """What follows the minute that began at `since_s`, as of one moment. Each part is asked for anew: a statement that
+    stayed open for as long as a replay lasts would keep the endpoint's log of writes growing."""
+    with ledger:
+        ledger.execute("BEGIN")
+        with closing(ledger.execute(MINUTES, (*one, since_s, until_s))) as rows:
+            minutes = _enough(rows)
+        if not minutes:
+            return Part([], [])
+        return Part(minutes, ledger.execute(COLD, (*one, minutes[0][0], minutes[-1][0] + MINUTE_S)).fetchall())
+
+
+def _enough(rows: Iterator[Minute]) -> list[Minute]:
     """Whole minutes, until they are enough requests for a chunk."""
-    batch: list[Minute] = []
+    minutes, requests = list[Minute](), 0
     for _, minute in groupby(rows, itemgetter(0)):
-        batch.extend(minute)
-        if sum(row[2] for row in batch) >= CHUNK_REQUESTS:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+        if requests >= CHUNK_REQUESTS:
+            break
+        models = list(minute)
+        minutes.extend(models)
+        requests += sum(row[2] for row in models)
+    return minutes
 
 
 def _less(minutes: list[Minute], cold: list[Cold]) -> list[Minute]:

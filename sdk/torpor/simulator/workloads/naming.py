@@ -59,7 +59,7 @@ def named(trace: str | Path) -> Trace:
     path, of, one = str(trace).rpartition(ONE)
     if of and path.endswith(LEDGER):
         endpoint, _, variant = one.partition("/")
-        return Ledger(Path(path), endpoint or None, variant or None)
+        return Ledger.so_far(Path(path), endpoint or None, variant or None)
     return read(trace)
 
 

@@ -1,8 +1,8 @@
 """Traces in Parquet, read a batch of rows at a time. pyarrow is imported when a file is opened."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,23 +11,14 @@ import numpy as np
 
 from torpor.extras import require
 from torpor.simulator.workloads.columns import BYTES, MODEL, NAMES, TIME, Columns, found
-from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Names, Trace, checked
+from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Trace
 
 
 @dataclass(frozen=True, eq=False)
-class Parquet:
+class Parquet(Filed):
     """A Parquet file. `columns` says which columns to read where their names do not tell."""
 
-    path: Path
     columns: Mapping[str, str] | None = None
-    _names: Names = field(default_factory=Names, repr=False)
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self._names.met
-
-    def chunks(self) -> Iterator[Chunk]:
-        return checked(str(self.path), self._chunks())
 
     def _chunks(self) -> Iterator[Chunk]:
         with _file(self.path) as file:
@@ -88,11 +79,14 @@ def write(trace: Trace, path: Path) -> None:
             writer.write_table(table)
 
 
-def _file(path: Path) -> Any:
+@contextmanager
+def _file(path: Path) -> Iterator[Any]:
+    """What fails while it is open is a BadTrace."""
     arrow, parquet = _pyarrow()
     try:
-        return parquet.ParquetFile(path)
-    except (OSError, arrow.ArrowInvalid) as error:
+        with parquet.ParquetFile(path) as file:
+            yield file
+    except (OSError, arrow.ArrowException) as error:
         raise BadTrace(f"{path} cannot be read as Parquet: {error}") from error
 
 

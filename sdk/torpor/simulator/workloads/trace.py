@@ -1,8 +1,10 @@
 """What a trace is: requests in order of time, streamed in chunks; the check that they are; the small ones in memory."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -68,6 +70,25 @@ class Names(dict[str, int]):
         self.met.append(name)
         self[name] = len(self)
         return self[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Filed(ABC):
+    """A trace in a file. What a reader makes of it is checked, and models are numbered as they are met."""
+
+    path: Path
+    _names: Names = field(default_factory=Names, init=False, repr=False)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self._names.met
+
+    def chunks(self) -> Iterator[Chunk]:
+        return checked(str(self.path), self._chunks())
+
+    @abstractmethod
+    def _chunks(self) -> Iterator[Chunk]:
+        """All requests, as the file has them."""
 
 
 @dataclass(frozen=True, eq=False)
