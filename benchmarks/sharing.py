@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -94,9 +95,7 @@ def make_models(folder: Path, setting: Setting) -> None:
 @contextmanager
 def endpoint(models: Path, batch_size: int) -> Iterator["torpor.Local"]:
     environment = {"TORPOR_BATCH_SIZE": str(batch_size)}
-    with torpor.local(
-        models, name=f"batch-{batch_size}", environment=environment, instance_type=INSTANCE
-    ) as running:
+    with torpor.local(models, name=f"batch-{batch_size}", environment=environment, instance_type=INSTANCE) as running:
         yield running
 
 
@@ -105,7 +104,7 @@ def same_answers(alone: "torpor.Local", together: "torpor.Local") -> None:
     rows = [",".join(map(str, row)).encode() for row in np.random.default_rng(3).normal(size=(64, scene.COLUMNS))]
     for model in ("booster.tar.gz", "forest.tar.gz"):
         with ThreadPoolExecutor(16) as callers:
-            told = [list(callers.map(lambda row, on=on: answer(on, model, row), rows)) for on in (alone, together)]
+            told = [list(callers.map(partial(answer, on, model), rows)) for on in (alone, together)]
         if told[0] != told[1]:
             raise RuntimeError(f"{model} answers otherwise in batches")
 

@@ -48,7 +48,9 @@ def main() -> None:
     parser.add_argument("--memory-mib", type=float)
     wanted = parser.parse_args()
     setting = SHORT if wanted.short else Setting()
-    changes = {name: value for name in ("traces", "rate_hz", "memory_mib") if (value := getattr(wanted, name)) is not None}
+    changes = {
+        name: value for name in ("traces", "rate_hz", "memory_mib") if (value := getattr(wanted, name)) is not None
+    }
     setting = Setting(**{**asdict(setting), **changes})
     with tempfile.TemporaryDirectory() as folder:
         results = run(setting, Path(folder))
