@@ -20,6 +20,9 @@ SHUTDOWN_S = 70
 KEEP_ALIVE_S = 3600
 """Idle connections are the endpoint's to close: one closed here could be in use at that moment."""
 
+FIELD_MAX_BYTES = 64 * 1024
+"""Of one header: session tokens are long."""
+
 
 class LateWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     """A worker as the arbiter knows it. In its own process it hands over to the one that serves, imported there alone:
@@ -46,6 +49,7 @@ class ServerOptions:
 
     bind: str = "127.0.0.1:8080"
     graceful_s: int = 60
+    keep_alive_s: int = KEEP_ALIVE_S
     log_level: str = "info"
 
     def gunicorn(self) -> dict[str, object]:
@@ -53,7 +57,7 @@ class ServerOptions:
             "bind": self.bind,
             "workers": 1,
             "worker_class": "torpor_container.server.LateWorker",
-            "keepalive": KEEP_ALIVE_S,
+            "keepalive": self.keep_alive_s,
             "timeout": 0,  # a heartbeat missed under load is no reason to lose every model in memory
             "graceful_timeout": self.graceful_s + SHUTDOWN_S,
             "loglevel": self.log_level,
@@ -64,7 +68,7 @@ class ServerOptions:
             "http_parser": "python",
             "header_map": "dangerous",  # to WSGI only: S3 metadata may well be called `x-amz-meta-my_key`
             "limit_request_line": 0,  # presigned URLs are long
-            "limit_request_field_size": 64 * 1024,  # and so are session tokens
+            "limit_request_field_size": FIELD_MAX_BYTES,
             "asgi_disconnect_grace_period": 600,  # who leaves early does not undo what others may wait for
         }
 

@@ -17,6 +17,8 @@ from gunicorn.asgi.protocol import (
 )
 from starlette.types import Message, Scope
 
+from torpor_container.server import FIELD_MAX_BYTES
+
 INVOCATION = re.compile(rb"POST (/[!-$&-<>@-~]*/(?:invocations|invoke)|/invocations) HTTP/1\.1\r\n")
 """A path that is neither quoted nor has a query means the same to every parser."""
 
@@ -24,6 +26,10 @@ LINES = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t -~\x80-\xff]*\r\n)*")
 """An answer's headers, as gunicorn would have them too. As many lines as headers: a value cannot end its line."""
 
 NOT_PLAIN = frozenset({b"expect", b"transfer-encoding", b"upgrade", b"proxy-connection"})
+ONLY_ONCE = frozenset({b"host", b"content-type"})
+"""A request that has one of these twice is refused, by gunicorn."""
+
+WATCHED = NOT_PLAIN | ONLY_ONCE
 HEADERS_MAX = 100
 HELD_MAX_BYTES = 256 * 1024
 """Of the requests that come before the last one is answered, no more is read."""
@@ -49,24 +55,28 @@ class Reader:
         self.body = b""
         self._whole = 0
         self._plain = True
+        self._once: list[bytes] = []
         self._parser = httptools.HttpRequestParser(self)
 
     def read(self, data: bytes) -> bool:
         """Whether these bytes are one plain request, neither more nor less. If they are not, it can read no more."""
-        self.headers, self.body, self._whole, self._plain = [], b"", 0, True
+        self.headers, self.body, self._whole, self._plain, self._once = [], b"", 0, True, []
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             return False
-        size_bytes = data.find(b"\r\n\r\n") + 4 + len(self.body)  # httptools takes in a next one's first bytes too
-        return self._plain and self._whole == 1 and size_bytes == len(data) and len(self.headers) <= HEADERS_MAX
+        head_bytes = data.find(b"\r\n\r\n") + 4
+        alone = head_bytes + len(self.body) == len(data)  # httptools takes in a next one's first bytes too
+        small = len(self.headers) <= HEADERS_MAX and head_bytes <= FIELD_MAX_BYTES  # so each header is short enough
+        return self._plain and self._whole == 1 and alone and small
 
     # -- httptools -------------------------------------------------------------------------------------------------
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
         self.headers.append((name, value.rstrip(b" \t")))  # httptools strips the left side only
-        if name in NOT_PLAIN:
-            self._plain = False
+        if name in WATCHED:
+            self._plain = self._plain and name in ONLY_ONCE and name not in self._once
+            self._once.append(name)
 
     def on_body(self, body: bytes) -> None:
         self.body += body
@@ -122,6 +132,8 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
             self._hold(data)
         elif (invocation := INVOCATION.match(data)) and self._idle() and self._read(data):
             self._used = True
+            if self._keepalive_handle is None and not self._finishing_calls:
+                self._arm_keepalive_timer()  # gunicorn does it after its own first answer
             self._begin(self._scope(invocation[1], self._reader.headers), self._reader.body)
         else:
             super().data_received(data)
@@ -130,8 +142,13 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         self._gone.set()
         self._held.clear()
         if self._answering is not None:
-            self.worker.loop.call_later(self.cfg.asgi_disconnect_grace_period, self._answering.cancel)
+            self._cancel_late(self._answering)
         super().connection_lost(exc)
+
+    def _cancel_late(self, task: "asyncio.Task[None]") -> None:
+        """Let it go on without its client, but not for ever."""
+        late = self.worker.loop.call_later(self.cfg.asgi_disconnect_grace_period, task.cancel)
+        task.add_done_callback(lambda _: late.cancel())
 
     def _idle(self) -> bool:
         """Whether gunicorn waits for the first byte of a request, and will take another after it."""

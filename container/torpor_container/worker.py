@@ -26,7 +26,7 @@ class InFlight:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self.at_once = app.at_once if isinstance(app, AtOnce) else _never  # nobody can come in between: not counted
-        self._requests = 0
+        self.requests = 0
         self._none = asyncio.Event()
         self._none.set()
 
@@ -34,19 +34,19 @@ class InFlight:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        self._requests += 1
+        self.requests += 1
         self._none.clear()
         try:
             await self._app(scope, receive, send)
         finally:
-            self._requests -= 1
-            if not self._requests:
+            self.requests -= 1
+            if not self.requests:
                 self._none.set()
 
-    async def drained(self, within_s: float) -> None:
-        """Wait until the last request is answered, but no longer than this."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._none.wait(), within_s)
+    async def drained(self) -> None:
+        """Wait until the last request is answered."""
+        while self.requests:  # one may have come since the last one was answered
+            await self._none.wait()
 
 
 def _never(scope: Scope, body: bytes) -> Answer | None:
@@ -62,7 +62,22 @@ class WakingProtocol(ShortRequests):
 
     _task: "asyncio.Task[None] | None"
 
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.worker.connections.add(self)
+
+    @property
+    def unread(self) -> bool:
+        """Whether its client has yet to read more than the system holds: that would be lost with this process."""
+        return bool(self.transport.get_write_buffer_size())
+
+    async def until_read(self) -> None:
+        """Wait until the system holds all that is left of its answers, or its client is gone."""
+        self.transport.set_write_buffer_limits(high=0)  # it tells by this when nothing is left
+        await self._flow_control.drain()
+
     def connection_lost(self, exc: Exception | None) -> None:
+        self.worker.connections.discard(self)
         if self._flow_control:
             self._flow_control.resume_writing()
         task, self._task = self._task, None
@@ -73,8 +88,7 @@ class WakingProtocol(ShortRequests):
         if self._awaiting_request and not self._finishing_calls:
             task.cancel()
             return
-        late = self.worker.loop.call_later(self.cfg.asgi_disconnect_grace_period, task.cancel)
-        task.add_done_callback(lambda _: late.cancel())
+        self._cancel_late(task)
 
 
 getattr(protocol, "_CHUNK_PREFIXES", {}).clear()  # the lengths of chunks, ready-made: 1.7 MiB that it can do without
@@ -84,11 +98,15 @@ gasgi.ASGIProtocol = WakingProtocol  # the worker makes connections of this name
 class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn's worker, which hears SIGTERM at once instead of at its next heartbeat.
 
-    It then waits for the requests in flight and not, as gunicorn's own does, for the connections: clients keep those
-    open, idle, for minutes.
+    It then waits for the requests in flight and for the clients that still read, and not, as gunicorn's own does, for
+    all connections: clients keep those open, idle, for minutes.
     """
 
     _serving: "asyncio.Task[Any] | None" = None
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.connections: set[WakingProtocol] = set()
 
     def load_wsgi(self) -> None:
         self.asgi = InFlight(self.app.wsgi())
@@ -102,9 +120,17 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
     async def _shutdown(self) -> None:
         for server in self.servers:
             server.close()
-        await self.asgi.drained(self.cfg.graceful_timeout - SHUTDOWN_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.cfg.graceful_timeout - SHUTDOWN_S):
+                await self._answered()
         self.nr_conns = 0  # those still open are idle
         await super()._shutdown()
+
+    async def _answered(self) -> None:
+        """Wait until no request is in flight, and no answer waits for its client to read on."""
+        while self.asgi.requests or any(connection.unread for connection in self.connections):
+            await self.asgi.drained()
+            await asyncio.gather(*(connection.until_read() for connection in self.connections))
 
     def handle_exit_signal(self) -> None:
         if self.alive and self._serving is not None:  # a second signal must not cut the shutdown short

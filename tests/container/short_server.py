@@ -1,5 +1,7 @@
-"""A server for tests, `python short_server.py FD`: an application that says what it was asked, on that socket."""
+"""A server for tests, `python short_server.py FD KEEP_ALIVE_S`: an application that says what it was asked."""
 
+import asyncio
+import gc
 import json
 import socket
 import sys
@@ -17,7 +19,10 @@ ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
 
 
 class Told:
-    """Echoes; answers `/now/invocations` at once, and breaks where the path says so."""
+    """Echoes; answers `/now/invocations` at once, and breaks where the path says so.
+
+    `/kept/invocations` says how many tasks are over and still kept by something.
+    """
 
     def __init__(self) -> None:
         self.left = 0
@@ -41,6 +46,10 @@ class Told:
         await send({"type": "http.response.body", "body": answer[5:]})
 
     def at_once(self, scope: Scope, body: bytes) -> Answer | None:
+        if scope["path"] == "/kept/invocations":
+            gc.collect()
+            kept = sum(type(one) is asyncio.Task and one.done() for one in gc.get_objects())
+            return 200, [(b"content-length", b"%d" % len(str(kept)))], str(kept).encode()
         return self.echo(scope, body) if scope["path"] == "/now/invocations" else None
 
     def echo(self, scope: Scope, body: bytes) -> Answer:
@@ -59,6 +68,6 @@ async def lifespan(receive: Receive, send: Send) -> None:
 
 
 if __name__ == "__main__":
-    listener = socket.socket(fileno=int(sys.argv[1]))
+    listener, keep_alive_s = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
     sys.argv = sys.argv[:1]
-    serve_alone(Told, listener, ServerOptions(log_level="critical"))
+    serve_alone(Told, listener, ServerOptions(keep_alive_s=keep_alive_s, log_level="critical"))

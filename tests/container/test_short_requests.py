@@ -4,9 +4,10 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPResponse
 from itertools import pairwise
 from pathlib import Path
@@ -15,22 +16,33 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from processes import soon
+from processes import gone, soon
+
+from torpor_container.server import FIELD_MAX_BYTES, KEEP_ALIVE_S
 
 SERVER = Path(__file__).parent / "short_server.py"
+WAYS = ("/now/invocations", "/a/invocations", "/a/invocations?")
+"""An answer at once, one by a task, and one by gunicorn."""
+
 Address = tuple[str, int]
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Address]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        command = [sys.executable, str(SERVER), str(listener.fileno())]
-        process = subprocess.Popen(command, pass_fds=[listener.fileno()])
-        try:
-            yield listener.getsockname()[:2]
-        finally:
-            process.terminate()
-            assert process.wait(30) == 0
+    with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener):
+        yield listener.getsockname()
+
+
+@contextmanager
+def serving(listener: socket.socket, keep_alive_s: int = KEEP_ALIVE_S) -> "Iterator[subprocess.Popen[bytes]]":
+    """A process that serves on this socket. It is told to stop at the end, and must do so."""
+    command = [sys.executable, str(SERVER), str(listener.fileno()), str(keep_alive_s)]
+    process = subprocess.Popen(command, pass_fds=[listener.fileno()])
+    try:
+        yield process
+    finally:
+        process.terminate()
+        assert process.wait(30) == 0
 
 
 def post(path: str = "/a/invocations", body: bytes = b"1,2", *headers: str, version: str = "1.1") -> bytes:
@@ -86,6 +98,9 @@ LEFT_TO_GUNICORN = {
     "with two lengths": post("/a/invocations", b"1,2", "Content-Length: 1"),
     "with a header that is none": post("/a/invocations", b"1", "no colon"),
     "with a line folded": post("/a/invocations", b"1", "x-a: 1", " 2"),
+    "for two hosts": post("/a/invocations", b"1", "Host: there"),
+    "of two content types": post("/a/invocations", b"1", "Content-Type: text/csv", "content-type: text/csv"),
+    "with a header too long": post("/a/invocations", b"1", "x-a: " + "1" * FIELD_MAX_BYTES),
 }
 
 
@@ -133,10 +148,16 @@ def test_more_early_requests_than_are_held_are_answered_too(server: Address) -> 
 
 
 def test_an_application_hears_that_its_caller_left(server: Address) -> None:
-    before = whole(server, post("/now/invocations"))[2]["left"]
+    before, kept = whole(server, post("/now/invocations"))[2]["left"], still_kept(server)
     with closing(connected(server)) as connection:
         connection.sendall(post("/wait/invocations"))
     assert soon(lambda: whole(server, post("/now/invocations"))[2]["left"] == before + 1)
+    assert soon(lambda: still_kept(server) <= kept)
+
+
+def still_kept(server: Address) -> int:
+    """How many tasks are over, and still kept by something."""
+    return int(whole(server, post("/kept/invocations"))[2])
 
 
 @pytest.mark.parametrize("path", ["/raise/invocations", "/split/invocations"])
@@ -153,3 +174,42 @@ def test_an_answer_that_may_have_no_body_has_none(server: Address) -> None:
     found = whole(server, post("/empty/invocations"))
     assert found == the_long_way(server, post("/empty/invocations"))
     assert (found[0], found[2]) == (204, b"")
+
+
+@pytest.mark.parametrize("size", [8_000, 60_000])
+def test_a_server_that_is_told_to_stop_waits_for_clients_that_still_read(size: int) -> None:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)  # the system holds little for a slow client
+        process = stack.enter_context(serving(listener))
+        *readers, leaver = [stack.enter_context(closing(slow(listener.getsockname()))) for _ in (*WAYS, "and away")]
+        for reader, path in zip((*readers, leaver), (*WAYS, WAYS[0]), strict=True):
+            reader.sendall(post(path, b"\x01" * size))
+            assert reader.recv(1, socket.MSG_PEEK) == b"H"  # its answer has begun
+        process.terminate()
+        assert not gone(process.pid, within_s=0.5)
+        leaver.close()
+        assert [len(answer(reader)[2]["body"]) for reader in readers] == [size] * len(WAYS)
+        assert process.wait(5) == 0
+
+
+def slow(address: Address) -> socket.socket:
+    """A connection that takes in little before it is read."""
+    connection = socket.socket()
+    connection.settimeout(10)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect(address)
+    return connection
+
+
+def test_a_connection_is_closed_when_it_is_idle_whoever_answered_on_it() -> None:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        stack.enter_context(serving(listener, keep_alive_s=1))
+        connections = [stack.enter_context(closing(connected(listener.getsockname()))) for _ in WAYS]
+        for connection, path in zip(connections, WAYS, strict=True):
+            connection.sendall(post(path))
+            assert answer(connection)[0] == 200
+        answered_s = time.monotonic()
+        assert [connection.recv(1) for connection in connections] == [b""] * len(WAYS)
+        assert 0.9 < time.monotonic() - answered_s < 5
