@@ -56,15 +56,11 @@ class LocalHost:
         running = self._running.pop(slot, None)
         if running is None:
             return
-        running.child.terminate()
         try:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(running.child.wait(), grace_s)
-        finally:
-            running.child.kill()  # whoever is told to stop waiting for it does not leave it behind
-            _forget(running.launched)
-        await running.child.wait()
-        await asyncio.to_thread(end_strays, running.base_dir)
+            await _ended(running, grace_s)
+        except asyncio.CancelledError:
+            self._running.setdefault(slot, running)  # it is killed, and whoever terminates next sees it out
+            raise
 
     def list(self) -> tuple[Launched, ...]:
         return tuple(_present(running) for running in self._running.values())
@@ -146,6 +142,18 @@ class LocalHost:
         parent, self._warm_parent = self._warm_parent, None
         if parent is not None:
             await parent.close()
+
+
+async def _ended(running: Running, grace_s: float) -> None:
+    running.child.terminate()
+    try:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(running.child.wait(), grace_s)
+    finally:
+        running.child.kill()  # whoever is told to stop waiting for it does not leave it running
+        _forget(running.launched)
+    await running.child.wait()
+    await asyncio.to_thread(end_strays, running.base_dir)
 
 
 def _forget(launched: Launched) -> None:

@@ -133,12 +133,24 @@ def test_what_an_instance_had_started_goes_with_it_whatever_its_session(
     async def story() -> None:
         async with ground(make_host, tmp_path) as at:
             launched = await at.launched()
-            environment = {"SAGEMAKER_BASE_DIR": at.spec().environment["SAGEMAKER_BASE_DIR"]}
-            stray = await asyncio.create_subprocess_exec("/bin/sleep", "600", env=environment, start_new_session=True)
-            await at.host.terminate(launched.slot, 5.0)
-            assert await stray.wait() == -signal.SIGKILL
+            async with stray_of(at.spec()) as stray:
+                await at.host.terminate(launched.slot, 5.0)
+                assert await asyncio.wait_for(stray.wait(), 5.0) == -signal.SIGKILL
 
     run(story())
+
+
+@asynccontextmanager
+async def stray_of(spec: LaunchSpec) -> AsyncIterator[asyncio.subprocess.Process]:
+    """What an instance may have started and left behind, in a session of its own."""
+    environment = {"SAGEMAKER_BASE_DIR": spec.environment["SAGEMAKER_BASE_DIR"]}
+    stray = await asyncio.create_subprocess_exec("/bin/sleep", "600", env=environment, start_new_session=True)
+    try:
+        yield stray
+    finally:
+        with suppress(ProcessLookupError):
+            stray.kill()
+        await stray.wait()
 
 
 def log_of(launched: Launched) -> str:
@@ -173,6 +185,22 @@ def test_who_stops_waiting_for_the_end_of_an_instance_does_not_leave_it_running(
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 0.1)
             assert soon(lambda: at.instances() == [])
+
+    run(story())
+
+
+def test_what_somebody_stopped_waiting_for_the_next_one_sees_out(
+    make_host: Callable[[Path], Host], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with ground(make_host, tmp_path) as at, stray_of(at.spec()) as stray:
+            launched = await at.launched()
+            os.kill(at.instances()[0], signal.SIGSTOP)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 0.1)
+            await at.host.terminate(launched.slot, 5.0)
+            assert at.host.list() == ()
+            assert await asyncio.wait_for(stray.wait(), 5.0) == -signal.SIGKILL
 
     run(story())
 
