@@ -1,6 +1,7 @@
-"""Predicts dense rows by XGBoost's C function, as `Booster.inplace_predict` does, and does not look at the rows first.
+"""Predicts dense rows by XGBoost's C function, as `Booster.inplace_predict` does, and hardly looks at the rows first.
 
-For one row that looking costs several times the prediction. The caller has checked the rows' shape.
+For one row that looking costs several times the prediction. The caller has checked the rows' shape. Infinity is refused
+as `Booster.predict` does, which `inplace_predict` takes for a large number.
 """
 
 import ctypes
@@ -8,7 +9,7 @@ import json
 import threading
 from collections.abc import Callable
 from functools import cache
-from math import prod
+from math import isinf, prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from torpor_container.content import Rows
 _HANDLE = ctypes.c_void_p
 _TEXT = ctypes.c_char_p
 _SHAPE = ctypes.POINTER(ctypes.c_uint64)
+
+INFINITE = "Input data contains `inf` or a value too large, while `missing` is not set to `inf`"
+"""XGBoost's own words. A number that float32 cannot hold has become infinite too."""
 
 TOP_BYTES = 4096
 """Rows of more bytes are predicted where they lie."""
@@ -32,9 +36,12 @@ def predictor(booster: Any, iterations: tuple[int, int], missing: float) -> Call
     begin, end = iterations
     options = {"type": 0, "training": False, "iteration_begin": begin, "iteration_end": end, "missing": missing}
     settings = json.dumps({**options, "strict_shape": False, "cache_id": 0}).encode()
+    finite = not isinf(missing)
 
     def predicted(rows: Rows) -> Any:
         rows, desk = np.ascontiguousarray(rows, np.float32), _desk()
+        if finite and np.count_nonzero(np.isinf(rows)):
+            raise XGBoostError(INFINITE)
         described = desk.laid(rows)
         shape, dimensions, values = desk.shape, desk.dimensions, desk.values
         if predict(booster.handle, described, settings, desk.matrix, shape, dimensions, values):

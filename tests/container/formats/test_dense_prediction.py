@@ -1,14 +1,15 @@
 """Whatever the rows, the short way into XGBoost answers what `Booster.predict` does, to the last bit."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from math import nan
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 import pytest
 import xgboost
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -24,8 +25,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "poisson": {"objective": "count:poisson"},
     "forests": {"objective": "reg:absoluteerror", "num_parallel_tree": 3, "subsample": 0.5},
 }
-floats = st.floats(width=32, allow_infinity=False)
-rows = arrays.arrays(np.float32, st.tuples(st.integers(1, 5), st.just(COLUMNS)), elements=floats)
+MISSING = [nan, 0.0, -999.0, inf]
+shapes = st.tuples(st.integers(1, 5), st.just(COLUMNS))
+finite = arrays.arrays(np.float32, shapes, elements=st.floats(width=32, allow_infinity=False))
+infinite = arrays.arrays(np.float32, shapes, elements=st.sampled_from([1.0, nan, inf, -inf]))
 
 
 @cache
@@ -44,14 +47,30 @@ def expected(kind: str, rows: Rows, missing: float, iterations: tuple[int, int] 
 
 
 @given(
-    kind=st.sampled_from(sorted(KINDS)), rows=rows, missing=st.sampled_from([nan, 0.0, -999.0]), end=st.integers(0, 8)
+    kind=st.sampled_from(sorted(KINDS)),
+    rows=finite | infinite,
+    missing=st.sampled_from(MISSING),
+    end=st.integers(0, 8),
 )
+@example(kind="logistic", rows=np.full((1, COLUMNS), -inf, np.float32), missing=nan, end=0)
 @settings(deadline=None)
 def test_it_answers_as_the_booster_does_to_the_last_bit(kind: str, rows: Rows, missing: float, end: int) -> None:
-    answered = dense.predictor(booster(kind), (0, end), missing)(rows)
-    wanted = expected(kind, rows, missing, (0, end))
-    assert answered.shape == wanted.shape
-    assert answered.tobytes() == wanted.tobytes()
+    answered = outcome(lambda: dense.predictor(booster(kind), (0, end), missing)(rows))
+    assert answered == outcome(lambda: expected(kind, rows, missing, (0, end)))
+
+
+def outcome(predict: Callable[[], Any]) -> tuple[tuple[int, ...], bytes] | str:
+    """The answer's shape and bytes, or why there is none: XGBoost's words, which stand behind the name of its check."""
+    try:
+        answered = predict()
+    except xgboost.core.XGBoostError as error:
+        return str(error).splitlines()[0].rpartition(": ")[2]
+    return answered.shape, answered.tobytes()
+
+
+def test_a_number_that_is_too_large_is_refused() -> None:
+    with pytest.raises(xgboost.core.XGBoostError, match="a value too large"), np.errstate(over="ignore"):
+        dense.predictor(booster("logistic"), (0, 0), nan)(np.full((1, COLUMNS), 1e39))
 
 
 @pytest.mark.parametrize("count", [6, 2000])
