@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from torpor_endpoint.aws.paging import offset, written_offset
 from torpor_endpoint.cloudwatch import errors, querying
 from torpor_endpoint.cloudwatch.arithmetic import Line
 from torpor_endpoint.cloudwatch.querying import Query
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
-from torpor_endpoint.cloudwatch.tokens import offset, token
 from torpor_endpoint.cloudwatch.windows import by_clock
 
 DATAPOINTS_MAX = 100_800
@@ -73,4 +73,4 @@ def _page(results: list[_Result], params: dict[str, Any]) -> dict[str, Any]:
     for result in results:
         shapes.append(result.shape(max(first - passed, 0), max(last - passed, 0)))
         passed += len(result.points)
-    return {"MetricDataResults": shapes, "NextToken": token(last) if passed > last else None}
+    return {"MetricDataResults": shapes, "NextToken": written_offset(last) if passed > last else None}

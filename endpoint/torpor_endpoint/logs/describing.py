@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
-from torpor_endpoint.aws import tokens
 from torpor_endpoint.aws.calls import Call, NotOurs, Operation, Otherwise
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.paging import cut
 from torpor_endpoint.core.marks import Marks
 from torpor_endpoint.logs import errors
 from torpor_endpoint.logs.groups import ENDPOINTS, TRAINING, Group, Stream
@@ -17,8 +18,6 @@ from torpor_endpoint.logs.retention import days_of
 
 PAGE = 50
 STANDARD = "STANDARD"
-
-T = TypeVar("T")
 
 
 def describe_log_groups(otherwise: Otherwise | None) -> Operation[Logs]:
@@ -49,7 +48,7 @@ def _described(logs: Logs, call: Call, others: Sequence[Wire]) -> dict[str, Any]
     if of_class == STANDARD:
         described |= {group.name: group for group in logs.groups.all()}
     found = [described[name] for name in sorted(described) if name.startswith(prefix) and part in name]
-    page, token = _page(found, params)
+    page, token = cut(found, *_place(params))
     shapes = [_group(logs, call, one) if isinstance(one, Group) else one for one in page]
     return {"logGroups": shapes, "nextToken": token}
 
@@ -65,7 +64,7 @@ def describe_log_streams(logs: Logs, call: Call) -> dict[str, Any]:
         found.sort(key=lambda pair: pair[1].times_ms[-1:])
     if params.get("descending", False):
         found.reverse()
-    page, token = _page(found, params)
+    page, token = cut(found, *_place(params))
     return {"logStreams": [_stream(call, group, *pair) for pair in page], "nextToken": token}
 
 
@@ -107,16 +106,5 @@ def _stream(call: Call, group: Group, stream: Stream, marks: Marks) -> dict[str,
     }
 
 
-def _page(every: Sequence[T], params: dict[str, Any]) -> tuple[Sequence[T], str | None]:
-    first = _offset(params.get("nextToken"))
-    last = first + params.get("limit", PAGE)
-    return every[first:last], tokens.written(["from", last]) if len(every) > last else None
-
-
-def _offset(token: str | None) -> int:
-    if token is None:
-        return 0
-    match tokens.read(token, errors.invalid_token()):
-        case ["from", int(number)] if 0 <= number <= tokens.NUMBER_MAX:
-            return number
-    raise errors.invalid_token()
+def _place(params: dict[str, Any]) -> tuple[str | None, int, AwsError]:
+    return params.get("nextToken"), params.get("limit", PAGE), errors.invalid_token()

@@ -7,18 +7,15 @@ from hypothesis import strategies as st
 
 from torpor_endpoint.aws import tokens
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.paging import page
-from torpor_endpoint.cloudwatch.tokens import offset, token
+from torpor_endpoint.aws.paging import cut, page
 from torpor_endpoint.control.listing import page as control_page
-from torpor_endpoint.logs.describing import _offset
 from torpor_endpoint.logs.filter_log_events import _decoded
 
 INVALID = AwsError("InvalidToken")
 READERS = {
-    "cloudwatch": lambda given: offset(given, INVALID),
+    "cloudwatch, log groups and streams": lambda given: cut([], given, 1, INVALID),
     "iam and autoscaling": lambda given: page([], str, given, 1, INVALID),
     "sagemaker": lambda given: control_page([], {"NextToken": given}),
-    "log groups and streams": _offset,
     "log events": _decoded,
 }
 
@@ -41,5 +38,10 @@ def test_any_other_text_is_invalid_and_nothing_worse(text: str) -> None:
         tokens.read(text, INVALID)
 
 
-def test_an_offset_is_read_again() -> None:
-    assert offset(token(500), INVALID) == 500
+def test_pages_by_position_hold_every_item_once_and_in_its_place() -> None:
+    items, seen, token = list("hgfedcba"), [], None
+    while token or not seen:
+        given, token = cut(items, token, 3, INVALID)
+        seen.append("".join(given))
+    assert seen == ["hgf", "edc", "ba"]
+    assert cut(items, None, len(items), INVALID) == (items, None)

@@ -1,21 +1,19 @@
 """The operations that show alarms: all of them, those of one metric, and what happened to them."""
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.paging import cut
 from torpor_endpoint.cloudwatch import errors
 from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.cloudwatch.alarms.records import Alarm, Entry
 from torpor_endpoint.cloudwatch.alarms.shapes import ACTIONS, shape
 from torpor_endpoint.cloudwatch.lookup import pairs
-from torpor_endpoint.cloudwatch.tokens import offset, token
 
 METRIC_ALARM = "MetricAlarm"
 ALARMS_PAGE = 50
 HISTORY_PAGE = 100
-
-T = TypeVar("T")
 
 
 def describe_alarms(alarms: Alarms, call: Call) -> dict[str, Any]:
@@ -25,7 +23,7 @@ def describe_alarms(alarms: Alarms, call: Call) -> dict[str, Any]:
     composite = "ChildrenOfAlarmName" in params or "ParentsOfAlarmName" in params  # there are none to be related to
     other_types = METRIC_ALARM not in params.get("AlarmTypes", [METRIC_ALARM])
     found = [] if composite or other_types else [alarm for alarm in alarms.all() if _meant(alarm, params)]
-    page, next_token = _page(found, params, ALARMS_PAGE)
+    page, next_token = cut(found, *_place(params, ALARMS_PAGE))
     return {"MetricAlarms": [shape(alarm) for alarm in page], "CompositeAlarms": [], "NextToken": next_token}
 
 
@@ -46,7 +44,7 @@ def describe_alarm_history(alarms: Alarms, call: Call) -> dict[str, Any]:
     ]
     newest_first = params.get("ScanBy", "TimestampDescending") == "TimestampDescending"
     entries.sort(key=lambda pair: pair[1].at_s)
-    page, next_token = _page(entries[::-1] if newest_first else entries, params, HISTORY_PAGE)
+    page, next_token = cut(entries[::-1] if newest_first else entries, *_place(params, HISTORY_PAGE))
     return {"AlarmHistoryItems": [_item(*pair) for pair in page], "NextToken": next_token}
 
 
@@ -86,7 +84,5 @@ def _item(name: str, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _page(every: Sequence[T], params: dict[str, Any], default: int) -> tuple[Sequence[T], str | None]:
-    first = offset(params.get("NextToken"), errors.invalid_token())
-    last = first + params.get("MaxRecords", default)
-    return every[first:last], token(last) if len(every) > last else None
+def _place(params: dict[str, Any], records: int) -> tuple[str | None, int, AwsError]:
+    return params.get("NextToken"), params.get("MaxRecords", records), errors.invalid_token()
