@@ -62,9 +62,9 @@ class Scaler:
 
     async def look(self) -> None:
         await self._timetable.look()
+        rebounded = self._context.rebounded.take()  # first: of those the new bounds are read now
         every = await asyncio.to_thread(self._kept)
         self._tended = {kept.target.name: self._tending(kept.target.name) for kept in every}
-        rebounded = self._context.rebounded.take()
         for kept in every:
             tended = self._tended[kept.target.name]
             tended.rebounded |= kept.target.name in rebounded

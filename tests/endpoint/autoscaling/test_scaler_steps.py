@@ -1,6 +1,7 @@
 """Step scaling invoked by alarms, scheduled actions, and bounds that are set anew."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -194,3 +195,21 @@ def test_the_chore_looks_at_once_when_something_was_registered(scaled: ScalingDe
     scaled.register(MinCapacity=3)
     scaled.site.context.rebounded.take()
     assert scaled.runner.run(asyncio.wait_for(chore(), 5.0)) == 3
+
+
+@pytest.mark.parametrize("turns", range(1, 9))
+def test_new_bounds_are_heeded_whenever_they_come_during_a_look(scaled: ScalingDesk, turns: int) -> None:
+    async def look() -> None:
+        with ThreadPoolExecutor(1) as threads, ThreadPoolExecutor(1) as elsewhere:
+            asyncio.get_running_loop().set_default_executor(threads)
+            looking = asyncio.create_task(scaled.site.look())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+                threads.submit(int).result()  # what the look has begun to read is read
+            elsewhere.submit(scaled.register, MinCapacity=3).result()
+            await looking
+            await scaled.site.look()
+
+    scaled.register()
+    asyncio.run(look())
+    assert scaled.site.wanted == 3
