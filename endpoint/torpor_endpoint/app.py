@@ -165,7 +165,7 @@ class Endpoint:
         from torpor_endpoint.own import Own
 
         logs = self._dir.endpoint_logs
-        return Own(self._fleet, self._registry, self._collector.refresh, logs, self._about, self._pages).app()
+        return Own(self._fleet, self._registry, self._collector.refresh, logs, self._pages).app()
 
     def _pages(self) -> "Pages":
         from torpor_endpoint.ledger.pages import Pages

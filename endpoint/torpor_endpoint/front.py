@@ -27,7 +27,7 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
-        elif scope["type"] == "http" and scope["path"] == HEALTH and scope["method"] == "GET":
+        elif scope["type"] == "http" and scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD"):
             await sent(self._health, send)
         else:
             await self._pages(scope, receive, send)

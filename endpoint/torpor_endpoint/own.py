@@ -1,9 +1,9 @@
-"""Torpor's own pages under `/_torpor/`: health, metrics, what runs, why, and the instances' output."""
+"""Torpor's own pages under `/_torpor/`: metrics, what runs, why, and the instances' output. Health is `front`'s."""
 
 import asyncio
 import re
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -40,12 +40,10 @@ class Own:
     registry: MetricRegistry
     refresh: Callable[[], Awaitable[None]]
     logs_folder: Path
-    about: Mapping[str, str]
     ledger: Callable[[], "Pages"]
 
     def app(self) -> Starlette:
         table = {
-            "/_torpor/health": self.health,
             "/_torpor/metrics": self.metrics,
             "/_torpor/endpoints": self.endpoints,
             "/_torpor/decisions": self.decisions,
@@ -54,10 +52,6 @@ class Own:
             "/_torpor/costs": self.costs,
         }
         return Starlette(routes=[Route(path, page) for path, page in table.items()])
-
-    async def health(self, request: Request) -> Response:
-        """It answers; and which region and account it stands for."""
-        return JSONResponse(self.about)
 
     async def metrics(self, request: Request) -> Response:
         from torpor_endpoint.cloudwatch.prometheus import exposition

@@ -64,5 +64,6 @@ def test_health_is_answered_here_and_every_other_page_elsewhere() -> None:
     start, body = said(life, scope)
     assert (start["status"], dict(start["headers"])[b"content-type"]) == (200, b"application/json")
     assert body["body"] == b'{"status":"ok"}'
-    assert said(life, {**scope, "method": "HEAD"}) == [{"type": "page /_torpor/health"}]
+    assert said(life, {**scope, "method": "HEAD"})[0] == start
+    assert said(life, {**scope, "method": "POST"}) == [{"type": "page /_torpor/health"}]
     assert said(life, {**scope, "path": "/_torpor/logs"}) == [{"type": "page /_torpor/logs"}]
