@@ -24,7 +24,6 @@ class Gateway:
 
     def __init__(self, services: Mapping[str, App], own: App, account: str, otherwise: Otherwise | None = None) -> None:
         none_of_aws: dict[str, App] = {UNSIGNED_FORM: Late(self._unsigned_form), MISDIRECTED: Late(_misdirected)}
-        self._ours = frozenset(services)
         self._services = {**services, **none_of_aws}
         self._own = own
         self._account = account
@@ -38,7 +37,7 @@ class Gateway:
         headers = {name: value.decode("latin-1") for name, value in told}
         query = scope.get("query_string", b"").decode("latin-1")
         name = service_of(scope["method"], scope["path"], headers, query)
-        if name not in self._ours:
+        if name not in self._services:
             await asyncio.to_thread(known_services)  # the first time it reads a folder
         await self._service(name)(scope, receive, send)
 
@@ -57,6 +56,7 @@ class Gateway:
     def _unsigned_form(self) -> App:
         from torpor_endpoint.aws.unsigned_form import UnsignedForm
 
+        known_services()  # here, in a thread: the form's service may be any
         return UnsignedForm(self._service)
 
 
