@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.images import Images
-from torpor_endpoint.ledger.records import Life
+from torpor_endpoint.ledger.records import SERVERLESS, Life
 from torpor_endpoint.members import Member
 from torpor_endpoint.paces import PACES, Paces
 from torpor_endpoint.records import Variant
@@ -42,7 +42,7 @@ class Yard:
     paces: Paces = PACES
 
     def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> Life:
-        size = variant.instance_type or (f"serverless-{variant.serverless.memory_mib}" if variant.serverless else "")
+        size = variant.instance_type or (f"{SERVERLESS}{variant.serverless.memory_mib}" if variant.serverless else "")
         slot = launched.slot
         kept = variant.serverless is not None and variant.serverless.provisioned_concurrency > 0
         life = Life(slot.endpoint, slot.variant, launched.incarnation, slot.number, size, why, at_s, provisioned=kept)

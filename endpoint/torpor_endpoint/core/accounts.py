@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torpor_endpoint.core.ledger import Sums
-from torpor_endpoint.ledger.records import Life
+from torpor_endpoint.ledger.records import SERVERLESS, Life
 
 MIB_PER_GB = 1024
-SERVERLESS = "serverless-"
 
 
 @dataclass(frozen=True)

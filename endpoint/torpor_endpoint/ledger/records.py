@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from torpor_container import wire
 
+SERVERLESS = "serverless-"
+
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
@@ -32,7 +34,7 @@ class Life:
     variant: str
     instance: str
     slot: int
-    size: str  # its ml.* type, or `serverless-<memory in MiB>`
+    size: str  # its ml.* type, or SERVERLESS and its memory in MiB
     why_started: str
     started_s: float
     ready_s: float | None = None
