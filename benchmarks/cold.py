@@ -1,4 +1,4 @@
-"""`python -m benchmarks.cold [--short]`: the first call to a model that is not in memory, from S3 and from the disk tier.
+"""`python -m benchmarks.cold [--short]`: the first call to a model that is not in memory, from S3 and from disk.
 
 With few and with many others loaded, through the endpoint, over a kept connection. It asserts nothing.
 """

@@ -1,5 +1,6 @@
 """The built-in workshop: loads known formats in this process and user scripts in their own, and measures them."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,8 @@ from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
-from torpor_container.memory import give_back, uss_bytes
+from torpor_container.gauge import Gauge
+from torpor_container.memory import give_back
 from torpor_container.meter import Meter
 from torpor_container.parent import Parent
 from torpor_container.predicting import Predictors
@@ -64,12 +66,14 @@ class BuiltInWorkshop:
         )
         self._predictors = Predictors(Threads(settings.vcpu, "predict"), Turns(sharing), clock)
         self._loaders = Threads(settings.loads_max, "load")
-        self._gauge = Threads(1, "measure")  # never behind a model's own code
+        self._measurers = Threads(1, "measure")  # never behind a model's own code
+        self._gauge = Gauge(clock)
         self._scripts = Scripts(settings, conventions, parent)
         self._sizing = Sizing(
             {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in self._formats}
         )
         self._meter = Meter()
+        self._imported: set[str] = set()
         self._runners: set[Runner] = set()
 
     async def start(self) -> None:
@@ -78,7 +82,7 @@ class BuiltInWorkshop:
     async def close(self) -> None:
         for runner in tuple(self._runners):
             await self.unload(runner)
-        for closing in (self._predictors, self._loaders, self._gauge):
+        for closing in (self._predictors, self._loaders, self._measurers):
             closing.close()
 
     def unready(self) -> str | None:
@@ -99,10 +103,10 @@ class BuiltInWorkshop:
         await runner.close()
 
     async def settle(self) -> int:
-        return await self._gauge.run(self._measure_after_trim)
+        return await self._measurers.run(self._measure_after_trim)
 
     async def used_bytes(self) -> int:
-        return await self._gauge.run(self._measure)
+        return await self._measurers.run(self._measure)
 
     # -- the two ways to load --------------------------------------------------------------------------------------
     async def _load(self, found: Recognised) -> Loaded:
@@ -115,13 +119,13 @@ class BuiltInWorkshop:
 
     async def _load_here(self, found: Recognised) -> Loaded:
         """In this process."""
-        await self._loaders.run(_import_all, found.format.frameworks)
+        if not self._imported.issuperset(found.format.frameworks):
+            await self._loaders.run(_import_all, found.format.frameworks)
+            self._imported.update(found.format.frameworks)
         with self._meter.window() as alone:
-            before = await self._gauge.run(uss_bytes)
-            model = await self._loaders.run(_read, found, self._conventions)
-            grown = await self._gauge.run(uss_bytes) - before
+            model, grown_bytes = await self._loaders.run(_read_and_measure, found, self._conventions, self._gauge)
             if alone():
-                size_bytes = max(grown, FLOOR_BYTES)
+                size_bytes = max(grown_bytes, FLOOR_BYTES)
                 self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
             else:
                 size_bytes = found.predicted_bytes
@@ -130,13 +134,13 @@ class BuiltInWorkshop:
     async def _start_script(self, found: Recognised) -> Loaded:
         """In a process of its own."""
         runner = await self._scripts.start(found.placed.directory, found.path)
-        size_bytes = await self._gauge.run(runner.own_bytes)
+        size_bytes = await self._measurers.run(runner.own_bytes)
         self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
         return Loaded(runner, size_bytes)
 
     # -- measuring -------------------------------------------------------------------------------------------------
     def _measure(self) -> int:
-        return uss_bytes() + sum(runner.own_bytes() for runner in tuple(self._runners))
+        return self._gauge.used_bytes() + sum(runner.own_bytes() for runner in tuple(self._runners))
 
     def _measure_after_trim(self) -> int:
         give_back()
@@ -146,6 +150,12 @@ class BuiltInWorkshop:
 def _import_all(modules: Sequence[str]) -> None:
     for module in modules:
         import_module(module)
+
+
+def _read_and_measure(found: Recognised, conventions: Conventions, gauge: Gauge) -> tuple[Model, int]:
+    """The model, and what the process has grown by meanwhile."""
+    grown = gauge.grown()
+    return _read(found, conventions), grown()
 
 
 def _read(found: Recognised, conventions: Conventions) -> Model:
@@ -159,4 +169,16 @@ def _read(found: Recognised, conventions: Conventions) -> Model:
 
 def _look(directory: Path, script: Path | None, program: str, formats: Sequence[Format]) -> tuple[Format, Path, int]:
     known, path = (SCRIPT_FORMAT, script) if script else detect(directory, program, formats)
-    return known, path, sum(entry.stat().st_size for entry in directory.rglob("*") if entry.is_file())
+    return known, path, _size_bytes(directory)
+
+
+def _size_bytes(directory: str | Path) -> int:
+    """Of all files in a folder and below it."""
+    size_bytes = 0
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_file():
+                size_bytes += entry.stat().st_size
+            elif entry.is_dir(follow_symlinks=False):
+                size_bytes += _size_bytes(entry.path)
+    return size_bytes

@@ -1,5 +1,6 @@
 """What a format is: how its files are recognised, how one is loaded, and what it will roughly weigh."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -68,11 +69,11 @@ def named(*patterns: str, holding: bytes = b"") -> Callable[[Path], list[Path]]:
     """Recognises files at the top of a directory by name, and by what their first bytes hold."""
 
     def files(directory: Path) -> list[Path]:
-        return [path for path in sorted(directory.iterdir()) if _fits(path) and holding in _head(path)]
+        fitting = [directory / name for name in sorted(os.listdir(directory)) if _fits(name)]
+        return [path for path in fitting if path.is_file() and (not holding or holding in _head(path))]
 
-    def _fits(path: Path) -> bool:
-        fits = any(fnmatchcase(path.name.lower(), pattern) for pattern in patterns)
-        return fits and not path.name.startswith(".") and path.is_file()
+    def _fits(name: str) -> bool:
+        return not name.startswith(".") and any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
 
     return files
 

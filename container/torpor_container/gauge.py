@@ -1,0 +1,43 @@
+"""Reads off what this process holds often and cheaply: its pages are walked now and then, and counted in between.
+
+A walk over all pages takes milliseconds, and longer with every model in memory. The kernel's own count of anonymous
+pages takes microseconds, wherever it is exact; it knows nothing of the pages that are shared with a warm parent, so it
+tells only how much more or less there is than at the last walk.
+"""
+
+from collections.abc import Callable
+
+from torpor_container.memory import anonymous_bytes, counts_exactly, uss_bytes
+
+WALKED_FOR_S = 1.0
+MOVED = 1 / 16
+"""A process that has grown or shrunk by this share since the last walk is walked again."""
+
+
+class Gauge:
+    """What this process holds by itself, in bytes. Its methods may be called from any thread; a walk blocks."""
+
+    def __init__(self, clock: Callable[[], float], exact: bool | None = None) -> None:
+        """`exact`: whether the kernel's count can be trusted, tried out if nobody says. If not, each look is a walk."""
+        self._clock = clock
+        self._exact = counts_exactly() if exact is None else exact
+        self._walk: tuple[float, int, int] | None = None  # when, what was held, and what was counted
+
+    def used_bytes(self) -> int:
+        """The pages that only this process holds."""
+        if not self._exact:
+            return uss_bytes()
+        counted, now_s = anonymous_bytes(), self._clock()
+        if self._walk is not None:
+            at_s, held, then = self._walk
+            if now_s - at_s < WALKED_FOR_S and abs(counted - then) <= held * MOVED:
+                return held + counted - then
+        held = uss_bytes()
+        self._walk = now_s, held, counted
+        return held
+
+    def grown(self) -> Callable[[], int]:
+        """A question: how much has the process grown since this call?"""
+        read = anonymous_bytes if self._exact else uss_bytes
+        before = read()
+        return lambda: read() - before

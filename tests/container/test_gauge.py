@@ -1,0 +1,74 @@
+"""What a process holds, read off between two walks over its pages."""
+
+import mmap
+import os
+from collections.abc import Callable
+
+import pytest
+
+from torpor_container.gauge import WALKED_FOR_S, Gauge
+from torpor_container.memory import uss_bytes
+
+MIB = 1024 * 1024
+OTHERS_BYTES = MIB // 4
+"""What the rest of this process may take or give back meanwhile."""
+
+
+def taken(size_bytes: int) -> mmap.mmap:
+    held = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    touched(held)
+    return held
+
+
+def touched(held: mmap.mmap) -> None:
+    """Every page is written to, and nothing else is taken for it."""
+    for page in range(0, len(held), mmap.PAGESIZE):
+        held[page] = (held[page] + 1) % 256
+
+
+@pytest.mark.parametrize("exact", [None, False], ids=["as the kernel counts", "walked each time"])
+def test_what_is_taken_and_given_back_shows_at_once(exact: bool | None) -> None:
+    gauge = Gauge(lambda: 0.0, exact)
+    before = gauge.used_bytes()
+    grown = gauge.grown()
+    held = taken(MIB)
+    assert gauge.used_bytes() - before == pytest.approx(MIB, abs=OTHERS_BYTES)
+    assert grown() == pytest.approx(MIB, abs=OTHERS_BYTES)
+    held.close()
+    assert gauge.used_bytes() == pytest.approx(before, abs=OTHERS_BYTES)
+    assert grown() == pytest.approx(0, abs=OTHERS_BYTES)
+
+
+def test_a_process_that_has_grown_much_is_walked_again() -> None:
+    gauge = Gauge(lambda: 0.0)
+    held = taken(gauge.used_bytes() // 8)
+    assert gauge.used_bytes() == pytest.approx(uss_bytes(), abs=OTHERS_BYTES)
+    held.close()
+
+
+def test_pages_that_a_forked_process_makes_its_own_show_after_a_while() -> None:
+    inherited = taken(8 * MIB)
+
+    def grown_by_writing() -> int:
+        now_s = 0.0
+        gauge = Gauge(lambda: now_s)
+        before = gauge.used_bytes()
+        touched(inherited)
+        now_s = WALKED_FOR_S
+        return gauge.used_bytes() - before
+
+    assert in_a_fork(grown_by_writing) == pytest.approx(8 * MIB, abs=MIB)
+
+
+def in_a_fork(question: Callable[[], int]) -> int:
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(write, str(question()).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    os.waitpid(pid, 0)
+    with open(read, "rb") as answer:
+        return int(answer.read())
