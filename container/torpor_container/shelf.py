@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -121,6 +122,9 @@ class Shelf:
 
     async def _bring(self, key: str, head: ArtifactHead, story: Story) -> int:
         try:
+            if head.file is not None:
+                with suppress(FileNotFoundError), story.step(Step.UNPACK):  # it may be deleted just now
+                    return await _to_its_end(self._unpack_in_place, key, head, head.file)
             return await self._bring_through(await asyncio.to_thread(self._disk.workspace), key, head, story)
         except asyncio.CancelledError:
             await asyncio.to_thread(self._disk.remove, key)  # published just as its caller's time was up
@@ -129,15 +133,21 @@ class Shelf:
     async def _bring_through(self, workspace: Path, key: str, head: ArtifactHead, story: Story) -> int:
         """By way of a folder that is gone afterwards."""
         try:
+            archive = workspace / "artifact"
             with story.step(Step.DOWNLOAD):
-                archive = await asyncio.to_thread(self._store.local_path, key)
-                if archive is None:
-                    archive = workspace / "artifact"
-                    await self._store.get(key, head, archive)
+                await self._store.get(key, head, archive)
             with story.step(Step.UNPACK):
                 return await _to_its_end(self._unpack, key, head, archive, workspace)
         finally:
             await _to_its_end(self._disk.discard, workspace)
+
+    def _unpack_in_place(self, key: str, head: ArtifactHead, file: Path) -> int:
+        """All in one go: to hand work from thread to thread costs about as much as to unpack a small model."""
+        workspace = self._disk.workspace()
+        try:
+            return self._unpack(key, head, file, workspace)
+        finally:
+            self._disk.discard(workspace)
 
     def _unpack(self, key: str, head: ArtifactHead, archive: Path, workspace: Path) -> int:
         unpacked = unpack(archive, workspace / "model", self._limits, key)

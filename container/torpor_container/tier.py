@@ -59,7 +59,7 @@ class Tier:
 
     def dismiss(self, names: Sequence[str]) -> "asyncio.Future[None]":
         """Remove models that the books chose to leave. It goes on whatever becomes of the caller who awaits it."""
-        return self.go_on(self._see_out(names))
+        return self.go_on(self._see_out(names)) if names else _done()
 
     def go_on(self, work: Coroutine[None, None, None]) -> "asyncio.Future[None]":
         """Do something that must be finished even when nobody waits for it any more."""
@@ -104,3 +104,9 @@ class Tier:
             now_s = self.clock()
             self.books.unloaded(name, now_s - began_s, now_s)
             self.changed()
+
+
+def _done() -> "asyncio.Future[None]":
+    nothing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    nothing.set_result(None)
+    return nothing

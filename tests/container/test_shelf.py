@@ -34,19 +34,22 @@ class FakeStore:
         self.gate = asyncio.Event()
         self.gate.set()
         self.reads: Counter[str] = Counter()
+        self.files: dict[str, Path] = {}
 
     async def head(self, key: str) -> ArtifactHead:
         if key not in self.objects:
             raise ArtifactMissing("bucket", key)
-        return ArtifactHead(len(tar(self.objects[key])), str(hash(self.objects[key])))
+        return ArtifactHead(len(tar(self.objects[key])), str(hash(self.objects[key])), self.files.get(key))
 
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         self.reads[key] += 1
         await self.gate.wait()
         into.write_bytes(tar(self.objects[key]))  # noqa: ASYNC240  it is a test's own small file
 
-    def local_path(self, key: str) -> Path | None:
-        return None
+    def lay(self, key: str, file: Path) -> None:
+        """The object lies here too, and can be read in place."""
+        file.write_bytes(tar(self.objects[key]))
+        self.files[key] = file
 
 
 def tar(content: bytes) -> bytes:
@@ -98,6 +101,20 @@ def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_pa
         assert await content(after, "a") == b"one"
         assert store.reads == {"a": 1}
         assert after.used_bytes == before.used_bytes > 0
+
+    run(story())
+
+
+def test_what_lies_on_this_machine_is_not_downloaded_unless_it_goes_just_then(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(here=b"one", gone=b"two")
+        for name in ("here", "gone"):
+            store.lay(name, tmp_path / f"{name}.tar")
+        (tmp_path / "gone.tar").unlink()
+        tier = shelf(tmp_path / "disk", store)
+        assert [await content(tier, "here"), await content(tier, "gone")] == [b"one", b"two"]
+        assert store.reads == {"gone": 1}
+        assert found(tmp_path, "disk/.unfinished/*") == []
 
     run(story())
 
@@ -183,16 +200,20 @@ class SlowDisk(DiskTier):
         return entry
 
 
-def test_what_is_published_when_its_callers_time_is_up_is_not_left_on_disk(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_place", [False, True])
+def test_what_is_published_when_its_callers_time_is_up_is_not_left_on_disk(tmp_path: Path, in_place: bool) -> None:
     async def story() -> None:
         disk = SlowDisk(tmp_path, 1_000_000, "bucket")
-        tier = shelf(tmp_path, FakeStore(a=b"one"), disk=disk)
+        store = FakeStore(a=b"one")
+        if in_place:
+            store.lay("a", tmp_path / "a.tar")
+        tier = shelf(tmp_path, store, disk=disk)
         caller = asyncio.create_task(content(tier, "a"))
         await asyncio.to_thread(disk.published.wait, 30.0)
         caller.cancel()
         asyncio.get_running_loop().call_soon(disk.go.set)
         await asyncio.gather(caller, return_exceptions=True)
-        assert (tier.used_bytes, found(tmp_path, "*/artifact.json")) == (0, [])
+        assert (tier.used_bytes, found(tmp_path, "*/artifact.json"), found(tmp_path, ".unfinished/*")) == (0, [], [])
         assert await content(tier, "a") == b"one"
 
     run(story())

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import threading
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from torpor_container.artifacts.errors import DiskFull, disk_full_for
@@ -140,6 +141,7 @@ class DiskTier:
         return entry if folder.name == expected and record["boot"] == _boot() and entry.directory.is_dir() else None
 
 
+@cache
 def _boot() -> str:
     try:
         return _BOOT_ID.read_text().strip()

@@ -64,7 +64,7 @@ class FolderArtifactStore:
             raise ArtifactForbidden(self._named, key) from error
         except FileNotFoundError:
             return None
-        return ArtifactHead(found.st_size, f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}")
+        return ArtifactHead(found.st_size, f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}", path)
 
     def _copy(self, key: str, head: ArtifactHead, path: Path, into: Path) -> None:
         partial = into.with_name(into.name + ".part")

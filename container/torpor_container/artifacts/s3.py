@@ -50,9 +50,6 @@ class S3ArtifactStore:
             await asyncio.to_thread(receiver.abandon)
             raise
 
-    def local_path(self, key: str) -> Path | None:
-        return None
-
     async def _receive(self, key: str, head: ArtifactHead, receiver: Receiver) -> None:
         async with aclosing(self._chunks(key, head)) as chunks:
             async for chunk in chunks:

@@ -1,16 +1,20 @@
-"""The seam to wherever artifacts come from: three questions about one bucket, and nothing that acts."""
+"""The seam to wherever artifacts come from: two questions about one bucket, and nothing that acts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 
 @dataclass(frozen=True)
 class ArtifactHead:
-    """What is known of an object before it is read. `version` changes whenever its bytes do."""
+    """What is known of an object before it is read. `version` changes whenever its bytes do.
+
+    `file` is the object's own file where it was found to be one that can be read in place.
+    """
 
     size_bytes: int
     version: str
+    file: Path | None = field(default=None, compare=False)
 
 
 class ArtifactStore(Protocol):
@@ -24,6 +28,3 @@ class ArtifactStore(Protocol):
 
         Raises as `head` does, DownloadBroken if other bytes arrive, and DiskFull.
         """
-
-    def local_path(self, key: str) -> Path | None:
-        """The object's own file if it can be read in place, else None."""

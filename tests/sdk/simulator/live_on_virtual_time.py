@@ -273,9 +273,6 @@ class Store:
         await asyncio.sleep(profile.download_s + profile.unpack_s)
         await asyncio.to_thread(into.write_bytes, b"x" * profile.disk_bytes)
 
-    def local_path(self, key: str) -> Path | None:
-        return None
-
 
 class TimedDisk(DiskTier):
     """A disk whose files were written at their virtual time: the next instance finds them in that order."""
