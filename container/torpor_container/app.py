@@ -16,6 +16,7 @@ from torpor_container.adapter.server import ForeignServer
 from torpor_container.adapter.workshop import ForeignSingleWorkshop, ForeignWorkshop
 from torpor_container.artifacts.disk import DiskTier
 from torpor_container.artifacts.folder import FolderArtifactStore
+from torpor_container.artifacts.late import LateArtifactStore
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.s3 import S3ArtifactStore
 from torpor_container.artifacts.s3_access import S3Access
@@ -163,10 +164,10 @@ class Instance:
     def _make_store(self, prefix: Prefix) -> ArtifactStore:
         if prefix.scheme == "file":
             return FolderArtifactStore(Path(prefix.bucket))
-        remote = S3ArtifactStore(prefix.bucket, S3Access.read(os.environ, self._settings.s3_endpoint))
+        remote = partial(S3ArtifactStore, prefix.bucket, S3Access.read(os.environ, self._settings.s3_endpoint))
         if not self._settings.s3_folder:
-            return remote
-        return FolderArtifactStore(Path(self._settings.s3_folder), prefix.bucket, otherwise=remote)
+            return remote()
+        return FolderArtifactStore(Path(self._settings.s3_folder), prefix.bucket, otherwise=LateArtifactStore(remote))
 
 
 def theirs(environment: Mapping[str, str]) -> dict[str, str]:

@@ -32,10 +32,16 @@ PRELOAD = (
     "sklearn.linear_model",
     "sklearn.pipeline",
     "starlette.applications",
+    "uvloop",
+    "gunicorn.arbiter",
+    "gunicorn.asgi.lifespan",
     "gunicorn.workers.gasgi",
     "torpor_container.instance",
 )
 """What children find imported. Not onnxruntime: its import starts threads, and it costs a child only 0.2 s."""
+
+PREPARED = ("torpor_container.formats:look_up", "torpor_container.formats.dense:native_library")
+"""What children find done: it takes as long each time, and starts no thread."""
 
 NOT_YET = ("pyarrow",)
 """Their import starts a thread, and pandas imports them where they are installed. A child may do so."""
@@ -235,8 +241,7 @@ def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
         for name in ONE_THREAD:
             os.environ.pop(name, None)
         os.environ.update(job.get("environment") or {})
-        module, _, function = job["run"].partition(":")
-        code = getattr(importlib.import_module(module), function)(job.get("arguments") or {}, descriptors) or 0
+        code = _named(job["run"])(job.get("arguments") or {}, descriptors) or 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else 1
     except BaseException:  # noqa: BLE001  the outermost edge of a process: say what happened, then go
@@ -260,8 +265,16 @@ def preload() -> None:
         sys.modules[name] = None  # type: ignore[assignment]  # Python's own way to forbid an import
     for name in PRELOAD:
         importlib.import_module(name)
+    for task in PREPARED:
+        _named(task)()
     for name in NOT_YET:
         del sys.modules[name]
+
+
+def _named(function: str) -> Any:
+    """`module:function`"""
+    module, _, name = function.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def main() -> None:

@@ -9,8 +9,10 @@ A directory may hold several files. Which of them is the model:
 Only the top of the directory is looked at, as SageMaker's containers do, and hidden files are not.
 """
 
+import sys
 from collections.abc import Sequence
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from torpor_container.errors import AmbiguousArtifact, UnknownFormat
@@ -28,7 +30,18 @@ FORMATS: tuple[Format, ...] = (script.FORMAT, xgboost.FORMAT, sklearn.FORMAT, on
 
 def available() -> tuple[Format, ...]:
     """The formats above, then those that installed packages add: an entry point names a `Format`."""
-    return FORMATS + tuple(entry.load() for entry in entry_points(group=ENTRY_POINTS))
+    return FORMATS + tuple(entry.load() for entry in _added(tuple(sys.path)))
+
+
+@cache
+def _added(search_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """To find them reads the metadata of every package there is: a warm parent does it for all its children."""
+    return tuple(entry_points(group=ENTRY_POINTS))
+
+
+def look_up() -> None:
+    """Find out, once and for all, what packages add. It loads none of it."""
+    _added(tuple(sys.path))
 
 
 def detect(directory: Path, program: str = script.PROGRAM, formats: Sequence[Format] = FORMATS) -> tuple[Format, Path]:

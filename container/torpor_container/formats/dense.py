@@ -31,7 +31,7 @@ def predictor(booster: Any, iterations: tuple[int, int], missing: float) -> Call
     """Predicts float32 rows by columns, from several threads at once. It raises XGBoostError, as the booster does."""
     from xgboost.core import XGBoostError
 
-    library = _library()
+    library = native_library()
     predict = library.XGBoosterPredictFromDense
     begin, end = iterations
     options = {"type": 0, "training": False, "iteration_begin": begin, "iteration_end": end, "missing": missing}
@@ -63,7 +63,7 @@ class _Desk:
         self._address = ctypes.addressof(self._top)
         self._fits: tuple[int, ...] = ()
         self._described = b""
-        library = _library()
+        library = native_library()
         self._free = library.XGDMatrixFree
         library.XGProxyDMatrixCreate(self.matrix)
 
@@ -100,7 +100,7 @@ def _described(address: int, shape: tuple[int, ...]) -> bytes:
 
 
 @cache
-def _library() -> Any:
+def native_library() -> Any:
     """XGBoost's own library, once more, so that these declarations are ours alone: the system loads it only once."""
     from xgboost.libpath import find_lib_path
 

@@ -1,0 +1,24 @@
+"""A store that is made when it is first asked: an S3 client takes milliseconds to make, and few may ever need it."""
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
+
+
+class LateArtifactStore:
+    """What `make` makes, once."""
+
+    def __init__(self, make: Callable[[], ArtifactStore]) -> None:
+        self._make = make
+
+    async def head(self, key: str) -> ArtifactHead:
+        return await self._store.head(key)
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        await self._store.get(key, head, into)
+
+    @cached_property
+    def _store(self) -> ArtifactStore:
+        return self._make()
