@@ -4,15 +4,26 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
+from torpor_container import formats
 from torpor_container.app import Instance
-from torpor_container.server import ServerOptions
+from torpor_container.formats.dense import native_library
+from torpor_container.server import ServerOptions, configured
 from torpor_container.settings import Settings
 from torpor_container.worker import serve_alone
+
+OPTIONS = ServerOptions(log_level="warning")
+
+
+def prepare() -> None:
+    """In the warm parent: what every instance needs, and what is the same for all. Each of them finds it done."""
+    configured(OPTIONS)
+    formats.look_up()
+    native_library()
 
 
 def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     """Run until told to stop. `descriptors[0]` is the listening socket."""
     settings = Settings.read()
     listener = socket.socket(fileno=descriptors[0])
-    serve_alone(lambda: Instance(settings).app(), listener, ServerOptions(log_level="warning"))
+    serve_alone(lambda: Instance(settings).app(), listener, OPTIONS)
     return 0

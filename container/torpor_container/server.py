@@ -6,9 +6,11 @@ Nothing here serves a request: that is `worker`, which only the forked process i
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from gunicorn.app.base import BaseApplication
+from gunicorn.config import Config
 from gunicorn.workers.base import Worker
 
 if TYPE_CHECKING:
@@ -73,6 +75,15 @@ class ServerOptions:
         }
 
 
+@cache
+def configured(options: ServerOptions) -> Config:
+    """gunicorn's configuration, made once in a process and those that are forked from it: it has 120 settings."""
+    config = Config()
+    for name, value in options.gunicorn().items():
+        config.set(name, value)
+    return config
+
+
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """A gunicorn application whose options and ASGI callable are given, not read from a file."""
 
@@ -81,9 +92,11 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self._options = options
         super().__init__()
 
+    def load_default_config(self) -> None:
+        self.cfg = configured(self._options)
+
     def load_config(self) -> None:
-        for name, value in self._options.gunicorn().items():
-            self.cfg.set(name, value)
+        """That was all."""
 
     def load(self) -> "ASGIApp":
         return self._make_app()

@@ -35,13 +35,15 @@ PRELOAD = (
     "uvloop",
     "gunicorn.arbiter",
     "gunicorn.asgi.lifespan",
+    "gunicorn.glogging",
+    "gunicorn.instrument.statsd",
     "gunicorn.workers.gasgi",
     "torpor_container.instance",
 )
 """What children find imported. Not onnxruntime: its import starts threads, and it costs a child only 0.2 s."""
 
-PREPARED = ("torpor_container.formats:look_up", "torpor_container.formats.dense:native_library")
-"""What children find done: it takes as long each time, and starts no thread."""
+PREPARE = "torpor_container.instance:prepare"
+"""Does what children would all do alike, and starts no thread."""
 
 NOT_YET = ("pyarrow",)
 """Their import starts a thread, and pandas imports them where they are installed. A child may do so."""
@@ -265,8 +267,7 @@ def preload() -> None:
         sys.modules[name] = None  # type: ignore[assignment]  # Python's own way to forbid an import
     for name in PRELOAD:
         importlib.import_module(name)
-    for task in PREPARED:
-        _named(task)()
+    _named(PREPARE)()
     for name in NOT_YET:
         del sys.modules[name]
 
