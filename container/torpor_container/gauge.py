@@ -10,8 +10,8 @@ from collections.abc import Callable
 from torpor_container.memory import anonymous_bytes, counts_exactly, uss_bytes
 
 WALKED_FOR_S = 1.0
-MOVED = 1 / 16
-"""A process that has grown or shrunk by this share since the last walk is walked again."""
+"""So long a walk is good for. What models take and give back meanwhile is counted; what is not is the few pages shared
+with a warm parent that become this process's own as they are written to."""
 
 
 class Gauge:
@@ -30,7 +30,7 @@ class Gauge:
         counted, now_s = anonymous_bytes(), self._clock()
         if self._walk is not None:
             at_s, held, then = self._walk
-            if now_s - at_s < WALKED_FOR_S and abs(counted - then) <= held * MOVED:
+            if now_s - at_s < WALKED_FOR_S:
                 return held + counted - then
         held = uss_bytes()
         self._walk = now_s, held, counted

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from torpor_container.gauge import WALKED_FOR_S, Gauge
-from torpor_container.memory import uss_bytes
 
 MIB = 1024 * 1024
 OTHERS_BYTES = MIB // 4
@@ -37,13 +36,6 @@ def test_what_is_taken_and_given_back_shows_at_once(exact: bool | None) -> None:
     held.close()
     assert gauge.used_bytes() == pytest.approx(before, abs=OTHERS_BYTES)
     assert grown() == pytest.approx(0, abs=OTHERS_BYTES)
-
-
-def test_a_process_that_has_grown_much_is_walked_again() -> None:
-    gauge = Gauge(lambda: 0.0)
-    held = taken(gauge.used_bytes() // 8)
-    assert gauge.used_bytes() == pytest.approx(uss_bytes(), abs=OTHERS_BYTES)
-    held.close()
 
 
 def test_pages_that_a_forked_process_makes_its_own_show_after_a_while() -> None:
