@@ -141,6 +141,7 @@ def test_an_answer_in_pieces_is_put_together(tmp_path: Path) -> None:
     async def story() -> None:
         async with instance(tmp_path, b"HTT") as (served, upstream):
             asking = asyncio.create_task(get(upstream))
+            await served.asked.wait()  # and the first piece is written in the same step
             for byte in OK[3:]:
                 await asyncio.sleep(0.001)
                 served.writers[0].write(bytes([byte]))
