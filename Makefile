@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test check format bench compiled clean
+.PHONY: setup demo test check format bench bench-peers compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -57,8 +57,17 @@ build/sagemaker-v%/.ready:
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check 'sagemaker==$*.*'
 	touch $@
 
+# Everything that is measured; `$(BIN)/python -m benchmarks warm` is one section. Peers take part once they are installed.
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# Other servers to measure beside, each in an environment of its own: 2 GB of disk.
+bench-peers: build/peers/mlserver/.ready build/peers/litserve/.ready build/peers/rayserve/.ready
+
+build/peers/%/.ready: benchmarks/peers/%/requirements.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 # The decisions and the simulator around them as C extensions, for long studies: the same sources, twice as fast.
 COMPILED := torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/policies/*.py \

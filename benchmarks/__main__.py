@@ -1,76 +1,88 @@
-"""`python -m benchmarks [--short]`: warm requests, cold loads and memory per model, as tables and as JSON."""
+"""`python -m benchmarks [SECTION ...] [--short]`: speed, density and size beside bare servers and beside peers.
+
+It prints tables, and writes `benchmarks/results/latest.json` and plots. It asserts nothing but right answers.
+"""
 
 import argparse
 import json
 import os
+import platform
 import tempfile
-from dataclasses import asdict
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from benchmarks import measure, scene
+from benchmarks.measure import Figures
+from benchmarks.peers.all import missing
+from benchmarks.plots import draw
+from benchmarks.sections import bodies, cold, density, flatness, metering, rest, warm
+from benchmarks.sizes import SHORT, Sizes
+from benchmarks.tables import table
 
 RESULTS = Path(__file__).parent / "results"
+RATIO = "cpu_of_"
+RATIOS_MAX = 3
+LABELS = ("target", "connections")
+Section = Callable[[Path, Sizes], list[Figures]]
+
+SECTIONS: dict[str, tuple[str, Section]] = {
+    "warm": ("Requests to models that are loaded", warm.rows),
+    "cold": ("The first call to a model", cold.rows),
+    "density": ("What a model costs in memory", density.rows),
+    "bodies": ("Large bodies", bodies.rows),
+    "rest": ("An endpoint process that serves nothing", rest.rows),
+    "flatness": ("By number of models and of instances, 8 connections", flatness.rows),
+    "metering": ("What metrics and ledger add to a warm request", metering.rows),
+}
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--short", action="store_true", help="a smoke run: few requests, figures that mean little")
-    short = parser.parse_args().short
-    count, rounds, models = (200, 1, 20) if short else (3000, 3, 200)
-    with tempfile.TemporaryDirectory() as folder:
-        results = run(Path(folder), count, rounds, models)
-    show(results)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "latest.json").write_text(json.dumps(results, indent=1))
+    parser.add_argument("section", nargs="*", help=f"one of {', '.join(SECTIONS)}; all of them if none is named")
+    parser.add_argument("--short", action="store_true", help="a smoke run without peers: figures that mean little")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder for latest.json and the plots")
+    asked = parser.parse_args(arguments)
+    unknown = [name for name in asked.section if name not in SECTIONS]
+    if unknown:
+        parser.error(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
+    results = run(asked.section or list(SECTIONS), SHORT if asked.short else Sizes(), Console(width=220))
+    asked.results.mkdir(parents=True, exist_ok=True)
+    (asked.results / "latest.json").write_text(json.dumps(results, indent=1))
+    draw(results, asked.results)
 
 
-def run(folder: Path, count: int, rounds: int, models: int) -> dict[str, object]:
-    """Everything, with one live endpoint of one instance."""
-    (folder / "models").mkdir()
-    names = scene.make_models(folder / "models", models)
-    with (
-        scene.endpoint(folder / "models") as running,
-        measure.floor(folder) as floor,
-        measure.reference(folder) as reference,
-    ):
-        cold = measure.cold(running, names[: models // 2])
-        memory = measure.memory(running, names[models // 2 :])
-        targets = [*measure.endpoint_targets(running, names[:8]), floor, reference]
-        for target in targets:  # not measured: connections, caches and the processor's clock warm up
-            measure.warm([target], (8,), max(200, count // 10), 1)
-        warm = measure.warm(targets, (1, 8, 32), count, rounds)
-    return {
-        "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
-        "requests": count,
-        "rounds": rounds,
-        "warm": [asdict(row) for row in warm],
-        "cold_ms": cold,
-        "memory": memory,
-    }
+def run(names: Sequence[str], sizes: Sizes, console: Console) -> dict[str, Any]:
+    """Every section in a folder of its own, its table printed as soon as it is measured."""
+    absent = missing() if sizes.peers else []
+    if absent:
+        console.print(f"Not installed, and left out: {', '.join(absent)}. `make bench-peers` installs them.")
+    found: dict[str, list[Figures]] = {}
+    loads: dict[str, list[float]] = {}
+    for name in names:
+        title, section = SECTIONS[name]
+        before, began_s = os.getloadavg()[0], time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="torpor-benchmarks-") as folder:
+            found[name] = section(Path(folder), sizes)
+        loads[name] = [before, os.getloadavg()[0]]
+        took_s = time.monotonic() - began_s
+        show(f"{title} (load {loads[name][0]:.1f} to {loads[name][1]:.1f}, {took_s:.0f} s)", found[name], console)
+    machine = {"cores": os.cpu_count(), "python": platform.python_version(), "load": loads}
+    return {"at": f"{datetime.now(UTC):%F %R}", "machine": machine, "peers_not_installed": absent, "sections": found}
 
 
-def show(results: dict[str, object]) -> None:
-    console = Console()
-    console.print(f"{results['machine']}, medians of {results['rounds']} rounds of {results['requests']} requests")
-    warm = results["warm"]
-    assert isinstance(warm, list)
-    console.print(_table("Warm requests", warm))
-    for title, name in (("Cold: first call to a model, median ms", "cold_ms"), ("Memory", "memory")):
-        figures = results[name]
-        assert isinstance(figures, dict)
-        console.print(_table(title, [figures]))
-
-
-def _table(title: str, rows: list[dict[str, object]]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for name in rows[0]:
-        table.add_column(name)
-    for row in rows:
-        table.add_row(*(f"{cell:,.2f}" if isinstance(cell, float) else str(cell) for cell in row.values()))
-    return table
+def show(title: str, rows: Sequence[Figures], console: Console) -> None:
+    """Ratios in a table of their own, where there are many."""
+    ratios = [name for name in rows[0] if name.startswith(RATIO)]
+    if len(ratios) <= RATIOS_MAX:
+        console.print(table(title, rows))
+        return
+    console.print(table(title, ({name: row[name] for name in row if name not in ratios} for row in rows)))
+    beside = ({name: row[name] for name in row if name in (*LABELS, *ratios)} for row in rows)
+    console.print(table(f"{title}: times the processor time of", beside))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import quantiles
 
+Where = tuple[str, int] | str
+"""An address, or the path of a Unix socket."""
+BUFFER_BYTES = 2**20
+
+
+class NoLength(Exception):
+    """An answer comes in chunks, which nothing here reads."""
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -16,50 +24,82 @@ class Measured:
     failures: int
 
     @property
+    def requests(self) -> int:
+        return len(self.latencies_s)
+
+    @property
     def per_second(self) -> float:
-        return len(self.latencies_s) / self.wall_s
+        return self.requests / self.wall_s
 
     def percentile(self, percent: int) -> float:
+        if self.requests == 1:
+            return self.latencies_s[0]
         return quantiles(self.latencies_s, n=100, method="inclusive")[percent - 1]
 
 
 def request(path: str, headers: dict[str, str], body: bytes) -> bytes:
     """One HTTP/1.1 request, ready to be sent as often as wanted."""
-    lines = [f"POST {path} HTTP/1.1", "host: localhost", f"content-length: {len(body)}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
+    named = {"host": "localhost", **headers, "content-length": str(len(body))}
+    lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in named.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-async def run(where: tuple[str, int] | str, requests: Sequence[bytes], connections: int, count: int) -> Measured:
-    """Send `count` requests in all, taking them from `requests` in turn; `where` is an address or a Unix socket."""
+async def run(where: Where, requests: Sequence[bytes], connections: int, for_s: float) -> Measured:
+    """Send requests for so many seconds, taking them from `requests` in turn; each connection sends at least one."""
     latencies: list[float] = []
-    failures = 0
-    left = iter(range(count))
-
-    async def worker() -> None:
-        nonlocal failures
-        reader, writer = await _open(where)
-        for number in left:
-            began_s = time.perf_counter()
-            writer.write(requests[number % len(requests)])
-            status = await _answer(reader)
-            latencies.append(time.perf_counter() - began_s)
-            failures += status != 200
-        writer.close()
-
+    failures = sent = 0
+    opened = await asyncio.gather(*(_open(where) for _ in range(connections)))
     began_s = time.perf_counter()
-    await asyncio.gather(*(worker() for _ in range(connections)))
-    return Measured(tuple(latencies), time.perf_counter() - began_s, failures)
+    until_s = began_s + for_s
+
+    async def worker(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal failures, sent
+        now_s = time.perf_counter()
+        while True:
+            writer.write(requests[sent % len(requests)])
+            sent += 1
+            status, _ = await _answer(reader)
+            ended_s = time.perf_counter()
+            latencies.append(ended_s - now_s)
+            failures += status != 200
+            now_s = ended_s
+            if now_s >= until_s:
+                break
+
+    await asyncio.gather(*(worker(*pair) for pair in opened))
+    wall_s = time.perf_counter() - began_s
+    for _, writer in opened:
+        writer.close()
+    return Measured(tuple(latencies), wall_s, failures)
 
 
-async def _open(where: tuple[str, int] | str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def answers(where: Where, requests: Sequence[bytes]) -> list[tuple[int, bytes]]:
+    """Status and body of each, one after another over one connection."""
+    reader, writer = await _open(where)
+    found = []
+    for sent in requests:
+        writer.write(sent)
+        found.append(await _answer(reader))
+    writer.close()
+    return found
+
+
+async def together(where: Where, requests: Sequence[bytes], connections: int) -> list[tuple[int, bytes]]:
+    """Status and body of each, over so many connections at once, in no order."""
+    shares = [requests[start::connections] for start in range(min(connections, len(requests)))]
+    return [answer for share in await asyncio.gather(*(answers(where, part) for part in shares)) for answer in share]
+
+
+async def _open(where: Where) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     if isinstance(where, str):
-        return await asyncio.open_unix_connection(where)
-    return await asyncio.open_connection(*where)
+        return await asyncio.open_unix_connection(where, limit=BUFFER_BYTES)
+    return await asyncio.open_connection(*where, limit=BUFFER_BYTES)
 
 
-async def _answer(reader: asyncio.StreamReader) -> int:
+async def _answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     head = await reader.readuntil(b"\r\n\r\n")
-    length = next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-    await reader.readexactly(int(length.split(b":")[1]))
-    return int(head.split(b" ", 2)[1])
+    lengths = [line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
+    if not lengths:
+        raise NoLength(f"an answer does not tell its length: {head!r}")
+    body = await reader.readexactly(int(lengths[0].split(b":")[1]))
+    return int(head.split(b" ", 2)[1]), body

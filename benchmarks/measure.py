@@ -1,164 +1,134 @@
-"""The measurements: each answers rows for a table, and asserts nothing."""
+"""Measures targets that take turns: rates, latencies and processor time, beside one another. It asserts no time."""
 
 import asyncio
-import json
 import os
-import socket
-import subprocess
-import sys
-import tarfile
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import random
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
-import torpor
 from benchmarks import client, scene
+from benchmarks.own_answers import is_right, number_in
 
-TARGET = "X-Amzn-SageMaker-Target-Model"
-CSV = {"content-type": "text/csv"}
+Figures = dict[str, str | int | float]
+"""One row of a table."""
+SETTLING = 0.4
+"""The part of a turn's time that comes before it: a peer that was stopped also makes up for lost time in it."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Something that takes requests: where, what, and whose processor time counts."""
+    """Something that takes requests: where, what, the answer to each request, and whose processor time counts."""
 
     name: str
-    where: tuple[str, int] | str
+    where: client.Where
     requests: list[bytes]
+    expected: list[float]
     pids: Callable[[], list[int]]
+    said: Callable[[bytes], float] = number_in
 
 
 @dataclass(frozen=True)
-class Warm:
-    target: str
-    connections: int
+class Turn:
+    """What one target did in one of its turns."""
+
+    requests: int
     per_second: float
     p50_ms: float
     p99_ms: float
-    cpu_us: float
+    cpu_us: float  # of all its processes, per request
 
 
-def warm(targets: list[Target], connections: tuple[int, ...], count: int, rounds: int) -> list[Warm]:
-    """Medians over rounds; the targets take turns within each, so that a slow minute slows them all."""
-    rows: list[Warm] = []
-    for number in connections:
-        seen: dict[str, list[Warm]] = {target.name: [] for target in targets}
+class WrongAnswer(Exception):
+    """A target does not answer what the others answer: nothing can be compared."""
+
+
+def agree(targets: Sequence[Target]) -> None:
+    """Every request of every target is sent once, and its answer held against the model's own. Raises WrongAnswer."""
+    for target in targets:
+        found = asyncio.run(client.answers(target.where, target.requests))
+        for (status, body), expected in zip(found, target.expected, strict=True):
+            if status != 200 or not is_right(b"%r" % target.said(body), expected):
+                raise WrongAnswer(f"{target.name} answered {status} {body[:300]!r} instead of {expected}")
+
+
+def warm(
+    targets: Sequence[Target], others: Sequence[Target], connections: int, turn_s: float, rounds: int
+) -> dict[str, list[Turn]]:
+    """The turns of each target. They alternate within each round, so that a slow minute slows them all, and in another
+    order each time (the same in each run), so that none always follows the same one.
+
+    `others` are stopped but for their own turns: some are busy even when nobody asks anything.
+    """
+    everyone = [*targets, *others]
+    seen: dict[str, list[Turn]] = {target.name: [] for target in everyone}
+    dice = random.Random(connections)
+    with stopped(others):
         for _ in range(rounds):
-            for target in targets:
-                seen[target.name].append(_once(target, number, count))
-        rows += [_median(runs) for runs in seen.values()]
-    return rows
-
-
-def _once(target: Target, connections: int, count: int) -> Warm:
-    pids = target.pids()
-    before_s = scene.cpu_s(pids)
-    measured = asyncio.run(client.run(target.where, target.requests, connections, count))
-    if measured.failures:
-        raise RuntimeError(f"{measured.failures} of {count} requests to {target.name} failed")
-    used_s = scene.cpu_s(pids) - before_s
-    p50_ms, p99_ms = (1000 * measured.percentile(percent) for percent in (50, 99))
-    return Warm(target.name, connections, measured.per_second, p50_ms, p99_ms, 1e6 * used_s / count)
-
-
-def _median(runs: list[Warm]) -> Warm:
-    def of(field: str) -> float:
-        return float(median(getattr(run, field) for run in runs))
-
-    return Warm(runs[0].target, runs[0].connections, of("per_second"), of("p50_ms"), of("p99_ms"), of("cpu_us"))
-
-
-def endpoint_targets(running: "torpor.Local", names: list[str]) -> list[Target]:
-    """The endpoint over its port, and its one instance over its own socket: the difference is the second hop."""
-    host, port = running.url.removeprefix("http://").split(":")
-    path = f"/endpoints/{running.name}/invocations"
-    through = [client.request(path, {**CSV, TARGET: name}, scene.ROW) for name in names]
-    direct = [client.request("/invocations", {**CSV, TARGET: name}, scene.ROW) for name in names]
-    return [
-        Target("endpoint and instance", (host, int(port)), through, lambda: scene.tree(running.pid)),
-        Target("instance alone", _socket(running), direct, lambda: scene.tree(running.pid)),
-    ]
-
-
-def _socket(running: "torpor.Local") -> str:
-    """The Unix socket of the first instance: the one socket named like an instance that this endpoint's tree holds."""
-    listening = Path("/proc/net/unix").read_text().splitlines()
-    (instance,) = instances(running)
-    return next(line.split()[-1] for line in listening if line.endswith(str(instance["id"])))
-
-
-def instances(running: "torpor.Local") -> list[dict[str, object]]:
-    with urllib.request.urlopen(f"{running.url}/_torpor/endpoints") as answer:
-        (endpoint,) = json.load(answer)["endpoints"]
-    return [instance for variant in endpoint["variants"] for instance in variant["instances"]]
+            for target in dice.sample(everyone, len(everyone)):
+                with going_on(target) if target in others else nullcontext():
+                    turn(target, connections, turn_s * SETTLING)  # not measured: its caches fill again
+                    seen[target.name].append(turn(target, connections, turn_s))
+    return seen
 
 
 @contextmanager
-def floor(folder: Path) -> Iterator[Target]:
-    """The one-hop floor, as a target: over a Unix socket, as our own instances."""
-    path = str(folder / "floor")
-    server = ["gunicorn", "-k", "asgi", "-b", f"unix:{path}", "--log-level", "error", "--no-control-socket"]
-    with _bare("floor: one hop, one model", [*server, "benchmarks.floor:make_app()"], folder, path) as target:
-        yield target
-
-
-@contextmanager
-def reference(folder: Path) -> Iterator[Target]:
-    """What people write themselves, as a target: over a port, as our own endpoint."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        where = ("127.0.0.1", free.getsockname()[1])
-    command = ["benchmarks.reference", str(where[1])]
-    with _bare("reference: uvicorn, one model", command, folder, where) as target:
-        yield target
-
-
-@contextmanager
-def _bare(name: str, module: list[str], folder: Path, where: tuple[str, int] | str) -> Iterator[Target]:
-    """A server of the first model, which BARE_MODEL names."""
-    with tarfile.open(folder / "models" / "model-0.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
-    environment = {**os.environ, "BARE_MODEL": str(folder / "xgboost-model")}
-    process = subprocess.Popen([sys.executable, "-m", *module], env=environment)
+def stopped(targets: Sequence[Target]) -> Iterator[None]:
+    """All their processes, until the block ends."""
+    for target in targets:
+        _signal(target, signal.SIGSTOP)
     try:
-        deadline_s = time.monotonic() + 30
-        while not _listens(where) and time.monotonic() < deadline_s:
-            time.sleep(0.05)
-        requests = [client.request("/invocations", CSV, scene.ROW)]
-        yield Target(name, where, requests, lambda: scene.tree(process.pid))
+        yield
     finally:
-        process.terminate()
-        process.wait()
+        for target in targets:
+            _signal(target, signal.SIGCONT)
 
 
-def _listens(where: tuple[str, int] | str) -> bool:
-    with socket.socket(socket.AF_UNIX if isinstance(where, str) else socket.AF_INET) as caller:
-        return caller.connect_ex(where) == 0
+@contextmanager
+def going_on(target: Target) -> Iterator[None]:
+    """One that was stopped, for as long as the block lasts."""
+    _signal(target, signal.SIGCONT)
+    yield
+    _signal(target, signal.SIGSTOP)
 
 
-def cold(running: "torpor.Local", names: list[str]) -> dict[str, float]:
-    """Medians, in milliseconds, of the first call to each model: the whole, and what `Server-Timing` says of it."""
-    steps: dict[str, list[float]] = {}
-    for name in names:
-        began_s = time.perf_counter()
-        answer = running.invoke_raw(name, scene.ROW, content_type="text/csv")
-        steps.setdefault("whole call with boto3", []).append(1000 * (time.perf_counter() - began_s))
-        timing = answer["ResponseMetadata"]["HTTPHeaders"]["server-timing"]
-        for part in timing.split(", "):
-            step, _, took_ms = part.partition(";dur=")
-            steps.setdefault(step, []).append(float(took_ms))
-    return {step: median(took) for step, took in steps.items()}
+def _signal(target: Target, number: signal.Signals) -> None:
+    for pid in target.pids():
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
-def memory(running: "torpor.Local", names: list[str]) -> dict[str, float]:
-    """KiB per model: what the instance grew by, over how many models it loaded."""
-    running.invoke_raw(names[0], scene.ROW, content_type="text/csv")
-    (before,) = instances(running)
-    for name in names[1:]:
-        running.invoke_raw(name, scene.ROW, content_type="text/csv")
-    (after,) = instances(running)
-    grown = int(str(after["used_bytes"])) - int(str(before["used_bytes"]))
-    return {"models": float(len(names)), "KiB per model": grown / 1024 / (len(names) - 1)}
+def turn(target: Target, connections: int, turn_s: float) -> Turn:
+    """Raises WrongAnswer if a request failed."""
+    before_s = scene.cpu_s(target.pids())
+    measured = asyncio.run(client.run(target.where, target.requests, connections, turn_s))
+    used_s = scene.cpu_s(target.pids()) - before_s
+    if measured.failures:
+        raise WrongAnswer(f"{measured.failures} of {measured.requests} requests to {target.name} failed")
+    p50_ms, p99_ms = (1000 * measured.percentile(percent) for percent in (50, 99))
+    return Turn(measured.requests, measured.per_second, p50_ms, p99_ms, 1e6 * used_s / measured.requests)
+
+
+def figures(turns: Sequence[Turn]) -> Figures:
+    """Medians over the turns, with quartiles of what is compared."""
+    return {
+        "rounds": len(turns),
+        "requests": sum(one.requests for one in turns),
+        "per_second": median(one.per_second for one in turns),
+        "p50_ms": median(one.p50_ms for one in turns),
+        "p99_ms": median(one.p99_ms for one in turns),
+        **spread("cpu_us", [one.cpu_us for one in turns]),
+    }
+
+
+def spread(name: str, values: Sequence[float]) -> Figures:
+    """The median, and the quartiles around it as `name_q1` and `name_q3`."""
+    low, middle, high = quantiles(values, n=4, method="inclusive") if len(values) > 1 else list(values) * 3
+    return {name: middle, f"{name}_q1": low, f"{name}_q3": high}
+
+
+def cpu_ratio(turns: Sequence[Turn], base: Sequence[Turn]) -> float:
+    """Processor time per request beside the base's: the median of the ratios of each round."""
+    return median(one.cpu_us / other.cpu_us for one, other in zip(turns, base, strict=True))

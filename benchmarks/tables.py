@@ -5,6 +5,9 @@ from typing import Any
 
 from rich.table import Table
 
+FINE = 10
+"""Below it a second decimal is shown."""
+
 
 def table(title: str, rows: Iterable[dict[str, Any]]) -> Table:
     """A column for each name that any row has."""
@@ -19,4 +22,6 @@ def table(title: str, rows: Iterable[dict[str, Any]]) -> Table:
 
 
 def _shown(cell: object) -> str:
-    return f"{cell:,.1f}" if isinstance(cell, float) else str(cell)
+    if not isinstance(cell, float):
+        return str(cell)
+    return f"{cell:,.2f}" if abs(cell) < FINE else f"{cell:,.1f}"

@@ -1,0 +1,116 @@
+"""A multi-model endpoint on a process of its own, the processes below it, and requests as a client signs them."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from benchmarks import client, scene
+from benchmarks.measure import Target
+from benchmarks.sleeping import children
+from torpor.deploying import Plan, deploy
+from torpor.process import EndpointProcess
+
+BUCKET = "benchmark"
+NAME = "bench"
+TARGET = "x-amzn-sagemaker-target-model"
+LOADERS = 4
+CSV = {"content-type": "text/csv"}
+
+
+class Live:
+    """No endpoint is in service before `deploy`. All of them are over one prefix."""
+
+    def __init__(self, process: EndpointProcess) -> None:
+        self.process = process
+        self.folder = process.bucket_folder(BUCKET) / "models"
+        self.folder.mkdir(exist_ok=True)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return "127.0.0.1", int(self.process.url.rpartition(":")[2])
+
+    def deploy(self, instances: int = 1, endpoint: str = NAME, **environment: object) -> None:
+        """With TORPOR_… settings by their names."""
+        settings = {name: str(value) for name, value in environment.items()}
+        plan = Plan(endpoint, f"s3://{BUCKET}/models/", settings, instance_count=instances)
+        deploy(self.process.client("sagemaker"), plan)
+
+    def link(self, models: Path) -> None:
+        """Make the files of a folder objects below the prefix."""
+        for path in models.iterdir():
+            os.link(path, self.folder / path.name)
+
+    # -- its processes ---------------------------------------------------------------------------------------------
+    def pids(self) -> list[int]:
+        return scene.tree(self.process.pid)
+
+    def own(self) -> list[int]:
+        """The endpoint itself: gunicorn's arbiter and its worker."""
+        return [self.process.pid, *children(self.process.pid)]
+
+    def instances(self) -> list[int]:
+        """They have been forked by the warm parent, which is the worker's child."""
+        parents = (parent for worker in children(self.process.pid) for parent in children(worker))
+        return [instance for parent in parents for instance in children(parent)]
+
+    def seen(self, endpoint: str = NAME) -> list[dict[str, Any]]:
+        """The endpoint's instances as its own page has them."""
+        with urlopen(f"{self.process.url}/_torpor/endpoints") as answer:
+            found = [one for one in json.load(answer)["endpoints"] if one["name"] == endpoint]
+        return [instance for one in found for variant in one["variants"] for instance in variant["instances"]]
+
+    def resident(self, endpoint: str = NAME) -> int:
+        """Models in memory, over all instances."""
+        return sum(len(instance["models"]) for instance in self.seen(endpoint))
+
+    # -- requests --------------------------------------------------------------------------------------------------
+    def request(self, model: str, endpoint: str = NAME, body: bytes = scene.ROW) -> bytes:
+        """InvokeEndpoint with CSV as a client sends it, signed."""
+        path = f"/endpoints/{endpoint}/invocations"
+        return client.request(path, _signed(self.process.url + path, {**CSV, TARGET: model}, body), body)
+
+    def load(self, models: Sequence[str], endpoint: str = NAME) -> None:
+        """Call each model once, a few at a time. Raises RuntimeError."""
+        found = asyncio.run(client.together(self.address, [self.request(model, endpoint) for model in models], LOADERS))
+        failed = [body for status, body in found if status != 200]
+        if failed:
+            raise RuntimeError(f"{len(failed)} of {len(models)} models did not answer: {failed[0]!r}")
+
+    def through(self, name: str, expected: Mapping[str, float], endpoint: str = NAME) -> Target:
+        """The whole service, over its port."""
+        requests = [self.request(model, endpoint) for model in expected]
+        return Target(name, self.address, requests, list(expected.values()), self.pids)
+
+    def direct(self, name: str, expected: Mapping[str, float]) -> Target:
+        """Its one instance over its own Unix socket. The processor time is the instance's alone."""
+        requests = [client.request("/invocations", {**CSV, TARGET: model}, scene.ROW) for model in expected]
+        return Target(name, self._socket(), requests, list(expected.values()), self.instances)
+
+    def _socket(self) -> str:
+        """The one Unix socket that is named like the instance."""
+        listening = Path("/proc/net/unix").read_text().splitlines()
+        (instance,) = self.seen()
+        return next(line.split()[-1] for line in listening if line.endswith(str(instance["id"])))
+
+
+@contextmanager
+def live() -> Iterator[Live]:
+    """An endpoint that answers, with no model and nothing in service."""
+    with EndpointProcess() as process:
+        yield Live(process.until_ready())
+
+
+def _signed(url: str, headers: dict[str, str], body: bytes) -> dict[str, str]:
+    """The headers with those that signature version 4 adds. It is made once, since nobody looks at its date."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    request = AWSRequest("POST", url, headers, body)
+    SigV4Auth(Credentials("benchmark", "benchmark"), "sagemaker", "us-east-1").add_auth(request)
+    return dict(request.headers.items())

@@ -1,0 +1,58 @@
+"""Every peer that is measured, in the order of the tables."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+
+from benchmarks.bare import unpack
+from benchmarks.measure import Target
+from benchmarks.peers.litserve.peer import LitServe
+from benchmarks.peers.mlserver.peer import MLServer
+from benchmarks.peers.peer import Peer, Site, installed, running
+from benchmarks.peers.rayserve.peer import RayServe
+from benchmarks.ports import free_port
+
+PEERS: tuple[Peer, ...] = (
+    MLServer("MLServer, in process", workers=0),
+    MLServer("MLServer, one worker", workers=1),
+    LitServe(),
+    RayServe(),
+)
+
+
+def present(wanted: bool) -> list[Peer]:
+    """Those that `make bench-peers` has installed."""
+    return [peer for peer in PEERS if wanted and installed(peer)]
+
+
+def missing() -> list[str]:
+    return [peer.name for peer in PEERS if not installed(peer)]
+
+
+def unpacked(artifacts: Path, names: Sequence[str], folder: Path) -> Path:
+    """The models as peers take them: files in a folder, which they need neither download nor unpack."""
+    models = folder / "peer-models"
+    models.mkdir()
+    for name in names:
+        unpack(artifacts / name, folder / "unpacking").rename(models / name.replace(".tar.gz", ".ubj"))
+    return models
+
+
+def site(peer: Peer, models: Path, names: Sequence[str], folder: Path) -> Site:
+    own = folder / peer.name.replace(" ", "-").replace(",", "")
+    own.mkdir()
+    return Site(models, tuple(names), own, (free_port(), free_port(), free_port()))
+
+
+@contextmanager
+def all_running(
+    peers: Sequence[Peer], models: Path, expected: Mapping[str, float], folder: Path
+) -> Iterator[list[Target]]:
+    """Each as a target, with as many of the models as it takes."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(running(peer, site(peer, models, list(taken), folder), taken))
+            for peer in peers
+            if (taken := dict(islice(expected.items(), peer.models_max)))
+        ]

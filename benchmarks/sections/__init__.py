@@ -1,0 +1,1 @@
+"""What is measured: each module one section, with one function that answers the rows of a table."""

@@ -1,0 +1,48 @@
+"""How much of everything is measured: in full, and in the smoke run."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Counts, and seconds where the name says so."""
+
+    turn_s: float = 0.4
+    rounds: int = 9
+    connections: tuple[int, ...] = (1, 8, 32)
+    models: int = 8
+    peers: bool = True
+    onnx: bool = True
+    cold_calls: int = 20
+    cold_others: int = 1_000
+    cold_others_peers: int = 100
+    registered: int = 10_000
+    resident: int = 2_000
+    model_idle_s: float = 300.0
+    existing: int = 100_000
+    starts: int = 5
+    body_bytes: int = 6 * 2**20
+    body_rounds: int = 5
+    quiet_s: float = 20.0
+    residents: tuple[int, ...] = (1, 100, 1_000, 2_000)
+
+
+SHORT = Sizes(
+    turn_s=0.05,
+    rounds=2,
+    connections=(1, 8),
+    models=2,
+    peers=False,
+    onnx=False,
+    cold_calls=3,
+    cold_others=5,
+    registered=20,
+    resident=10,
+    model_idle_s=1.0,
+    existing=200,
+    starts=1,
+    body_bytes=200_000,
+    body_rounds=1,
+    quiet_s=0.5,
+    residents=(1, 5),
+)

@@ -1,0 +1,35 @@
+"""The smoke run of the benchmarks, as CI runs it: every section measures something. No time is asserted."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SECTIONS = {"warm", "cold", "density", "bodies", "rest", "flatness", "metering"}
+
+
+@pytest.mark.slow
+def test_a_short_run_measures_every_section(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks", "--short", "--results", str(tmp_path)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    sections = json.loads((tmp_path / "latest.json").read_text())["sections"]
+    assert set(sections) == SECTIONS
+    figures = [value for rows in sections.values() for row in rows for value in row.values() if value != ""]
+    assert all(math.isfinite(value) for value in figures if not isinstance(value, str))
+    assert {row["target"] for row in sections["warm"]} >= {"Torpor, 1 model", "instance alone", "floor", "reference"}
+    assert all(row["cpu_us"] > 0 for row in sections["warm"])
+    assert (tmp_path / "cpu.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_section_that_does_not_exist_is_named() -> None:
+    command = [sys.executable, "-m", "benchmarks", "tepid"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    assert ended.returncode == 2
+    assert "no section 'tepid'" in ended.stderr
