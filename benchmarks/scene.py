@@ -1,38 +1,11 @@
-"""The scene of every measurement: small XGBoost models (100 trees, depth 6, 6 columns) behind a live endpoint."""
+"""What every measurement has in common: the row that is asked for, and the processor time of process trees."""
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-
-import numpy as np
-import xgboost
-
-import torpor
 
 COLUMNS = 6
 ROW = b"0.1,-0.4,1.3,0.7,-1.1,0.2"
-
-
-def make_models(folder: Path, count: int) -> list[str]:
-    """Train one model, and pack it under `count` names: what loading costs does not depend on the weights."""
-    random = np.random.default_rng(7)
-    rows = random.normal(size=(2000, COLUMNS))
-    label = rows @ random.normal(size=COLUMNS) + random.normal(scale=0.1, size=len(rows))
-    matrix = xgboost.DMatrix(rows, label, nthread=1)
-    booster = xgboost.train({"max_depth": 6, "nthread": 1}, matrix, num_boost_round=100)
-    first = torpor.bundle(booster, folder / "model-0.tar.gz")
-    names = [f"model-{number}.tar.gz" for number in range(count)]
-    for name in names[1:]:
-        os.link(first, folder / name)
-    return names
-
-
-@contextmanager
-def endpoint(models: Path, **options: object) -> Iterator["torpor.Local"]:
-    with torpor.local(models, **options) as running:  # type: ignore[arg-type]
-        yield running
 
 
 def cpu_s(pids: list[int]) -> float:
