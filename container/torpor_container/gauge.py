@@ -7,7 +7,7 @@ tells only how much more or less there is than at the last walk.
 
 from collections.abc import Callable
 
-from torpor_container.memory import anonymous_bytes, counts_exactly, uss_bytes
+from torpor_container.memory import allocated_bytes, anonymous_bytes, counts_exactly, uss_bytes
 
 WALKED_FOR_S = 1.0
 """So long a walk is good for. What models take and give back meanwhile is counted; what is not is the few pages shared
@@ -37,7 +37,11 @@ class Gauge:
         return held
 
     def grown(self) -> Callable[[], int]:
-        """A question: how much has the process grown since this call?"""
+        """A question: how much has the process grown since this call?
+
+        What malloc holds more, for much of that may be in pages that others left free; or the pages that came, where
+        they are more, for not all memory is malloc's: Python's small objects are not.
+        """
         read = anonymous_bytes if self._exact else uss_bytes
-        before = read()
-        return lambda: read() - before
+        pages, allocated = read(), allocated_bytes()
+        return lambda: max(read() - pages, allocated_bytes() - allocated)

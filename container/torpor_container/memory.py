@@ -10,7 +10,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 M_ARENA_MAX = -8
 TRIED_PAGES = 5
@@ -34,6 +36,15 @@ def anonymous_bytes() -> int:
     with open("/proc/self/statm", "rb") as statm:
         _, resident, of_files = statm.read().split()[:3]
     return (int(resident) - int(of_files)) * mmap.PAGESIZE
+
+
+def allocated_bytes() -> int:
+    """What this process has asked malloc for and not given back, in bytes; 0 where the C library does not tell."""
+    told = _mallinfo()
+    if told is None:
+        return 0
+    info = told()
+    return int(info.uordblks + info.hblkhd)
 
 
 def counts_exactly() -> bool:
@@ -64,6 +75,27 @@ def give_back() -> None:
     """Hand freed heap memory back to the system. Without this glibc keeps nearly all of it."""
     if sys.platform.startswith("linux"):
         _trim()
+
+
+class _Mallinfo(ctypes.Structure):
+    """glibc's `struct mallinfo2` (2.33 and later)."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    )
+
+
+@cache
+def _mallinfo() -> Any:
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallinfo2"):
+        return None
+    libc.mallinfo2.restype = _Mallinfo
+    return libc.mallinfo2
 
 
 def _counted(pages: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from torpor_container.gauge import WALKED_FOR_S, Gauge
+from torpor_container.memory import allocated_bytes
 
 MIB = 1024 * 1024
 OTHERS_BYTES = MIB // 4
@@ -36,6 +37,25 @@ def test_what_is_taken_and_given_back_shows_at_once(exact: bool | None) -> None:
     held.close()
     assert gauge.used_bytes() == pytest.approx(before, abs=OTHERS_BYTES)
     assert grown() == pytest.approx(0, abs=OTHERS_BYTES)
+
+
+@pytest.mark.skipif(not allocated_bytes(), reason="the C library does not tell what malloc holds")
+def test_what_fills_memory_that_others_left_free_counts_too() -> None:
+    left = [bytes(size) for size in [20_000] * 200]
+    pinned = bytes(20_000)  # above them on the heap: what they leave is not given back
+    left.clear()
+    grown = Gauge(lambda: 0.0).grown()
+    filled = [bytes(size) for size in [20_000] * 200]
+    assert grown() == pytest.approx(4_000_000, abs=OTHERS_BYTES)
+    assert len(filled) == 200
+    assert len(pinned) == 20_000
+
+
+def test_what_python_keeps_outside_of_malloc_counts_too() -> None:
+    grown = Gauge(lambda: 0.0).grown()
+    kept = [float(number) for number in range(200_000)]
+    assert grown() >= 200_000 * 24 - OTHERS_BYTES
+    assert len(kept) == 200_000
 
 
 def test_pages_that_a_forked_process_makes_its_own_show_after_a_while() -> None:
