@@ -91,8 +91,10 @@ class Demand:
 
     def excess(self, limit: int, span_s: float, now_s: float) -> float:
         """The mean over the last `span_s`, if more than the limit was in flight for all of it; else 0."""
+        if not self._samples or self._samples[-1][1] <= limit:
+            return 0.0
         inside = [number for at_s, number in self._samples if at_s > now_s - span_s]
-        long_enough = bool(self._samples) and self._samples[0][0] <= now_s - span_s + 1.0
+        long_enough = self._samples[0][0] <= now_s - span_s + 1.0
         return sum(inside) / len(inside) if long_enough and min(inside, default=0) > limit else 0.0
 
     def most(self) -> int:
@@ -139,7 +141,9 @@ def desired(allowed: Range, present: int, rest: Rest, demand: Demand, now_s: flo
     busy = demand.excess(present * allowed.concurrency, GROW_S, now_s)
     if allowed.enough(busy) > present:
         return Wanted(allowed.enough(busy), f"{busy:.0f} requests in flight, {allowed.concurrency} an instance")
+    if present <= max(1, allowed.floor) or not demand.settled(now_s):
+        return None
     fewest = max(1, allowed.enough(demand.most()))
-    if present > fewest and demand.settled(now_s):
+    if present > fewest:
         return Wanted(fewest, f"{demand.most()} requests in flight at most in the last {SHRINK_S:.0f} s")
     return None

@@ -83,6 +83,15 @@ def test_a_burst_starts_no_second_instance_and_lasting_demand_does() -> None:
     assert size(allowed, 1, AWAKE, [100] * 10) == 5
 
 
+@given(st.lists(st.integers(0, 40), max_size=80), st.integers(0, 30))
+def test_excess_is_the_mean_of_the_last_seconds_if_more_than_the_limit_was_there_in_each(
+    in_flight: list[int], limit: int
+) -> None:
+    last = in_flight[-int(GROW_S) :]
+    lasting = len(last) == GROW_S and min(last) > limit
+    assert seen(in_flight).excess(limit, GROW_S, 1000.0) == (sum(last) / len(last) if lasting else 0.0)
+
+
 def test_an_instance_goes_when_fewer_have_been_enough_for_a_while() -> None:
     allowed = Range(0, 5, 8)
     assert size(allowed, 3, AWAKE, [1] * 20) == 3
