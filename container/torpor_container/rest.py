@@ -20,8 +20,8 @@ class Rest:
     async def run(self) -> None:
         while True:
             await asyncio.sleep(PERIOD_S)
-            now_s = self._clock()
-            for name in list(self._resting.asleep(self._keeper.idle(), now_s)):
+            moves = self._resting.look(self._keeper.idle(), self._clock())
+            for name in moves.leaving:
                 self._keeper.dismiss(name, "nobody calls")
-            for name in list(self._resting.due(now_s)):
+            for name in moves.coming:
                 self._keeper.expect(name)

@@ -93,10 +93,10 @@ class Site:
         if self.resting is None:
             return
         now_s = self.kernel.now_s
-        idle = [name for name, model in self.memory if not model.pins]
-        for name in list(self.resting.asleep(idle, now_s)):
+        moves = self.resting.look((name for name, model in self.memory if not model.pins), now_s)
+        for name in moves.leaving:
             self._drop(name, "nobody calls")
-        for name in list(self.resting.due(now_s)):
+        for name in moves.coming:
             if self.memory.get(name) is None:
                 self.memory.request(name, now_s)
                 self._expected.add(name)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_container.core.keepalive import POLICIES, Fixed, Histogram, KeepAlive, keep_alive, once
-from torpor_container.core.resting import Resting
 
 gaps = st.lists(st.floats(0, 40_000), max_size=60)
 
@@ -68,26 +67,3 @@ def test_what_teaches_nothing_falls_back_to_the_fixed_time(gaps_s: list[float]) 
 def test_an_unknown_policy_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="must be one of fixed, histogram"):
         keep_alive("forever", 1.0)
-
-
-def test_a_model_that_nobody_calls_shall_leave_and_one_with_a_habit_come_back_before_its_call() -> None:
-    resting = Resting(lambda: Histogram(300.0))
-    now_s = 0.0
-    for _ in range(20):
-        resting.called("nightly", now_s)
-        resting.ended("nightly", now_s)
-        now_s += 7200.0
-    now_s -= 7200.0
-    resting.called("once", now_s)
-    resting.ended("once", now_s)
-    assert set(resting.asleep(["nightly", "once"], now_s + 60)) == {"nightly"}
-    assert set(resting.asleep(["nightly", "once"], now_s + 600)) == {"nightly", "once"}
-    assert list(resting.due(now_s + 7190)) == ["nightly"]
-    assert list(resting.due(now_s + 60)) == []
-
-
-def test_only_so_many_models_are_remembered() -> None:
-    resting = Resting(lambda: Fixed(10.0), known_max=2)
-    for name in ("a", "b", "c"):
-        resting.ended(name, 0.0)
-    assert set(resting.asleep(["a", "b", "c"], 100.0)) == {"b", "c"}

@@ -177,6 +177,23 @@ def test_models_that_nobody_keeps_leave_alike(rests: Rests | None) -> None:
     assert reasons["ModelCacheSetting is Disabled" if rests is None else "nobody calls"] > 20
 
 
+def test_models_with_habits_come_before_their_calls_alike_where_there_is_no_room_for_all() -> None:
+    """Sixteen, each called by a timer of its own, and memory for three: some come, and leave before their call."""
+    taken, rng = profiles(13), random.Random(13)
+    calls = sorted(
+        Request(first_s + round_ * every_s + ticks(rng.uniform(0, 1)), name)
+        for name, first_s, every_s in (
+            (one, ticks(rng.uniform(0, 300)), ticks(rng.uniform(180, 360))) for one in NAMES[:16]
+        )
+        for round_ in range(15)
+    )
+    plan = Plan(machine(taken, share=14, models_rest=Rests("histogram", 600.0)))
+    story = the_same(Given(13, plan, taken, recorded(calls)))
+    reasons = Counter(decision.reason.partition(";")[0] for _, decision in story.decisions)
+    assert reasons["nobody calls"] > 50
+    assert len(calls) < counted(story)["loaded"] < 2 * len(calls)
+
+
 # -- several instances -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("instances", "seed"), [(2, 7), (3, 8)])
 def test_several_instances_share_the_models_alike(instances: int, seed: int) -> None:

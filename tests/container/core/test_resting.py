@@ -1,0 +1,133 @@
+"""Which models leave and come by their callers' habits: what every nap says, told once, and without asking them all."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torpor_container.core.keepalive import Fixed, Histogram, KeepAlive
+from torpor_container.core.resting import SWEEP_S, Moves, Resting
+
+NOBODY = Moves((), ())
+
+
+def used(resting: Resting, name: str, now_s: float) -> None:
+    resting.called(name, now_s)
+    resting.ended(name, now_s)
+
+
+def test_a_model_that_nobody_calls_shall_leave_and_one_with_a_habit_come_back_before_its_call() -> None:
+    resting, now_s = Resting(lambda: Histogram(300.0)), 0.0
+    for _ in range(20):
+        used(resting, "nightly", now_s)
+        now_s += 7200.0
+    now_s -= 7200.0
+    used(resting, "once", now_s)
+    assert resting.look(["nightly", "once"], now_s + 60) == Moves(("nightly",), ())
+    assert resting.look(["once"], now_s + 600) == Moves(("once",), ())
+    assert resting.look([], now_s + 7190) == Moves((), ("nightly",))
+    assert resting.look([], now_s + 7191) == NOBODY
+
+
+def test_a_model_is_expected_once_in_a_gap_and_again_in_the_next_one() -> None:
+    resting = Resting(lambda: Histogram(300.0))
+    for number in range(20):
+        used(resting, "timer", 600.0 * number)
+    last_s = 600.0 * 19
+    assert [resting.look([], last_s + second).coming for second in (595, 596, 597)] == [("timer",), (), ()]
+    used(resting, "timer", last_s + 600.0)
+    assert [resting.look([], last_s + 600.0 + second).coming for second in (500, 595)] == [(), ("timer",)]
+
+
+def test_whoever_is_called_is_not_expected_any_more() -> None:
+    resting = Resting(lambda: Histogram(300.0))
+    for number in range(20):
+        used(resting, "timer", 600.0 * number)
+    resting.called("timer", 600.0 * 20)
+    assert resting.look([], 600.0 * 20 + 1) == NOBODY
+
+
+def test_only_so_many_models_are_remembered() -> None:
+    resting = Resting(lambda: Fixed(10.0), known_max=2)
+    for name in ("a", "b", "c"):
+        resting.ended(name, 0.0)
+    assert resting.look(["a", "b", "c"], 100.0).leaving == ("b", "c")
+
+
+def test_a_model_that_came_in_after_its_turn_leaves_within_a_minute() -> None:
+    """All its callers gave up while it was loaded, so no use has ended."""
+    resting = Resting(lambda: Fixed(10.0))
+    used(resting, "a", 0.0)
+    assert resting.look([], 11.0) == NOBODY
+    resting.called("a", 12.0)
+    looks = [resting.look(["a"], 30.0 + second).leaving for second in range(int(SWEEP_S))]
+    assert looks.count(("a",)) == 1
+
+
+def test_who_is_idle_is_asked_only_when_a_nap_turns() -> None:
+    resting, asked = Resting(lambda: Fixed(10.0)), list[float]()
+
+    def idle(now_s: float) -> Iterator[str]:
+        asked.append(now_s)
+        yield "a"
+
+    used(resting, "a", 0.0)
+    for second in range(50):
+        resting.look(idle(float(second)), float(second))
+    assert asked == [0.0, 10.0]  # the first look is at everybody
+
+
+# -- the rule itself ---------------------------------------------------------------------------------------------------
+@dataclass
+class Plain:
+    """All naps are asked at every look, of whoever is in memory and of whoever is not."""
+
+    naps: dict[str, KeepAlive] = field(default_factory=dict)
+    ended_s: dict[str, float] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+
+    def used(self, name: str, now_s: float) -> None:
+        if name in self.naps:
+            self.naps[name].used_after(now_s - self.ended_s[name])
+        self.naps.setdefault(name, learner())
+        self.ended_s[name] = now_s
+        self.told.discard(name)
+
+    def look(self, idle: list[str], now_s: float) -> Moves:
+        naps = {name: (one.nap(), now_s - self.ended_s[name]) for name, one in self.naps.items()}
+        leaving = tuple(name for name in idle if not naps[name][0].awake(naps[name][1]))
+        coming = [name for name, (nap, idle_s) in naps.items() if nap.due(idle_s) and name not in self.told]
+        self.told.update(coming)
+        return Moves(leaving, tuple(sorted(coming, key=self.ended_s.__getitem__)))
+
+
+def learner() -> KeepAlive:
+    return Histogram(7.0, bin_s=3.0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    every_s=st.lists(st.sampled_from([2.0, 20.0, 21.0, 40.0, 90.0]), min_size=1, max_size=5),
+    jitter_s=st.sampled_from([0.0, 0.1, 4.0]),
+    seed=st.integers(0, 10_000),
+)
+def test_looks_tell_what_every_nap_says_each_time_it_is_asked(every_s: list[float], jitter_s: float, seed: int) -> None:
+    rng, resting, plain, there = random.Random(seed), Resting(learner), Plain(), dict[str, None]()
+    calls = sorted(
+        (every * (1 + number) + rng.uniform(0.0, 1.0) + rng.uniform(0.0, jitter_s), f"every {every} s")
+        for every in set(every_s)
+        for number in range(30)
+    )
+    for now_s in range(1, 1500):
+        while calls and calls[0][0] < now_s:
+            at_s, name = calls.pop(0)
+            used(resting, name, at_s)
+            plain.used(name, at_s)
+            there[name] = None
+        moves = resting.look(iter(there), float(now_s))
+        assert moves == plain.look(list(there), float(now_s))
+        there.update(dict.fromkeys(moves.coming))
+        gone = [*moves.leaving, *(name for name in there if rng.random() < 0.01)]  # or there was no room
+        there = {name: None for name in there if name not in gone}
