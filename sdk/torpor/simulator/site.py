@@ -6,8 +6,8 @@ who predicts next is `torpor_container.core.turns`', and who rests is `torpor_co
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from torpor.simulator.bell import Bell
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
 from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Later, Lead, Refuse, Residency, Wait
@@ -44,8 +44,6 @@ class Counts:
 
 
 Ended = Callable[[Call], None]
-Asking = tuple[Callable[[Any], None], Any]
-"""Somebody who waits for room: what to do again, and with whom."""
 
 
 @dataclass(slots=True, eq=False)
@@ -68,11 +66,12 @@ class Site:
     leaving_until_s: float = 0.0
     _lines: dict[str, Line[Call]] = field(default_factory=dict)
     _waiting: dict[str, list[Call]] = field(default_factory=dict)
-    _bell: list[Asking] = field(default_factory=list)
-    _disk_bell: list[Asking] = field(default_factory=list)
+    _bell: Bell = field(init=False)  # the tiers' bells are two, as the keeper's and the shelf's
+    _disk_bell: Bell = field(init=False)
     _expected: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self._bell, self._disk_bell = Bell(self.kernel, self.memory), Bell(self.kernel, self.disk)
         for name in self.stored:
             self.disk.found(name, self.profiles[name].disk_bytes, self.kernel.now_s)
 
@@ -119,7 +118,7 @@ class Site:
             self._waiting[call.model] = [call]
             self.kernel.soon(self._pull, call.model)
         else:
-            self._bell.append((self._again, call))
+            self._bell.wait(self._again, call)
 
     def _pull(self, name: str) -> None:
         plan = self.disk.request(name, self.kernel.now_s)
@@ -128,7 +127,7 @@ class Site:
         elif plan is LEAD:
             self._admit_to_disk(name)
         else:
-            self._disk_bell.append((self._pull, name))
+            self._disk_bell.wait(self._pull, name)
 
     def _admit_to_disk(self, name: str) -> None:
         profile = self.profiles[name]
@@ -140,16 +139,16 @@ class Site:
             self.kernel.after(took_s, self._downloaded, name, took_s)
         elif isinstance(plan, Refuse):
             self.disk.failed(name, plan.reason, self.kernel.now_s)
-            self._ring_disk()
+            self._disk_bell.ring()
             self._fail(name, plan.reason)
         else:
-            self._disk_bell.append((self._admit_to_disk, name))
+            self._disk_bell.wait_for_admission(self._admit_to_disk, name)
 
     def _downloaded(self, name: str, took_s: float) -> None:
         now_s = self.kernel.now_s
         self.disk.loaded(name, self.profiles[name].disk_bytes, took_s, now_s)
         self.stored[name] = None
-        self._ring_disk()
+        self._disk_bell.ring()
         self._delete(self.disk.excess(name, now_s))
         self._admit(name)
 
@@ -160,7 +159,7 @@ class Site:
 
     def _deleted(self, name: str) -> None:
         self.disk.unloaded(name, 0.0, self.kernel.now_s)
-        self._ring_disk()
+        self._disk_bell.ring()
 
     def _admit(self, name: str) -> None:
         profile, profiles = self.profiles[name], self.profiles
@@ -176,7 +175,7 @@ class Site:
             self._give_back(name)
             self._fail(name, plan.reason)
         else:
-            self._bell.append((self._admit, name))
+            self._bell.wait_for_admission(self._admit, name)
 
     def _loaded(self, name: str, took_s: float) -> None:
         now_s = self.kernel.now_s
@@ -185,7 +184,7 @@ class Site:
         self._dismiss(self.memory.excess(name, now_s))
         for call in self._waiting.pop(name):
             self._start(call)
-        self._ring()
+        self._bell.ring()
         if name in self._expected:
             self._expected.remove(name)
             if self.memory.released(name):
@@ -207,11 +206,11 @@ class Site:
         self._lines.pop(name, None)
         if not self.cache and self.disk.drop(name, "ModelCacheSetting is Disabled", self.kernel.now_s):
             self._delete((name,))
-        self._ring()
+        self._bell.ring()
 
     def _give_back(self, name: str) -> None:
         if self.disk.released(name):
-            self._ring_disk()
+            self._disk_bell.ring()
 
     def _fail(self, name: str, reason: str) -> None:
         self.memory.failed(name, f"{name} can not be loaded: {reason}", self.kernel.now_s)
@@ -220,28 +219,7 @@ class Site:
             call.failed = True
             call.ready_s = call.done_s = self.kernel.now_s
             self.ended(call)
-        self._ring()
-
-    def _ring(self) -> None:
-        """Everybody who waits for memory asks again, in order, once this moment's other affairs are over."""
-        if self._bell:
-            asking, self._bell = self._bell, []
-            self.kernel.soon(self._answer, asking)
-
-    def _ring_disk(self) -> None:
-        """Everybody who waits for the disk, likewise: the tiers' bells are two, as the keeper's and the shelf's."""
-        if self._disk_bell:
-            asking, self._disk_bell = self._disk_bell, []
-            self.kernel.soon(self._answer, asking)
-
-    def _answer(self, asking: list[Asking]) -> None:
-        """Whoever waits to be admitted while no load is admitted waits on, without being asked: they may be many."""
-        admit, books, bell = self._admit, self.memory, self._bell
-        for one in asking:
-            if books.at_limit and one[0] == admit:
-                bell.append(one)
-            else:
-                one[0](one[1])
+        self._bell.ring()
 
     def _used(self, name: str) -> bool:
         model = self.memory.get(name)
@@ -285,5 +263,4 @@ class Site:
         """Nobody uses it now. It may have been brought in for nobody: that was no use."""
         if not self.cache:
             self._drop(name, "ModelCacheSetting is Disabled")
-        if self._bell:
-            self._ring()
+        self._bell.ring()
