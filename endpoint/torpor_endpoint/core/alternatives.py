@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from torpor_endpoint.core.accounts import MIB_PER_GB, Account, Window, memory_gb
 from torpor_endpoint.core.catalogue import InstanceType
-from torpor_endpoint.core.prices import Prices
+from torpor_endpoint.core.prices import HOUR_S, Prices
 from torpor_endpoint.ledger.records import Life
 
-HOUR_S = 3600.0
 LEFT_OUT = "storage, data in and out of instances that are billed by the hour, and what each way does to latency"
 
 

@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from torpor_endpoint.core.accounts import Account, Traffic, Window, memory_gb
-from torpor_endpoint.core.prices import Prices
+from torpor_endpoint.core.prices import HOUR_S, Prices
 from torpor_endpoint.ledger.records import Life
-
-HOUR_S = 3600.0
 
 
 @dataclass(frozen=True)

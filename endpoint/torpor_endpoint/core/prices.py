@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from torpor_endpoint.core import catalogue
 from torpor_endpoint.core.catalogue import InstanceType
 
+HOUR_S = 3600.0
 BYTES_PER_GB = 2**30
 
 

@@ -14,10 +14,10 @@ from torpor.simulator.kernel import Kernel
 from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Tally
 from torpor.simulator.profile import Spread
-from torpor.simulator.running import Given
+from torpor.simulator.running import Counted, Given
 from torpor.simulator.scenario import MIB, OWN_MIB, Scenario
 from torpor.simulator.site import Call
-from torpor.simulator.ways import MONTH_H, Calls, Cost, Held, Terms
+from torpor.simulator.ways import MONTH_H, Calls, Cost, Held, Terms, per_month
 from torpor.simulator.workloads import Paced
 from torpor.spans import HOUR_S
 from torpor_endpoint.core.prices import PRICES, Prices
@@ -43,10 +43,9 @@ class Apart:
         return self.latencies.quantile(0.99)
 
     def usd_per_month(self, hours: float = MONTH_H) -> float | None:
-        """As if the month were more of the same. None where the price is not known, or no time went by."""
-        if self.cost.usd is None or not self.duration_s:
-            return None
-        return self.cost.usd * hours * HOUR_S / self.duration_s
+        """As if the month were more of the same, from the first request to the end: quiet before and after it is not in
+        the trace. None where the price is not known, or no time went by."""
+        return per_month(self.cost.usd, self.duration_s, hours)
 
 
 def on_endpoints(given: Given, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
@@ -72,13 +71,15 @@ def on_serverless(
     expires_s: float = EXPIRES_S,
     starts_billed: bool = False,
     overhead_s: float = 0.0,
+    beside_load_s: float = 0.0,
 ) -> Apart:
     """Every model is a serverless endpoint of the smallest size sold that has the memory for the largest model.
 
-    A request takes the newest idle instance of its model, or waits for a new one: `wake_s`, then download and load.
+    A request takes the newest idle instance of its model, or waits for a new one: `wake_s`, then download and load,
+    and `beside_load_s` on top of that.
     """
-    tally, kernel = Tally(overhead_s), Kernel()
-    pools = _Pools(kernel, given, _spread(given), wake_s, expires_s)
+    tally, kernel = Tally(overhead_s, beside_load_s), Kernel()
+    pools = _Pools(kernel, given, given.spread(), wake_s, expires_s)
     duration_s, moved_bytes = _play(given, kernel, pools.arrive, pools.done, tally)
     largest_bytes = max(profile.memory_bytes for profile in map(given.profiles.__getitem__, pools.idle))
     memory_mib = ceil(largest_bytes / MIB) + OWN_MIB
@@ -92,7 +93,7 @@ def on_serverless(
 def _at_desks(given: Given, servers: int, tally: Tally) -> tuple[int, float]:
     """How many models were called, and how long it took by its own clock."""
     kernel, done = Kernel(), list[Call]()
-    spread, desks = _spread(given), dict[str, _Desk]()
+    spread, desks = given.spread(), dict[str, _Desk]()
 
     def arrive(call: Call) -> None:
         if call.model not in desks:
@@ -170,7 +171,7 @@ def _play(
     given: Given, kernel: Kernel, arrive: Callable[[Call], None], done: list[Call], tally: Tally
 ) -> tuple[float, int]:
     """How long it took by its own clock, and the bytes that came with the requests."""
-    trace, moved_bytes = Paced(given.trace), 0
+    trace = Counted(Paced(given.trace))
 
     def told() -> None:
         if done:
@@ -178,10 +179,7 @@ def _play(
             done.clear()
 
     def calls() -> Iterator[tuple[float, Call]]:
-        nonlocal moved_bytes
         for chunk in trace.chunks():
-            if chunk.request_bytes is not None:
-                moved_bytes += int(chunk.request_bytes.sum())
             for time_s, number in zip(chunk.times_s.tolist(), chunk.models.tolist(), strict=True):
                 yield time_s, Call(trace.names[number], time_s)
             told()
@@ -189,8 +187,4 @@ def _play(
     kernel.play(calls(), arrive)
     kernel.run()
     told()
-    return kernel.now_s, moved_bytes
-
-
-def _spread(given: Given) -> Spread:
-    return Spread(**given.spreads.__dict__, seed=given.seed)
+    return kernel.now_s, trace.moved_bytes

@@ -135,6 +135,12 @@ class Simulation:
     def in_flight(self) -> int:
         return self._traffic.in_flight
 
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is to come any more: all is answered, and nobody is awake who may sleep."""
+        floor = len(self._wanted) if self.plan.sizes is None else self.plan.sizes.floor
+        return self.over and not self.in_flight and len(self._wanted) <= floor
+
     def look(self) -> Look:
         books = [site.memory for site in self._ready.values()]
         models = sum(1 for book in books for _ in book)
@@ -241,8 +247,9 @@ class Simulation:
             self._gone(slot)
 
     def _gone(self, slot: str) -> None:
-        life, _, _ = self._draining.pop(slot)
+        life, site, _ = self._draining.pop(slot)
         life.ended_s = self.kernel.now_s
+        self._disks[slot] = dict(site.stored)  # what still ends in this instance touches the next one's disk no more
 
     def _site(self, slot: str) -> Site:
         machine, rests = self.plan.machine, self.plan.machine.models_rest
@@ -268,19 +275,14 @@ class Simulation:
         assert allowed is not None
         if wanted := self._habits.wanted(allowed, len(self._wanted), self._traffic, now_s):
             self._scale(wanted.size)
-        if not self._quiet():
+        if not self.quiet:
             self.kernel.at(now_s + PERIOD_S, self._look)
 
     def _rest(self, site: Site, life: Life) -> None:
         """Once a second since it became ready, as the instance itself does."""
-        if life.ended_s is None and not self._quiet():
+        if life.ended_s is None and not self.quiet:
             site.rest()
             self.kernel.after(PERIOD_S, self._rest, site, life)
-
-    def _quiet(self) -> bool:
-        """Whether nothing is to come any more."""
-        floor = len(self._wanted) if self.plan.sizes is None else self.plan.sizes.floor
-        return self.over and not self.in_flight and len(self._wanted) <= floor
 
 
 def _number(slot: str) -> int:

@@ -14,7 +14,7 @@ from torpor.simulator.engine import Life, Look, Simulation
 from torpor.simulator.latency import Latencies
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.site import Call, Counts
-from torpor.simulator.ways import MONTH_H, Calls, Cost, Terms
+from torpor.simulator.ways import MONTH_H, Calls, Cost, Terms, per_month
 from torpor.spans import HOUR_S
 from torpor_endpoint.core.prices import PRICES, Prices
 
@@ -204,9 +204,12 @@ class Result:
         return self.scenario.cost(self.instance_s, Terms(prices, self.duration_s / HOUR_S))
 
     def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
-        """As if the month were more of the same. None where the price is not known, or no time went by."""
-        usd = self.cost(prices).usd
-        return None if usd is None or not self.duration_s else usd * hours * HOUR_S / self.duration_s
+        """As if the month were more of the same, from the first request to the end: quiet before and after it is not in
+        the trace, so what sleeps looks dearer on a trace of few calls.
+
+        None where the price is not known, or no time went by.
+        """
+        return per_month(self.cost(prices).usd, self.duration_s, hours)
 
     def summary(self, prices: Prices = PRICES) -> dict[str, Any]:
         """A row of a table."""

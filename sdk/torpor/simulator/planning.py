@@ -160,14 +160,18 @@ def _confirmed(search: Search, given: Given, seeds: int) -> tuple[Candidate | No
 
 def _policies(search: Search) -> list[Result]:
     """Of the cheapest scenario that was simulated to its end and had to evict: elsewhere they are all the same."""
-    tight = [one.result for one in search.tried if one.result is not None and one.result.evictions]
+    done = {one.scenario: one.result for one in search.tried if one.result is not None}
+    tight = [result for result in done.values() if result.evictions]
     if not tight:
         return []
     scenario = min(tight, key=lambda result: result.usd_per_month(search.prices) or 0.0).scenario
     found = []
     for policy in [*POLICIES, "BELADY"]:
-        search.says(f"{scenario.name}, with {policy}")
-        found.append(run(search.given, scenario.altered(policy=policy)))
+        like = scenario.altered(policy=policy)
+        if like not in done:
+            search.says(f"{scenario.name}, with {policy}")
+            done[like] = run(search.given, like)
+        found.append(done[like])
     return found
 
 
@@ -177,6 +181,10 @@ def _apart(search: Search) -> dict[str, Apart]:
     return {
         f"an endpoint per model, each 1 x {size}": on_endpoints(search.given, size, search.prices, like.overhead_s),
         "serverless, an endpoint per model": on_serverless(
-            search.given, search.prices, wake_s=like.wake_s, overhead_s=like.overhead_s
+            search.given,
+            search.prices,
+            wake_s=like.wake_s,
+            overhead_s=like.overhead_s,
+            beside_load_s=like.beside_load_s,
         ),
     }

@@ -2,7 +2,7 @@
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -64,7 +64,8 @@ def simulate(
     and for other traces they are drawn, which the result says. The scenario's fields may be given by name:
     `simulate("calls.csv", instances=2, policy="GDSF")`. The same seed tells the same story to the byte; another one has
     other draws, of a made trace by its line too: the seed is added to that of the line. A trace that is given as an
-    object is what it is. `recorded` is told every decision.
+    object is what it is. `recorded` is told every decision. A scenario that is given is taken as it is; without one,
+    the ledger's measured wake and overhead are in it.
 
     Raises BadTrace, BadScenario.
     """
@@ -87,8 +88,12 @@ class Given:
 
     def profile(self, name: str) -> ModelProfile:
         if name not in self.profiles:
-            raise BadTrace(f"model {name!r} is called, and has no profile")
+            raise _without_profile(name)
         return self.profiles[name]
+
+    def spread(self) -> Spread:
+        """The factors of single times, from the first one on."""
+        return Spread(**self.spreads.__dict__, seed=self.seed)
 
     @property
     def drawn(self) -> bool:
@@ -147,13 +152,13 @@ def run(
 
     Raises BadTrace for a model that has no profile.
     """
-    kernel, tally, trace = Kernel(), Tally(scenario.overhead_s, scenario.beside_load_s), _Counted(Paced(given.trace))
+    kernel, tally, trace = Kernel(), Tally(scenario.overhead_s, scenario.beside_load_s), Counted(Paced(given.trace))
     simulation = Simulation(
         scenario.plan,
         _Known(given.profiles),
         tally.add if listener is None else _both(tally.add, listener),
         recorded,
-        Spread(**given.spreads.__dict__, seed=given.seed),
+        given.spread(),
         _offline(scenario.policy, given.trace, kernel),
         kernel,
     )
@@ -223,10 +228,32 @@ def names_of(trace: Trace) -> list[str]:
     return list(trace.names)
 
 
+@dataclass
+class Counted:
+    """A trace, and the bytes that came with the requests that were read."""
+
+    trace: Trace
+    moved_bytes: int = 0
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.trace.names
+
+    def chunks(self) -> Iterator[Chunk]:
+        for chunk in self.trace.chunks():
+            if chunk.request_bytes is not None:
+                self.moved_bytes += int(chunk.request_bytes.sum())
+            yield chunk
+
+
 # -- inside ------------------------------------------------------------------------------------------------------------
 class _Known(dict[str, ModelProfile]):
     def __missing__(self, name: str) -> ModelProfile:
-        raise BadTrace(f"model {name!r} is called, and has no profile")
+        raise _without_profile(name)
+
+
+def _without_profile(name: str) -> BadTrace:
+    return BadTrace(f"model {name!r} is called, and has no profile")
 
 
 def _both(tally: Callable[[list[Call]], None], listener: Callable[[list[Call]], None]) -> Callable[[list[Call]], None]:
@@ -237,42 +264,23 @@ def _both(tally: Callable[[list[Call]], None], listener: Callable[[list[Call]], 
     return told
 
 
-@dataclass
-class _Counted:
-    """A trace, and the bytes that came with the requests that were read."""
-
-    trace: Trace
-    moved_bytes: int = 0
-
-    @property
-    def names(self) -> Any:
-        return self.trace.names
-
-    def chunks(self) -> Iterator[Chunk]:
-        for chunk in self.trace.chunks():
-            if chunk.request_bytes is not None:
-                self.moved_bytes += int(chunk.request_bytes.sum())
-            yield chunk
-
-
 def _offline(name: str, trace: Trace, kernel: Kernel) -> Callable[[], Policy] | None:
     """For a policy that knows the trace, whose moments are the kernel's."""
     if name.upper() not in OFFLINE:
         return None
-    uses = [(time_s, model) for time_s, model in requests(Paced(trace))]
-    return lambda: OFFLINE[name.upper()](Future(uses, lambda: kernel.now_s))
+    future = Future(requests(Paced(trace)), lambda: kernel.now_s)
+    return lambda: OFFLINE[name.upper()](future)
 
 
 def _watch(simulation: Simulation, tally: Tally) -> None:
     """Look at the end of each of the timeline's steps, until there is no more to see: after the last request until
     nobody is awake who may sleep."""
-    kernel, timeline, sizes = simulation.kernel, tally.timeline, simulation.plan.sizes
-    least = simulation.plan.instances if sizes is None else sizes.floor
+    kernel, timeline = simulation.kernel, tally.timeline
 
     def look() -> None:
         seen = simulation.look()
         timeline.seen(seen)
-        if not simulation.over or seen.in_flight or seen.instances > least:
+        if not simulation.quiet:
             kernel.at((seen.at_s // timeline.period_s + 1) * timeline.period_s, look)
 
     kernel.at(timeline.period_s, look)

@@ -1,7 +1,7 @@
 """What one chooses before one deploys, in SageMaker's words, and what it is in the simulator's and in dollars."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import inf
 from numbers import Integral, Real
 from typing import Any
@@ -77,7 +77,8 @@ class Scenario:
         more_than_0 = ("idle_s", "model_idle_s")
         amounts = ("wake_s", "overhead_s", "beside_load_s")
         counts = ("memory_bytes", "disk_bytes", "threads", "loads_max", "concurrency")
-        given = {one: 1 if getattr(self, one) is None else getattr(self, one) for one in self.__dataclass_fields__}
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        given |= {one.name: 1 for one in fields(self) if one.default is None and given[one.name] is None}
         yield from ((one, not isinstance(given[one], Integral), "is a whole number") for one in whole)
         yield from ((one, not isinstance(given[one], Real), "is a number") for one in (*more_than_0, *amounts, *counts))
         yield from ((one, not 0 < given[one] < inf, "is more than 0") for one in more_than_0)

@@ -60,6 +60,11 @@ def test_a_serverless_instance_serves_one_request_and_stays_for_ten_minutes() ->
     assert [found.latencies.least_s, found.latencies.most_s] == pytest.approx([0.1, 1.0 + 1.0 + 0.1])
 
 
+def test_a_request_that_waits_for_its_serverless_instance_waits_beside_the_load_too() -> None:
+    found = on_serverless(given((0.0, "a"), (9.0, "a")), wake_s=1.0, overhead_s=0.5, beside_load_s=4.0)
+    assert [found.latencies.least_s, found.latencies.most_s] == pytest.approx([0.6, 0.5 + 4.0 + 1.0 + 1.0 + 0.1])
+
+
 def test_models_share_no_serverless_instance() -> None:
     assert on_serverless(given((0.0, "a"), (5.0, "b"), (10.0, "a"), (15.0, "b"))).cold == 2
 

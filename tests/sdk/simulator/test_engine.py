@@ -122,3 +122,26 @@ def test_a_variant_that_is_called_by_a_timer_is_awake_before_its_call() -> None:
     simulation, calls = played(plan, trace)
     assert all(call.asked_s == call.arrived_s for call in calls[14:])
     assert sum((life.ended_s or 0.0) - life.began_s for life in simulation.lives) < 0.6 * 60 * 600.0
+
+
+def test_a_slot_that_wakes_while_its_last_instance_still_unloads_has_its_disk_for_itself() -> None:
+    """An instance is waited for five seconds, and its model takes thirty to leave."""
+    slow, calls = ModelProfile("a", MIB, MIB, unload_s=30.0), list[Call]()
+    plan = Plan(replace(ROOMY, cache=False), instances=0, sizes=Range(0, 1), idle_s=1.0)
+    simulation = Simulation(plan, {"a": slow}, calls.extend)
+    simulation.run(recorded([Request(time_s, "a") for time_s in (0.0, 7.0, 67.0, 127.0)]))
+    assert (len(calls), simulation.counts.wakes, simulation.counts.downloads) == (4, 4, 1)
+
+
+@settings(max_examples=8, deadline=None)
+@given(room=st.integers(1, 6), every_s=st.integers(200, 600), apart_s=st.floats(0.0, 40.0))
+def test_however_full_the_memory_is_a_model_comes_once_for_a_call_and_once_before_it(
+    room: int, every_s: int, apart_s: float
+) -> None:
+    trace = recorded(
+        Request(every_s * round_ + apart_s * number, f"timer-{number}") for round_ in range(18) for number in range(6)
+    )
+    plan = Plan(replace(ROOMY, memory_bytes=room * MIB, models_rest=Rests("histogram", 60.0)))
+    simulation, calls = played(plan, trace)
+    assert len(calls) == 108
+    assert simulation.counts.loads <= sum(not call.hit for call in calls) + len(calls)

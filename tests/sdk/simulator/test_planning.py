@@ -141,6 +141,25 @@ def test_other_ways_and_policies_are_told_beside_it() -> None:
     assert len(found.frame()) == sum(one.result is not None for one in found.candidates)
 
 
+def test_serverless_is_told_with_what_was_measured_beside_the_load_too() -> None:
+    calls, taken = recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a")
+    like = [Scenario(beside_load_s=seconds) for seconds in (0.0, 4.0)]
+    found = [plan(Given(calls, taken, Spreads(), 0, "", scenario=one), slo_s=1.0, space=TINY).apart for one in like]
+    taken_s = [one["serverless, an endpoint per model"].p99_s for one in found]
+    assert taken_s[1] - taken_s[0] == pytest.approx(4.0)
+
+
+def test_what_was_simulated_in_the_search_is_not_simulated_again() -> None:
+    told: list[str] = []
+    tight = Scenario(memory_bytes=600_000_000)
+    found = planned(
+        space=Space(("ml.t2.medium",), 1, ("LRU",), (), tight), slo_s=2.0, quantile=0.6, says=told.append, seeds=1
+    )
+    assert found.candidates[0].result is found.policies[0]
+    name = found.policies[0].scenario.name
+    assert [line in told for line in (name, f"{name}, with LRU", f"{name}, with SIEVE")] == [True, False, True]
+
+
 def test_seeds_that_draw_nothing_are_not_run() -> None:
     trace = recorded((1.0 * number, "a") for number in range(50))
     found = plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=TINY, seeds=5)
