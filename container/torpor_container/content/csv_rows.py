@@ -1,19 +1,25 @@
 """Reads `text/csv`: no header, one row a line, an empty cell or `nan` is a missing value."""
 
+import io
 from math import nan
+
+import numpy as np
 
 from torpor_container.content.layout import Layout, Rows
 from torpor_container.errors import BadInput
 
 DELIMITERS = b",;\t| "
 """In order of preference. SageMaker's XGBoost container guesses the delimiter too."""
+MANY_BYTES = 64 * 1024
+"""numpy's reader has a price of its own, which a few rows do not earn back."""
 
 
 def decode_csv(body: bytes, layout: Layout) -> Rows:
     """Raises BadInput, which names the row and column at fault, both counted from 1."""
     text = body.strip(b"\r\n")
+    read = _numbers if len(text) <= MANY_BYTES else _many_numbers
     try:
-        return _numbers(text, layout)
+        return read(text, layout)
     except ValueError:
         return _cells(text, layout)
 
@@ -30,6 +36,13 @@ def _numbers(text: bytes, layout: Layout) -> Rows:
         raise ValueError("ragged rows")
     flat = list(map(float, b",".join(lines).split(b",")))
     return layout.array(flat).reshape(len(lines), commas + 1)
+
+
+def _many_numbers(text: bytes, layout: Layout) -> Rows:
+    """The same for large bodies: numpy reads them in half the time, with no object for each cell."""
+    if b"\n\n" in text or b"\n\r" in text:
+        raise ValueError("numpy passes over empty lines, which here are rows of one empty cell")
+    return layout.array(np.loadtxt(io.BytesIO(text), delimiter=",", comments=None, ndmin=2))
 
 
 def _cells(text: bytes, layout: Layout) -> Rows:

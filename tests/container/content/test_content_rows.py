@@ -7,11 +7,12 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from torpor_container.content import DECODERS, Layout, Rows, decode
+from torpor_container.content.csv_rows import MANY_BYTES
 from torpor_container.content.libsvm_rows import CELLS_MAX
 from torpor_container.errors import BadInput, UnsupportedContentType
 
@@ -171,3 +172,27 @@ def test_what_one_writes_in_any_type_comes_back_the_same(rows: Rows) -> None:
 def test_any_bytes_at_all_are_rows_or_bad_input(body: bytes, content_type: str) -> None:
     with suppress(BadInput):
         assert decode(body, content_type, DOUBLE).ndim == 2
+
+
+CELLS = st.sampled_from(
+    ["1", "-2.5", " 3 ", "1e5", "nan", "inf", "", "x", "1_0", '"4"', "0x1", "5;6", "1 2", "\r", "#7"]
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(CELLS, min_size=1, max_size=3), min_size=1, max_size=4), st.sampled_from(["\n", "\r\n"]))
+def test_a_large_body_means_what_its_first_lines_mean_alone(rows: list[list[str]], end: str) -> None:
+    text = end.join(",".join(row) for row in rows)
+    few = read_rows(text)
+    many = read_rows(end.join([text] * (1 + MANY_BYTES // max(1, len(text)))))
+    assert (few is None) == (many is None)
+    if few is not None and many is not None:
+        assert np.array_equal(many[: len(few)], few, equal_nan=True)
+
+
+def read_rows(text: str) -> Rows | None:
+    """None for what is refused."""
+    try:
+        return decode(text.encode(), "text/csv", Layout())
+    except BadInput:
+        return None
