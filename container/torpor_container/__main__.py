@@ -1,10 +1,12 @@
 """`torpor-container serve`: what the image runs, and what SageMaker starts it with."""
 
+import os
 import sys
 
 from torpor_container.app import Instance
 from torpor_container.server import Server, ServerOptions
 from torpor_container.settings import SETTINGS, BadSetting, Settings
+from torpor_container.zygote import ONE_THREAD
 
 USAGE = """usage: torpor-container serve
 
@@ -23,6 +25,8 @@ def main() -> None:
     except BadSetting as error:
         print(f"torpor-container: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    for name, value in ONE_THREAD.items():
+        os.environ.setdefault(name, value)  # on all cores XGBoost takes several times as long to load a small model
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     bind = f"unix:{settings.socket}" if settings.socket else f"0.0.0.0:{settings.port}"
     Server(lambda: Instance(settings).app(), ServerOptions(bind=bind)).run()
