@@ -20,6 +20,7 @@ from rich.console import Console
 
 import torpor
 from benchmarks import scene
+from benchmarks.own_answers import make_models
 from benchmarks.tables import table
 from torpor.signing import Request, Signer
 
@@ -63,8 +64,8 @@ def main() -> None:
 
 
 def run(folder: Path, rounds: int, calls: int) -> dict[str, object]:
-    [model] = scene.make_models(folder, 1)
-    with scene.endpoint(folder) as endpoint, callers(endpoint, model) as by_name:
+    [model] = make_models(folder, 1)
+    with torpor.local(folder, name="calling") as endpoint, callers(endpoint, model) as by_name:
         rows = measured(by_name, endpoint.pid, rounds, calls)
     return {
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},

@@ -1,21 +1,23 @@
 """The first call to a model that is not loaded: from S3, from the disk tier, beside peers and the steps alone.
 
-The targets take turns, call by call. Times are the caller's, on a connection that is there already.
+The targets take turns, call by call. Times are the caller's, on a connection that is there already; processor time is
+that of all processes of a target, from a moment before each call to a moment after it.
 """
 
 import asyncio
-import shutil
+import os
+import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 import xgboost
 
-from benchmarks.bare import unpack
+from benchmarks.bare import untar
 from benchmarks.caller import Caller, steps_ms
 from benchmarks.live import Live, live
 from benchmarks.measure import Figures, Target, WrongAnswer, going_on, spread, stopped
@@ -23,20 +25,24 @@ from benchmarks.own_answers import is_right, make_models
 from benchmarks.peers import all as peers
 from benchmarks.peers.peer import Peer, running
 from benchmarks.prefixes import link_many, names
-from benchmarks.scene import ROW
+from benchmarks.scene import ROW, cpu_s
 from benchmarks.sizes import Sizes
 
-FIRST, LATER, OTHER = "first", "later", "other"
-EMPTIED_WITHIN_S = 60.0
-POLL_S = 0.1
+OTHER = "other"
+ALONE = "the steps alone"
+FROM_S3, FROM_DISK, FROM_FILE = "S3", "disk tier", "a file"
+REPLACED_WITHIN_S = 60.0
+PAUSE_S = 0.01
+"""What a load leaves to do is part of what it costs, so there is a moment to end it."""
 
 
 @dataclass(frozen=True)
 class Called:
-    """One first call: how long it took in all, and the steps that the server tells of."""
+    """One first call: how long it took in all, the processor time, and the steps that the server tells of."""
 
     took_ms: float
     steps_ms: dict[str, float]
+    cpu_ms: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -45,33 +51,49 @@ class Cold:
 
     name: str
     call: Callable[[str], Called]
+    pids: Callable[[], list[int]]  # whose processor time counts
+    source: str  # where its models come from
+    others_max: int | None = None  # it has no more of the others; None is all of them
     stoppable: tuple[Target, ...] = ()
 
 
 def rows(folder: Path, sizes: Sizes) -> list[Figures]:
     ((model, answer),) = make_models(folder / "one", 1).items()
     artifact = folder / "one" / model
-    first, later, others = (
-        names(prefix, number)
-        for prefix, number in ((FIRST, sizes.cold_calls), (LATER, sizes.cold_calls), (OTHER, sizes.cold_others))
-    )
-    some = others[: sizes.cold_others_peers]
+    measured = {others: names(f"beside-{others}", sizes.cold_calls) for others in sizes.cold_others}
+    others = names(OTHER, max(sizes.cold_others))
     with ExitStack() as stack:
         torpor = stack.enter_context(live())
-        link_many(artifact, torpor.folder, [*first, *later, *others])
+        every = [*(name for some in measured.values() for name in some), *others]
+        link_many(artifact, torpor.folder, every)
         torpor.deploy(TORPOR_MEMORY_MIB=8192)
         colds = [_of_torpor(torpor, answer), _steps_alone(artifact, folder / "alone", answer)]
         wanted = _that_load(peers.present(sizes.peers))
-        files = _files(artifact, folder, [*first, *later, *some]) if wanted else folder
+        theirs = [*names("started-with", 1), *every[: len(every) - len(others) + sizes.cold_others_peers]]
+        files = _files(artifact, folder, theirs) if wanted else folder
         for peer in wanted:
-            colds.append(stack.enter_context(_of_peer(peer, files, [*first, *later, *some], folder, answer)))
-        found = _rows("never loaded, few others", _first_calls(colds, first[1:]), 0, 0)
-        torpor.load(others)
-        for cold in colds[2:]:
-            for name in some:
+            of_peer = stack.enter_context(_of_peer(peer, files, theirs, folder, answer))
+            colds.append(replace(of_peer, others_max=sizes.cold_others_peers))
+        found = _beside_others(colds, torpor, measured, others)
+        _end_instance(torpor)
+        return found + _beside_others([replace(colds[0], source=FROM_DISK)], torpor, measured, others)
+
+
+def _beside_others(
+    colds: Sequence[Cold], torpor: Live, measured: Mapping[int, Sequence[str]], others: Sequence[str]
+) -> list[Figures]:
+    """First calls to some models, with ever more of the others loaded before."""
+    found: list[Figures] = []
+    loaded = 0
+    for count, models in measured.items():
+        torpor.load(others[loaded:count])
+        for cold in colds:
+            for name in others[loaded : min(count, cold.others_max or 0)]:
                 cold.call(name)
-        found += _rows("never loaded, many others", _first_calls(colds, later), len(others), len(some))
-    return [*found, *_from_disk(artifact, answer, sizes)]
+        loaded = count
+        seen = _first_calls(colds, models)
+        found += [_row(cold, count, seen[cold.name]) for cold in colds]
+    return found
 
 
 def _first_calls(colds: Sequence[Cold], models: Sequence[str]) -> dict[str, list[Called]]:
@@ -83,23 +105,31 @@ def _first_calls(colds: Sequence[Cold], models: Sequence[str]) -> dict[str, list
                 with ExitStack() as stack:
                     for target in cold.stoppable:
                         stack.enter_context(going_on(target))
-                    seen[cold.name].append(cold.call(model))
+                    seen[cold.name].append(_first_call(cold, model))
     return seen
 
 
-def _rows(what: str, seen: dict[str, list[Called]], others: int, others_peers: int) -> list[Figures]:
-    return [
-        {
-            "what": what,
-            "target": name,
-            "others_loaded": {"Torpor": others, "the steps alone": 0}.get(name, others_peers),
-            "calls": len(calls),
-            **spread("ms", [call.took_ms for call in calls]),
-            "max_ms": max(call.took_ms for call in calls),
-            **_steps(calls),
-        }
-        for name, calls in seen.items()
-    ]
+def _first_call(cold: Cold, model: str) -> Called:
+    time.sleep(PAUSE_S)
+    before_s = cpu_s(cold.pids())
+    called = cold.call(model)
+    time.sleep(PAUSE_S)
+    if cold.source == FROM_DISK and "download" in called.steps_ms:
+        raise RuntimeError(f"{model} was fetched, and should have been on disk")
+    return replace(called, cpu_ms=1000 * (cpu_s(cold.pids()) - before_s))
+
+
+def _row(cold: Cold, others: int, calls: Sequence[Called]) -> Figures:
+    return {
+        "from": cold.source,
+        "target": cold.name,
+        "others_loaded": others if cold.others_max is None else min(others, cold.others_max),
+        "calls": len(calls),
+        **spread("ms", [call.took_ms for call in calls]),
+        "max_ms": max(call.took_ms for call in calls),
+        **spread("cpu_ms", [call.cpu_ms for call in calls]),
+        **_steps(calls),
+    }
 
 
 def _steps(calls: Sequence[Called]) -> Figures:
@@ -107,12 +137,23 @@ def _steps(calls: Sequence[Called]) -> Figures:
     return {f"{step}_ms": median(call.steps_ms.get(step, 0.0) for call in calls) for step in told}
 
 
+def _end_instance(torpor: Live) -> None:
+    """Kill it: the one that follows finds its disk, and nothing in memory."""
+    (before,) = torpor.instances()
+    os.kill(before, signal.SIGKILL)
+    deadline_s = time.monotonic() + REPLACED_WITHIN_S
+    while torpor.instances() in ([], [before]):
+        if time.monotonic() > deadline_s:
+            raise RuntimeError(f"after {REPLACED_WITHIN_S:g} s no instance has followed the one that was killed")
+        time.sleep(PAUSE_S)
+
+
 # -- who is called -----------------------------------------------------------------------------------------------------
 def _of_torpor(torpor: Live, answer: float) -> Cold:
     def call(model: str) -> Called:
         return asyncio.run(_timed(torpor.address[1], [torpor.request(model)], lambda body: is_right(body, answer)))
 
-    return Cold("Torpor", call)
+    return Cold("Torpor", call, torpor.pids, FROM_S3)
 
 
 @contextmanager
@@ -125,26 +166,42 @@ def _of_peer(peer: Peer, models: Path, every: Sequence[str], folder: Path, answe
             sent = [*(peer.bring(model) or ()), peer.request(model)]
             return asyncio.run(_timed(place.port, sent, lambda body: is_right(b"%r" % peer.said(body), answer)))
 
-        yield Cold(peer.name, call, (target,))
+        yield Cold(peer.name, call, target.pids, FROM_FILE, stoppable=(target,))
 
 
 def _steps_alone(artifact: Path, folder: Path, answer: float) -> Cold:
-    """Unpack, load and predict in this process, with nothing around them: the floor of a cold call."""
+    """Read, unpack, load and predict in this process, with nothing around them: the floor of a cold call."""
     folder.mkdir()
 
     def call(model: str) -> Called:
-        began_s = time.perf_counter()
+        steps = Steps()
+        packed = artifact.read_bytes()
+        steps.ended("download")
+        file = untar(packed, folder / model)
+        steps.ended("unpack")
         booster = xgboost.Booster({"nthread": 1})
-        booster.load_model(unpack(artifact, folder / model))
-        row = np.array(ROW.split(b","), np.float32).reshape(1, -1)
-        said = float(booster.inplace_predict(row)[0])
-        took_ms = 1000 * (time.perf_counter() - began_s)
-        shutil.rmtree(folder / model)
+        booster.load_model(file)
+        steps.ended("load")
+        said = float(booster.inplace_predict(np.array(ROW.split(b","), np.float32).reshape(1, -1))[0])
+        steps.ended("predict")
         if not is_right(b"%r" % said, answer):
             raise WrongAnswer(f"the booster says {said}, not {answer}")
-        return Called(took_ms, {})
+        return Called(sum(steps.taken_ms.values()), steps.taken_ms)
 
-    return Cold("the steps alone", call)
+    return Cold(ALONE, call, lambda: [os.getpid()], FROM_FILE, others_max=0)
+
+
+class Steps:
+    """How long each of several steps took that follow one another, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.taken_ms: dict[str, float] = {}
+        self._began_s = time.perf_counter()
+
+    def ended(self, step: str) -> None:
+        now_s = time.perf_counter()
+        self.taken_ms[step] = 1000 * (now_s - self._began_s)
+        self._began_s = now_s
 
 
 async def _timed(port: int, sent: Sequence[bytes], right: Callable[[bytes], bool]) -> Called:
@@ -169,26 +226,3 @@ def _files(artifact: Path, folder: Path, every: Sequence[str]) -> Path:
     for name in every:
         (files / name.replace(".tar.gz", ".ubj")).hardlink_to(only)
     return files
-
-
-# -- from the disk tier ------------------------------------------------------------------------------------------------
-def _from_disk(artifact: Path, answer: float, sizes: Sizes) -> list[Figures]:
-    """Models that left memory because nobody called them for a second, and are still unpacked on disk."""
-    models = names("disk", sizes.cold_calls)
-    with live() as torpor:
-        link_many(artifact, torpor.folder, models)
-        torpor.deploy(TORPOR_MEMORY_MIB=8192, TORPOR_MODEL_IDLE_SECONDS=1)
-        torpor.load(models)
-        _until_empty(torpor)
-        calls = _first_calls([_of_torpor(torpor, answer)], models)
-    if any("download" in call.steps_ms for call in calls["Torpor"]):
-        raise RuntimeError("a model was fetched that should have been on disk")
-    return _rows("unpacked on disk", calls, 0, 0)
-
-
-def _until_empty(torpor: Live) -> None:
-    deadline_s = time.monotonic() + EMPTIED_WITHIN_S
-    while torpor.resident():
-        if time.monotonic() > deadline_s:
-            raise RuntimeError(f"after {EMPTIED_WITHIN_S:g} s there are still {torpor.resident()} models in memory")
-        time.sleep(POLL_S)
