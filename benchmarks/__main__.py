@@ -19,7 +19,7 @@ from rich.console import Console
 from benchmarks.measure import Figures
 from benchmarks.peers.all import missing
 from benchmarks.plots import draw
-from benchmarks.sections import bodies, cold, density, flatness, metering, rest, warm
+from benchmarks.sections import bodies, cold, density, flatness, metering, rest, sharing, warm
 from benchmarks.sizes import SHORT, Sizes
 from benchmarks.tables import table
 
@@ -36,6 +36,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "bodies": ("Large bodies", bodies.rows),
     "rest": ("An endpoint process that serves nothing", rest.rows),
     "flatness": ("By number of models and of instances, 8 connections", flatness.rows),
+    "sharing": (f"Batches of up to {sharing.BATCH_SIZE}, and small models beside a slow one", sharing.rows),
     "metering": ("What metrics and ledger add to a warm request", metering.rows),
 }
 

@@ -129,6 +129,11 @@ def spread(name: str, values: Sequence[float]) -> Figures:
     return {name: middle, f"{name}_q1": low, f"{name}_q3": high}
 
 
+def rate_ratio(turns: Sequence[Turn], base: Sequence[Turn]) -> float:
+    """Requests per second beside the base's: the median of the ratios of each round."""
+    return median(one.per_second / other.per_second for one, other in zip(turns, base, strict=True))
+
+
 def cpu_ratio(turns: Sequence[Turn], base: Sequence[Turn]) -> float:
     """Processor time per request beside the base's: the median of the ratios of each round."""
     return median(one.cpu_us / other.cpu_us for one, other in zip(turns, base, strict=True))

@@ -30,11 +30,12 @@ def make_models(folder: Path, count: int) -> dict[str, float]:
         booster = xgboost.train({"max_depth": 6, "nthread": 1}, matrix, num_boost_round=100)
         name = f"own-{number}.tar.gz"
         torpor.bundle(booster, folder / name)
-        answers[name] = _said(booster)
+        answers[name] = said(booster)
     return answers
 
 
-def _said(booster: xgboost.Booster) -> float:
+def said(booster: xgboost.Booster) -> float:
+    """What it says to `scene.ROW`."""
     row = np.array(ROW.split(b","), np.float32).reshape(1, -1)
     return float(booster.inplace_predict(row, validate_features=False)[0])
 

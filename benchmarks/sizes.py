@@ -25,6 +25,11 @@ class Sizes:
     body_rounds: int = 5
     quiet_s: float = 20.0
     residents: tuple[int, ...] = (1, 100, 1_000, 2_000)
+    trees: int = 1_000
+    forest: int = 100
+    small: int = 20
+    costly_connections: tuple[int, ...] = (1, 32)
+    costly_turn_s: float = 1.0
 
 
 SHORT = Sizes(
@@ -45,4 +50,9 @@ SHORT = Sizes(
     body_rounds=1,
     quiet_s=0.5,
     residents=(1, 5),
+    trees=50,
+    forest=10,
+    small=2,
+    costly_connections=(1, 4),
+    costly_turn_s=0.1,
 )

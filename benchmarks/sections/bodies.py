@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 import xgboost
@@ -18,7 +17,7 @@ import torpor
 from benchmarks import bare, client
 from benchmarks.bare import Bare
 from benchmarks.live import CSV, live
-from benchmarks.measure import Figures, Target, WrongAnswer, cpu_ratio, figures, warm
+from benchmarks.measure import Figures, Target, WrongAnswer, cpu_ratio, figures, rate_ratio, warm
 from benchmarks.memory import peak_growth
 from benchmarks.sizes import Sizes
 
@@ -50,7 +49,6 @@ def rows(folder: Path, sizes: Sizes) -> list[Figures]:
             turns = warm([plain, whole], (), connections, sizes.turn_s, sizes.body_rounds)
             for target in (plain, whole):
                 seen = turns[target.name]
-                rate = [one.per_second / other.per_second for one, other in zip(seen, turns[REFERENCE], strict=True)]
                 found.append(
                     {
                         "target": target.name,
@@ -58,7 +56,7 @@ def rows(folder: Path, sizes: Sizes) -> list[Figures]:
                         "in_mib": len(body) / MIB,
                         "out_mib": answered / MIB,
                         **figures(seen),
-                        "throughput_of_reference": median(rate),
+                        "throughput_of_reference": rate_ratio(seen, turns[REFERENCE]),
                         "cpu_of_reference": cpu_ratio(seen, turns[REFERENCE]),
                         "memory_in_bodies": grown[target.name] * MIB / len(body) if connections == 1 else "",
                     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SECTIONS = {"warm", "cold", "density", "bodies", "rest", "flatness", "metering"}
+SECTIONS = {"warm", "cold", "density", "bodies", "rest", "flatness", "sharing", "metering"}
 
 
 @pytest.mark.slow
