@@ -10,12 +10,14 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from benchmarks.live import Serve, live, one_process
 from benchmarks.measure import Figures
 from benchmarks.peers.all import missing
 from benchmarks.plots import draw
@@ -27,7 +29,7 @@ RESULTS = Path(__file__).parent / "results"
 RATIO = "cpu_of_"
 RATIOS_MAX = 3
 LABELS = ("target", "connections")
-Section = Callable[[Path, Sizes], list[Figures]]
+Section = Callable[[Path, Sizes, Serve], list[Figures]]
 
 SECTIONS: dict[str, tuple[str, Section]] = {
     "warm": ("Requests to models that are loaded", warm.rows),
@@ -63,14 +65,15 @@ def run(names: Sequence[str], sizes: Sizes, console: Console) -> dict[str, Any]:
         console.print(f"Not installed, and left out: {', '.join(absent)}. `make bench-peers` installs them.")
     found: dict[str, list[Figures]] = {}
     loads: dict[str, list[float]] = {}
-    for name in names:
-        title, section = SECTIONS[name]
-        before, began_s = os.getloadavg()[0], time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="torpor-benchmarks-") as folder:
-            found[name] = section(Path(folder), sizes)
-        loads[name] = [before, os.getloadavg()[0]]
-        took_s = time.monotonic() - began_s
-        show(f"{title} (load {loads[name][0]:.1f} to {loads[name][1]:.1f}, {took_s:.0f} s)", found[name], console)
+    with one_process() if sizes.one_process else nullcontext(live) as serve:
+        for name in names:
+            title, section = SECTIONS[name]
+            before, began_s = os.getloadavg()[0], time.monotonic()
+            with tempfile.TemporaryDirectory(prefix="torpor-benchmarks-") as folder:
+                found[name] = section(Path(folder), sizes, serve)
+            loads[name] = [before, os.getloadavg()[0]]
+            took_s = time.monotonic() - began_s
+            show(f"{title} (load {loads[name][0]:.1f} to {loads[name][1]:.1f}, {took_s:.0f} s)", found[name], console)
     machine = {"cores": os.cpu_count(), "python": platform.python_version(), "load": loads}
     return {"at": f"{datetime.now(UTC):%F %R}", "machine": machine, "peers_not_installed": absent, "sections": found}
 

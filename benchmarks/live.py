@@ -3,32 +3,39 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 from benchmarks import client, scene
 from benchmarks.measure import Target
-from benchmarks.sleeping import children
-from torpor.deploying import Plan, deploy
+from benchmarks.sleeping import POLL_S, StillAwake, children
+from torpor.deploying import Plan, deploy, withdraw
 from torpor.process import EndpointProcess
 
 BUCKET = "benchmark"
+PREFIX = "models"
 NAME = "bench"
 TARGET = "x-amzn-sagemaker-target-model"
 LOADERS = 4
+ENDED_WITHIN_S = 60.0
 CSV = {"content-type": "text/csv"}
 
 
 class Live:
     """No endpoint is in service before `deploy`. All of them are over one prefix."""
 
-    def __init__(self, process: EndpointProcess) -> None:
+    def __init__(self, process: EndpointProcess, prefix: str = PREFIX) -> None:
         self.process = process
-        self.folder = process.bucket_folder(BUCKET) / "models"
+        self.folder = process.bucket_folder(BUCKET) / prefix
         self.folder.mkdir(exist_ok=True)
+        self._prefix = prefix
+        self._sagemaker = process.client("sagemaker")
+        self._endpoints: set[str] = set()
 
     @property
     def address(self) -> tuple[str, int]:
@@ -37,8 +44,18 @@ class Live:
     def deploy(self, instances: int = 1, endpoint: str = NAME, **environment: object) -> None:
         """With TORPOR_… settings by their names."""
         settings = {name: str(value) for name, value in environment.items()}
-        plan = Plan(endpoint, f"s3://{BUCKET}/models/", settings, instance_count=instances)
-        deploy(self.process.client("sagemaker"), plan)
+        deploy(self._sagemaker, Plan(endpoint, f"s3://{BUCKET}/{self._prefix}/", settings, instance_count=instances))
+        self._endpoints.add(endpoint)
+
+    def withdraw(self) -> None:
+        """Delete its endpoints, and wait until their instances are gone. Raises StillAwake."""
+        for endpoint in self._endpoints:
+            withdraw(self._sagemaker, endpoint)
+        deadline_s = time.monotonic() + ENDED_WITHIN_S
+        while left := self.instances():
+            if time.monotonic() > deadline_s:
+                raise StillAwake(f"after {ENDED_WITHIN_S:g} s there are still the instances {left}")
+            time.sleep(POLL_S)
 
     def link(self, models: Path) -> None:
         """Make the files of a folder objects below the prefix."""
@@ -98,11 +115,31 @@ class Live:
         return next(line.split()[-1] for line in listening if line.endswith(str(instance["id"])))
 
 
+Serve = Callable[[], AbstractContextManager[Live]]
+"""An endpoint process that answers, with no model and nothing in service."""
+
+
 @contextmanager
 def live() -> Iterator[Live]:
-    """An endpoint that answers, with no model and nothing in service."""
+    """A process of its own."""
     with EndpointProcess() as process:
         yield Live(process.until_ready())
+
+
+@contextmanager
+def one_process() -> Iterator[Serve]:
+    """The same process each time, one user after another: it starts once, and imports the frameworks once."""
+    with EndpointProcess() as process:
+        process.until_ready()
+        number = count()
+
+        @contextmanager
+        def live() -> Iterator[Live]:
+            running = Live(process, f"{PREFIX}-{next(number)}")
+            yield running
+            running.withdraw()
+
+        yield live
 
 
 def _signed(url: str, headers: dict[str, str], body: bytes) -> dict[str, str]:

@@ -10,6 +10,7 @@ class Sizes:
     turn_s: float = 0.4
     rounds: int = 9
     connections: tuple[int, ...] = (1, 8, 32)
+    one_process: bool = False  # for all sections that do not start an endpoint process themselves
     models: int = 8
     peers: bool = True
     onnx: bool = True
@@ -19,7 +20,7 @@ class Sizes:
     registered: int = 10_000
     resident: int = 2_000
     model_idle_s: float = 300.0
-    existing: int = 100_000
+    existing: tuple[int, ...] = (1, 100_000)
     starts: int = 5
     body_bytes: int = 6 * 2**20
     body_rounds: int = 5
@@ -34,8 +35,9 @@ class Sizes:
 
 SHORT = Sizes(
     turn_s=0.05,
-    rounds=2,
+    rounds=1,
     connections=(1, 8),
+    one_process=True,
     models=2,
     peers=False,
     onnx=False,
@@ -44,7 +46,7 @@ SHORT = Sizes(
     registered=20,
     resident=10,
     model_idle_s=1.0,
-    existing=200,
+    existing=(200,),
     starts=1,
     body_bytes=200_000,
     body_rounds=1,
@@ -54,5 +56,5 @@ SHORT = Sizes(
     forest=10,
     small=2,
     costly_connections=(1, 4),
-    costly_turn_s=0.1,
+    costly_turn_s=0.05,
 )

@@ -16,7 +16,7 @@ import xgboost
 import torpor
 from benchmarks import bare, client
 from benchmarks.bare import Bare
-from benchmarks.live import CSV, live
+from benchmarks.live import CSV, Serve
 from benchmarks.measure import Figures, Target, WrongAnswer, cpu_ratio, figures, rate_ratio, warm
 from benchmarks.memory import peak_growth
 from benchmarks.sizes import Sizes
@@ -30,7 +30,7 @@ TORPOR = "Torpor"
 REFERENCE = "reference"
 
 
-def rows(folder: Path, sizes: Sizes) -> list[Figures]:
+def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     _make_model(folder / "artifacts")
     body = _body(sizes.body_bytes)
     with ExitStack() as stack:

@@ -19,7 +19,7 @@ import xgboost
 
 from benchmarks.bare import untar
 from benchmarks.caller import Caller, steps_ms
-from benchmarks.live import Live, live
+from benchmarks.live import Live, Serve
 from benchmarks.measure import Figures, Target, WrongAnswer, going_on, spread, stopped
 from benchmarks.own_answers import is_right, make_models
 from benchmarks.peers import all as peers
@@ -57,7 +57,7 @@ class Cold:
     stoppable: tuple[Target, ...] = ()
 
 
-def rows(folder: Path, sizes: Sizes) -> list[Figures]:
+def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     ((model, answer),) = make_models(folder / "one", 1).items()
     artifact = folder / "one" / model
     measured = {others: names(f"beside-{others}", sizes.cold_calls) for others in sizes.cold_others}

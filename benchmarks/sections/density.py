@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.bare import unpack
-from benchmarks.live import BUCKET, Live, live
+from benchmarks.live import BUCKET, PREFIX, Live, Serve
 from benchmarks.measure import Figures
 from benchmarks.memory import own_mib, rss_mib
 from benchmarks.own_answers import make_models
@@ -22,9 +22,13 @@ KIB = 1024
 POLL_S = 0.5
 
 
-def rows(folder: Path, sizes: Sizes) -> list[Figures]:
+def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     (model,) = make_models(folder, 1)
-    return [*_resident(folder / model, folder, sizes), *_existing(folder / model, folder, sizes)]
+    artifact = folder / model
+    bare_kib = in_bare_process(unpack(artifact, folder / "bare"), sizes.resident)["kib_each"]
+    with live() as torpor:
+        resident = list(_resident(torpor, artifact, bare_kib, sizes))
+    return [*resident, *_existing(artifact, folder, sizes)]
 
 
 def _row(what: str, models: int, value: float, unit: str) -> Figures:
@@ -32,28 +36,26 @@ def _row(what: str, models: int, value: float, unit: str) -> Figures:
 
 
 # -- resident ----------------------------------------------------------------------------------------------------------
-def _resident(artifact: Path, folder: Path, sizes: Sizes) -> Iterator[Figures]:
+def _resident(torpor: Live, artifact: Path, bare_kib: float, sizes: Sizes) -> Iterator[Figures]:
     """By the kernel's account, pages that belong to the process alone; not by the instance's own."""
-    bare_kib = in_bare_process(unpack(artifact, folder / "bare"), sizes.resident)["kib_each"]
     yield _row("a booster in a bare process", sizes.resident, bare_kib, "KiB each")
     registered = names("model", sizes.registered)
-    with live() as torpor:
-        link_many(artifact, torpor.folder, registered)
-        torpor.deploy(TORPOR_MEMORY_MIB=8192, TORPOR_MODEL_IDLE_SECONDS=sizes.model_idle_s)
-        torpor.load(registered[:1])
-        first_mib, endpoint_mib = own_mib(torpor.instances()), own_mib(torpor.own())
-        began_s = time.monotonic()
-        torpor.load(registered[: sizes.resident])
-        took_s = time.monotonic() - began_s
-        resident, full_mib = torpor.resident(), own_mib(torpor.instances())
-        each_kib = KIB * (full_mib - first_mib) / (resident - 1)
-        yield _row(f"resident in one instance, of {sizes.registered:,} in S3", resident, each_kib, "KiB each")
-        yield _row("beside the booster in a bare process", resident, each_kib / bare_kib, "times")
-        yield _row("the endpoint's own memory grew by", resident, own_mib(torpor.own()) - endpoint_mib, "MiB")
-        yield _row("loaded, four callers", sizes.resident, (sizes.resident - 1) / took_s, "models/s")
-        left_mib = _after_unloading(torpor, sizes)
-        back = 100 * (full_mib - left_mib) / (full_mib - first_mib)
-        yield _row("given back once all have left", resident, back, "%")
+    link_many(artifact, torpor.folder, registered)
+    torpor.deploy(TORPOR_MEMORY_MIB=8192, TORPOR_MODEL_IDLE_SECONDS=sizes.model_idle_s)
+    torpor.load(registered[:1])
+    first_mib, endpoint_mib = own_mib(torpor.instances()), own_mib(torpor.own())
+    began_s = time.monotonic()
+    torpor.load(registered[: sizes.resident])
+    took_s = time.monotonic() - began_s
+    resident, full_mib = torpor.resident(), own_mib(torpor.instances())
+    each_kib = KIB * (full_mib - first_mib) / (resident - 1)
+    yield _row(f"resident in one instance, of {sizes.registered:,} in S3", resident, each_kib, "KiB each")
+    yield _row("beside the booster in a bare process", resident, each_kib / bare_kib, "times")
+    yield _row("the endpoint's own memory grew by", resident, own_mib(torpor.own()) - endpoint_mib, "MiB")
+    yield _row("loaded, four callers", sizes.resident, (sizes.resident - 1) / took_s, "models/s")
+    left_mib = _after_unloading(torpor, sizes)
+    back = 100 * (full_mib - left_mib) / (full_mib - first_mib)
+    yield _row("given back once all have left", resident, back, "%")
 
 
 def _after_unloading(torpor: Live, sizes: Sizes) -> float:
@@ -78,10 +80,10 @@ def in_bare_process(model: Path, count: int) -> dict[str, float]:
 # -- merely there ------------------------------------------------------------------------------------------------------
 def _existing(artifact: Path, folder: Path, sizes: Sizes) -> Iterator[Figures]:
     """The same data folder with one model in it, and with very many: starts that take turns."""
-    few, many = (_data_folder(artifact, folder, count) for count in (1, sizes.existing))
-    seen: dict[int, list[tuple[float, float]]] = {1: [], sizes.existing: []}
+    folders = {count: _data_folder(artifact, folder, count) for count in sizes.existing}
+    seen: dict[int, list[tuple[float, float]]] = {count: [] for count in folders}
     for _ in range(sizes.starts):
-        for count, data in ((1, few), (sizes.existing, many)):
+        for count, data in folders.items():
             seen[count].append(_start(data))
     for count, starts in seen.items():
         yield _row("start to healthy, models that exist", count, median(took_s for took_s, _ in starts), "s")
@@ -90,7 +92,7 @@ def _existing(artifact: Path, folder: Path, sizes: Sizes) -> Iterator[Figures]:
 
 def _data_folder(artifact: Path, folder: Path, count: int) -> Path:
     data = Path(tempfile.mkdtemp(dir=folder))
-    link_many(artifact, data / "s3" / BUCKET / "models", names("model", count))
+    link_many(artifact, data / "s3" / BUCKET / PREFIX, names("model", count))
     return data
 
 

@@ -7,7 +7,7 @@ are read from memory and no longer from the processor's caches: what that alone 
 from pathlib import Path
 
 from benchmarks.bare import unpack
-from benchmarks.live import live
+from benchmarks.live import Serve
 from benchmarks.measure import Figures, Target, agree, cpu_ratio, figures, warm
 from benchmarks.own_answers import make_models
 from benchmarks.prefixes import link_many, names
@@ -18,7 +18,7 @@ CONNECTIONS = 8
 FEW = 8
 
 
-def rows(folder: Path, sizes: Sizes) -> list[Figures]:
+def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     ((model, answer),) = make_models(folder, 1).items()
     every = names("model", max(sizes.residents))
     with live() as torpor:

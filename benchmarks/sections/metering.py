@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.live import Serve
 from benchmarks.measure import Figures, spread
 from benchmarks.sizes import Sizes
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
@@ -22,7 +23,7 @@ STEPS = {"queue": 0.0001, "predict": 0.0002, "overhead": 0.0003}
 TOTAL_S = sum(STEPS.values())
 
 
-def rows(folder: Path, sizes: Sizes) -> list[Figures]:
+def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     meters = Meters(MetricRegistry(time.time), time.time)
     ledger = Ledger(folder / "ledger.db", time.time)
     parts: dict[str, Callable[[], None]] = {

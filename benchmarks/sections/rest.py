@@ -4,13 +4,14 @@ import time
 from pathlib import Path
 
 from benchmarks import scene
+from benchmarks.live import Serve
 from benchmarks.measure import Figures, spread
 from benchmarks.memory import own_mib, rss_mib
 from benchmarks.sizes import Sizes
 from torpor.process import EndpointProcess
 
 
-def rows(folder: Path, sizes: Sizes) -> list[Figures]:
+def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     started_s = [_start_s() for _ in range(sizes.starts)]
     with EndpointProcess() as process:
         process.until_ready()

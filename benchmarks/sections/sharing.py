@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 import torpor
 from benchmarks import client
-from benchmarks.live import Live, live
+from benchmarks.live import Live, Serve
 from benchmarks.measure import (
     SETTLING,
     Figures,
@@ -25,7 +25,6 @@ from benchmarks.measure import (
     cpu_ratio,
     figures,
     rate_ratio,
-    spread,
     warm,
 )
 from benchmarks.own_answers import make_models, said
@@ -33,7 +32,7 @@ from benchmarks.scene import COLUMNS, ROW
 from benchmarks.sizes import Sizes
 
 BATCH_SIZE = 32
-ALONE, BATCHES = "alone", f"batches-of-{BATCH_SIZE}"
+ALONE, BATCHES = "alone", "batches"
 """Two endpoints of one instance each."""
 BOOSTER, FOREST = "booster.tar.gz", "forest.tar.gz"
 SLOW_CALLERS = 16
@@ -51,7 +50,7 @@ class Beside:
     slow_per_second: float
 
 
-def rows(folder: Path, sizes: Sizes) -> list[Figures]:
+def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     artifacts = folder / "artifacts"
     small = make_models(artifacts, sizes.small)
     costly = _make_costly(artifacts, sizes)
@@ -131,8 +130,8 @@ def _fairness(small: Target, slow: Target, sizes: Sizes) -> list[Figures]:
             "connections": 1,
             "rounds": len(turns),
             "per_second": median(turn.per_second for turn in turns),
-            **spread("p50_ms", [turn.p50_ms for turn in turns]),
-            **spread("p99_ms", [turn.p99_ms for turn in turns]),
+            "p50_ms": median(turn.p50_ms for turn in turns),
+            "p99_ms": median(turn.p99_ms for turn in turns),
             "slow_per_second": median(turn.slow_per_second for turn in turns),
         }
         for way, turns in seen.items()

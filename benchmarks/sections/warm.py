@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks import bare, onnx_model
 from benchmarks.bare import Bare
-from benchmarks.live import live
+from benchmarks.live import Serve
 from benchmarks.measure import Figures, Target, Turn, agree, cpu_ratio, figures, spread, warm
 from benchmarks.own_answers import make_models
 from benchmarks.peers import all as peers
@@ -18,7 +18,7 @@ REFERENCE = "reference"
 ONNX_REFERENCE = "reference, ONNX"
 
 
-def rows(folder: Path, sizes: Sizes) -> list[Figures]:
+def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     artifacts = folder / "artifacts"
     expected = make_models(artifacts, sizes.models)
     one = dict(islice(expected.items(), 1))
