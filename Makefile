@@ -57,7 +57,8 @@ build/sagemaker-v%/.ready:
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check 'sagemaker==$*.*'
 	touch $@
 
-# Everything that is measured; `$(BIN)/python -m benchmarks warm` is one section. Peers take part once they are installed.
+# Every section of the benchmarks; `$(BIN)/python -m benchmarks warm` is one. Peers take part once they are installed. What else there is:
+# benchmarks/README.md.
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 

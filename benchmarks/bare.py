@@ -1,6 +1,5 @@
 """Bare servers of one model, as targets: the floor over a Unix socket, the reference over a port."""
 
-import io
 import os
 import subprocess
 import sys
@@ -33,12 +32,7 @@ class Bare:
 
 def unpack(artifact: Path, folder: Path) -> Path:
     """The one file of an artifact, in a folder of its own. XGBoost wants to see by its name what it is."""
-    return untar(artifact.read_bytes(), folder)
-
-
-def untar(packed: bytes, folder: Path) -> Path:
-    """`unpack`, of an artifact that has been read."""
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+    with tarfile.open(artifact) as archive:
         (member,) = archive.getmembers()
         archive.extract(member, folder, filter="data")
     found = folder / member.name

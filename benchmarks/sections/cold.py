@@ -5,8 +5,10 @@ that of all processes of a target, from a moment before each call to a moment af
 """
 
 import asyncio
+import io
 import os
 import signal
+import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,7 +19,6 @@ from statistics import median
 import numpy as np
 import xgboost
 
-from benchmarks.bare import untar
 from benchmarks.caller import Caller, steps_ms
 from benchmarks.live import Live, Serve
 from benchmarks.measure import Figures, Target, WrongAnswer, going_on, spread, stopped
@@ -67,7 +68,7 @@ def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
         every = [*(name for some in measured.values() for name in some), *others]
         link_many(artifact, torpor.folder, every)
         torpor.deploy(TORPOR_MEMORY_MIB=8192)
-        colds = [_of_torpor(torpor, answer), _steps_alone(artifact, folder / "alone", answer)]
+        colds = [_of_torpor(torpor, answer), _steps_alone(artifact, answer)]
         wanted = _that_load(peers.present(sizes.peers))
         theirs = [*names("started-with", 1), *every[: len(every) - len(others) + sizes.cold_others_peers]]
         files = _files(artifact, folder, theirs) if wanted else folder
@@ -169,18 +170,19 @@ def _of_peer(peer: Peer, models: Path, every: Sequence[str], folder: Path, answe
         yield Cold(peer.name, call, target.pids, FROM_FILE, stoppable=(target,))
 
 
-def _steps_alone(artifact: Path, folder: Path, answer: float) -> Cold:
-    """Read, unpack, load and predict in this process, with nothing around them: the floor of a cold call."""
-    folder.mkdir()
+def _steps_alone(artifact: Path, answer: float) -> Cold:
+    """Read, unpack, load and predict in this process, with nothing around them: the floor of a cold call. Nothing is
+    written to disk, and the model is the same one each time."""
 
-    def call(model: str) -> Called:
+    def call(_: str) -> Called:
         steps = Steps()
         packed = artifact.read_bytes()
         steps.ended("download")
-        file = untar(packed, folder / model)
+        model = _untarred(packed)
         steps.ended("unpack")
         booster = xgboost.Booster({"nthread": 1})
-        booster.load_model(file)
+        with xgboost.config_context(nthread=1):  # as in an instance: threads would wait for one another
+            booster.load_model(bytearray(model))
         steps.ended("load")
         said = float(booster.inplace_predict(np.array(ROW.split(b","), np.float32).reshape(1, -1))[0])
         steps.ended("predict")
@@ -189,6 +191,14 @@ def _steps_alone(artifact: Path, folder: Path, answer: float) -> Cold:
         return Called(sum(steps.taken_ms.values()), steps.taken_ms)
 
     return Cold(ALONE, call, lambda: [os.getpid()], FROM_FILE, others_max=0)
+
+
+def _untarred(packed: bytes) -> bytes:
+    """The one file of an artifact."""
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        (member,) = archive.getmembers()
+        content = archive.extractfile(member)
+        return content.read() if content else b""
 
 
 class Steps:
