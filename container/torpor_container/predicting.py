@@ -16,11 +16,10 @@ Work = Callable[[Sequence[Invocation]], Sequence[Outcome]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """One request in line. `began` is called when its turn comes."""
+    """One request, from when it stands in line until it is answered."""
 
     work: Work
     invocation: Invocation
-    began: Callable[[], None]
     answer: "asyncio.Future[Reply]"
 
 
@@ -40,9 +39,9 @@ class Predictors:
         """Threads that are stuck in a model's own code."""
         return self._threads.lost
 
-    async def predict(self, line: Line[Asked], work: Work, invocation: Invocation, began: Callable[[], None]) -> Reply:
+    async def predict(self, line: Line[Asked], work: Work, invocation: Invocation) -> Reply:
         """Raises what the work answers. Once all who share a turn have gone, its thread is given up."""
-        asked = Asked(work, invocation, began, asyncio.get_running_loop().create_future())
+        asked = Asked(work, invocation, asyncio.get_running_loop().create_future())
         self._turns.wait(line, asked, self._clock())
         self._go_on()
         try:
@@ -83,8 +82,6 @@ class Predictors:
             self._turns.ended(turn, 0.0)
 
     def _begin(self, turn: Turn[Asked], now_s: float) -> None:
-        for asked in turn.asked:
-            asked.began()
         task = asyncio.create_task(self._serve(turn))
         task.add_done_callback(lambda task: self._over(turn, task, now_s))
         self._serving[turn] = task

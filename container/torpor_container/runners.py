@@ -74,20 +74,12 @@ class InProcess:
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         if self.cheap(invocation.body):
             return self.answer(invocation, timing)
-        laps, step = timing.laps(), Step.QUEUE
-
-        def began() -> None:
-            nonlocal step
-            laps(step)
-            step = Step.PREDICT
-
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self._predictors.predict(self._line, self._predict, invocation, began)
-        except TimeoutError:
-            raise TimedOut(timeout_s) from None
-        finally:
-            laps(step)
+        with timing.step(Step.PREDICT):  # waiting for a thread included, as in SageMaker's ModelLatency
+            try:
+                async with asyncio.timeout(timeout_s):
+                    return await self._predictors.predict(self._line, self._predict, invocation)
+            except TimeoutError:
+                raise TimedOut(timeout_s) from None
 
     async def close(self) -> None:
         await asyncio.to_thread(self._model.close)

@@ -73,6 +73,9 @@ class WakingProtocol(ShortRequests):
 
     async def until_read(self) -> None:
         """Wait until the system holds all that is left of its answers, or its client is gone."""
+        if self.transport.is_closing():
+            await self._gone.wait()  # it goes by itself, once it has sent what is left
+            return
         self.transport.set_write_buffer_limits(high=0)  # it tells by this when nothing is left
         await self._flow_control.drain()
 

@@ -36,7 +36,7 @@ def made(sharing: Sharing) -> Predictors:
 
 
 def asked(predictors: Predictors, model: Model, body: bytes) -> "asyncio.Task[Reply]":
-    return asyncio.ensure_future(predictors.predict(model.line, model.work, Invocation(body), lambda: None))
+    return asyncio.ensure_future(predictors.predict(model.line, model.work, Invocation(body)))
 
 
 async def until(model: Model, turns: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from live import LiveEndpoint
 from processes import children, soon
 
+from torpor_container.gauge import WALKED_FOR_S
 from torpor_endpoint.data_dir import DataDir
 
 
@@ -57,9 +58,12 @@ def decisions(live: LiveEndpoint, endpoint: str, model: str) -> list[dict[str, A
 
 
 def settled_bytes(live: LiveEndpoint, endpoint: str) -> int:
-    """What the instance uses once no model is in memory."""
+    """What the instance uses once no model is in memory, by a walk over its pages that came after that."""
     deadline = time.monotonic() + 10.0
     while (seen := instance(live, endpoint))["models"] and time.monotonic() < deadline:
         time.sleep(0.01)
     assert seen["models"] == []
-    return int(instance(live, endpoint)["used_bytes"])
+    walked_s = time.monotonic() + WALKED_FOR_S
+    while (seen := instance(live, endpoint)) and time.monotonic() < walked_s:  # its last walk is from before that
+        time.sleep(0.05)
+    return int(seen["used_bytes"])

@@ -332,7 +332,7 @@ class FakeRunner:
         self._line: Line[Asked] = Line()
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
-        return await self._predictors.predict(self._line, Predicts(self._profile.predict_s), invocation, lambda: None)
+        return await self._predictors.predict(self._line, Predicts(self._profile.predict_s), invocation)
 
     async def close(self) -> None:
         await asyncio.sleep(self._profile.unload_s)
