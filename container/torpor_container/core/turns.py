@@ -41,13 +41,15 @@ class Line(Generic[Asked]):
         self.last_size = 1
 
 
-@dataclass(slots=True, eq=False)
 class Turn(Generic[Asked]):
     """Those who are served together, in order. `charged_s` was taken off their model's share beforehand."""
 
-    line: Line[Asked]
-    asked: tuple[Asked, ...]
-    charged_s: float
+    __slots__ = ("asked", "charged_s", "line")
+
+    def __init__(self, line: Line[Asked], asked: tuple[Asked, ...], charged_s: float) -> None:
+        self.line = line
+        self.asked = asked
+        self.charged_s = charged_s
 
 
 class Turns(Generic[Asked]):
