@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from urllib.parse import urlsplit
 
 from rich.console import Console
@@ -128,7 +128,7 @@ def _spent(call: Call, behind: Sequence[int], calls: int) -> Spent:
 
 def _row(name: str, spent: Sequence[Spent]) -> Row:
     cpu_us = [each.cpu_us for each in spent]
-    behind_us = sum(each.behind_us for each in spent) / len(spent)  # the clock of a process ticks in hundredths
+    behind_us = mean(each.behind_us for each in spent)
     return Row(name, median(cpu_us), min(cpu_us), behind_us, median(each.wall_us for each in spent))
 
 

@@ -9,16 +9,15 @@ CONNECTIONS = 8
 OURS, OTHERS, BARE = "#1f6f8b", "#b0b7bd", "#d98f3e"
 
 
-def draw(results: dict[str, Any], folder: Path) -> list[Path]:
-    """What can be drawn of the sections that ran."""
+def draw(results: dict[str, Any], folder: Path) -> None:
+    """What can be drawn of the sections that ran, into a folder that is there."""
     warm = results["sections"].get("warm")
-    if not warm:
-        return []
-    folder.mkdir(parents=True, exist_ok=True)
-    return [_cpu(warm, folder / "cpu.png"), _latency(warm, folder / "latency.png")]
+    if warm:
+        _cpu(warm, folder / "cpu.png")
+        _latency(warm, folder / "latency.png")
 
 
-def _cpu(warm: Rows, path: Path) -> Path:
+def _cpu(warm: Rows, path: Path) -> None:
     """From the dearest on, with the quartiles."""
     from matplotlib.figure import Figure
 
@@ -37,10 +36,9 @@ def _cpu(warm: Rows, path: Path) -> Path:
     axes.set_title(f"One CSV row, small model, {CONNECTIONS} connections", fontsize=10, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=110)
-    return path
 
 
-def _latency(warm: Rows, path: Path) -> Path:
+def _latency(warm: Rows, path: Path) -> None:
     """The median as a line, p99 dashed, one panel for each target."""
     from matplotlib.figure import Figure
 
@@ -65,7 +63,6 @@ def _latency(warm: Rows, path: Path) -> Path:
     figure.supxlabel("connections", fontsize=9)
     figure.supylabel("latency, ms", fontsize=9)
     figure.savefig(path, dpi=110)
-    return path
 
 
 def _colour(row: dict[str, Any]) -> str:

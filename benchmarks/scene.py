@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 COLUMNS = 6
@@ -22,6 +23,13 @@ def _cpu_s(pid: int) -> float:
 
 
 def tree(pid: int) -> list[int]:
-    """A process and all below it."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(below for child in children for below in tree(int(child)))]
+    """A process and all below it, whichever thread started them."""
+    return [pid, *(below for child in _children(pid) for below in tree(child))]
+
+
+def _children(pid: int) -> list[int]:
+    found: list[str] = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            found += (thread / "children").read_text().split()
+    return [int(child) for child in found]

@@ -80,7 +80,7 @@ def _boto3(sleeping: Sleepers) -> Callable[[], str]:
 
 
 def _row(labels: dict[str, Any], taken: list[Wake]) -> dict[str, Any]:
-    """Percentiles of the whole, medians of its steps, and the mean of its processor time (it ticks in 10 ms)."""
+    """Percentiles of the whole, medians of its steps, and the mean of its processor time."""
     whole = [wake.took_ms for wake in taken]
     steps = {step: [wake.steps_ms.get(step, 0.0) for wake in taken] for wake in taken for step in wake.steps_ms}
     spread = {"wakes": len(taken), "p50": percentile(whole, 50), "p99": percentile(whole, 99), "max": max(whole)}

@@ -48,6 +48,8 @@ def _resident(torpor: Live, artifact: Path, bare_kib: float, sizes: Sizes) -> It
     torpor.load(registered[: sizes.resident])
     took_s = time.monotonic() - began_s
     resident, full_mib = torpor.resident(), own_mib(torpor.instances())
+    if resident < 2:
+        raise RuntimeError(f"{resident} of {sizes.resident} models are in memory: they left before all were loaded")
     each_kib = KIB * (full_mib - first_mib) / (resident - 1)
     yield _row(f"resident in one instance, of {sizes.registered:,} in S3", resident, each_kib, "KiB each")
     yield _row("beside the booster in a bare process", resident, each_kib / bare_kib, "times")

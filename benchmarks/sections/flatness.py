@@ -7,6 +7,7 @@ are read from memory and no longer from the processor's caches: what that alone 
 from pathlib import Path
 
 from benchmarks.bare import unpack
+from benchmarks.boosters import FEW
 from benchmarks.live import Serve
 from benchmarks.measure import Figures, Target, agree, cpu_ratio, figures, warm
 from benchmarks.own_answers import make_models
@@ -15,7 +16,6 @@ from benchmarks.sections.density import in_bare_process
 from benchmarks.sizes import Sizes
 
 CONNECTIONS = 8
-FEW = 8
 
 
 def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:

@@ -27,7 +27,7 @@ from torpor_container.workshop import Found, Loaded, Placed
 
 LOST_THREADS_MAX = 16
 FLOOR_BYTES = 64 * 1024
-"""No model takes less: a load can look free when it fills pages that an unloaded one left behind."""
+"""No model takes less: where the C library does not tell what is allocated, a load can fill pages that others left."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from botocore.credentials import Credentials
-from botocore.exceptions import NoCredentialsError
+from botocore.exceptions import NoCredentialsError, NoRegionError
 from botocore.httpsession import get_cert_path
 from botocore.utils import get_environ_proxies
 
@@ -28,10 +28,14 @@ class Destination:
     @classmethod
     def found(cls, endpoint_url: str | None, region: str | None, session: Any) -> "Destination":
         """Raises botocore's NoRegionError and NoCredentialsError; an endpoint of one's own, by http, needs neither."""
-        region = region or session.get_config_variable("region") or (REGION if endpoint_url else None)
-        client = session.create_client(SERVICE, region_name=region, endpoint_url=endpoint_url)
+        region = region or session.get_config_variable("region")
+        # With keys at hand botocore looks for none: where there are none, it would ask the machine's metadata twice.
+        keys = {"aws_access_key_id": KEY, "aws_secret_access_key": KEY}
+        client = session.create_client(SERVICE, region_name=region or REGION, endpoint_url=endpoint_url, **keys)
         client.close()
         url = client.meta.endpoint_url
+        if region is None and not _is_own(url):
+            raise NoRegionError
         credentials = session.get_credentials() or (Credentials(KEY, KEY) if _is_own(url) else None)
         if credentials is None:
             raise NoCredentialsError

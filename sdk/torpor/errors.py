@@ -38,7 +38,7 @@ class NoAnswer(TorporError):
 
     def __init__(self, reason: object) -> None:
         super().__init__(
-            f"the call was sent, and no whole answer came ({reason or type(reason).__name__}): "
+            f"the call was sent, and no whole answer came ({str(reason) or type(reason).__name__}): "
             "the model may have been called; call again if it may be called twice"
         )
 

@@ -56,7 +56,11 @@ def refused(answer: Answer, service_model: Any) -> InvokeError:
     """The error that an answer is, read by botocore's parser and by its model of the service."""
     parser = create_parser("rest-json")
     told = {"status_code": answer.status, "headers": answer.headers, "body": answer.body, "context": {}}
-    response = parser.parse(told, None)
+    try:
+        response = parser.parse(told, None)
+    except (AttributeError, UnicodeDecodeError):  # botocore's parser takes every body for text, and JSON for an object
+        told["body"] = b""
+        response = parser.parse(told, None)
     code = response["Error"]["Code"]
     shape = service_model.shape_for_error_code(code)
     if shape is not None:

@@ -86,6 +86,19 @@ def test_an_endpoint_of_ones_own_wants_neither(nothing: pytest.MonkeyPatch) -> N
     assert "/us-east-1/sagemaker/aws4_request" in site.received[0].headers["authorization"]
 
 
+def test_a_variable_may_name_it_too(nothing: pytest.MonkeyPatch) -> None:
+    with served() as site:
+        nothing.setenv("AWS_ENDPOINT_URL", site.url)
+        with Caller() as caller:
+            caller.invoke("houses")
+    assert len(site.received) == 1
+
+
+def test_whoever_is_reached_by_https_wants_a_region(nothing: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NoRegionError):
+        Caller("https://127.0.0.1:1", session=session_of())
+
+
 def test_region_and_credentials_are_those_of_the_usual_chain(nothing: pytest.MonkeyPatch, tmp_path: Path) -> None:
     profile = "region = eu-central-1\naws_access_key_id = MINE\naws_secret_access_key = s\naws_session_token = t"
     (tmp_path / "config").write_text(f"[profile work]\n{profile}\n")
@@ -152,14 +165,14 @@ def trusting(certificate: Path) -> Session:
 def test_a_server_whose_certificate_is_trusted_is_called(
     nothing: pytest.MonkeyPatch, tls: SSLContext, certificate: Path
 ) -> None:
-    with served(tls=tls) as site, Caller(site.url, session=trusting(certificate)) as caller:
+    with served(tls=tls) as site, Caller(site.url, region="us-east-1", session=trusting(certificate)) as caller:
         assert [caller.invoke("houses").body for _ in range(2)] == [b"4.2", b"4.2"]
     assert len({one.connection for one in site.received}) == 1
     assert site.received[0].headers["host"] == site.url.removeprefix("https://")
 
 
 def test_any_other_is_told_nothing(nothing: pytest.MonkeyPatch, tls: SSLContext) -> None:
-    with served(tls=tls) as site, Caller(site.url, session=session_of(), attempts=1) as caller:
+    with served(tls=tls) as site, Caller(site.url, region="us-east-1", session=session_of(), attempts=1) as caller:
         with pytest.raises(EndpointUnreachable, match="CERTIFICATE_VERIFY_FAILED"):
             caller.invoke("houses")
     assert site.received == []
@@ -201,7 +214,7 @@ def test_the_proxy_of_the_environment_is_taken_for_https_alone(
         nothing.setenv("HTTPS_PROXY", f"http://me:p%40ss@{address}")
         nothing.setenv("HTTP_PROXY", f"http://{address}")
         for url in (site.url, own.url):
-            with Caller(url, session=trusting(certificate)) as caller:
+            with Caller(url, region="us-east-1", session=trusting(certificate)) as caller:
                 assert caller.invoke("houses").body == b"4.2"
     [lines] = asked
     assert lines[0].startswith(f"CONNECT {site.url.removeprefix('https://')} ")

@@ -6,10 +6,12 @@ import pytest
 from boto3.session import Session
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from botocore.session import get_session
 from call_site import Reply, reply, served, session_of
 
+from torpor.called import Answer
 from torpor.calling import Caller
-from torpor.refused import InvokeError, ModelError
+from torpor.refused import InvokeError, ModelError, refused
 from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, wire_form
 
 PLACE = Place("houses", "123456789012", "us-east-1", "request-1")
@@ -73,3 +75,10 @@ def test_what_is_no_error_of_sagemaker_is_told_as_boto3_tells_it(page: str, refu
     ours, theirs = refusal(PAGES[page])
     assert ours.response["Error"] == theirs.response["Error"]
     assert (ours.code, ours.status) in {("502", 502), ("500", 500)}
+
+
+@pytest.mark.parametrize("body", [b"\xff", b"[1]", b'"x"', b"null"])
+def test_an_error_that_is_no_json_object_or_no_text_is_its_status(body: bytes) -> None:
+    model = get_session().get_service_model("sagemaker-runtime")
+    error = refused(Answer(body, {}, 503), model)
+    assert (error.code, error.status) == ("503", 503)

@@ -11,6 +11,7 @@ from torpor.accounts import costs as read
 from torpor.cli.edge import Url, connected, console, plain_table
 from torpor.cli.since import ago_s
 from torpor.money import dollars
+from torpor.spans import HOUR_S
 from torpor.story import counted
 
 Endpoint = Annotated[str | None, typer.Argument(help="Of this endpoint only.", metavar="ENDPOINT")]
@@ -84,7 +85,7 @@ def _counts(one: ModelCosts | Others | VariantCosts) -> list[str]:
 
 
 def _ran(size: SizeCosts) -> tuple[str, str, str]:
-    hours = f"{size.instance_s / 3600:,.3f}"
+    hours = f"{size.instance_s / HOUR_S:,.3f}"
     return size.size or "none was reached", hours, f"{size.gb_s:,.3f}" if size.gb_s else ""
 
 
