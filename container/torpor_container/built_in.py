@@ -1,5 +1,6 @@
 """The built-in workshop: loads known formats in this process and user scripts in their own, and measures them."""
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -75,6 +76,7 @@ class BuiltInWorkshop:
         self._meter = Meter()
         self._imported: set[str] = set()
         self._runners: set[Runner] = set()
+        self._settling: asyncio.Future[int] | None = None  # it has not begun
 
     async def start(self) -> None:
         """It is always open."""
@@ -103,7 +105,10 @@ class BuiltInWorkshop:
         await runner.close()
 
     async def settle(self) -> int:
-        return await self._measurers.run(self._measure_after_trim)
+        """Those who come while it has not begun share it: giving back costs a millisecond, however much is freed."""
+        if self._settling is None:
+            self._settling = asyncio.ensure_future(self._measurers.run(self._measure_after_trim))
+        return await asyncio.shield(self._settling)
 
     async def used_bytes(self) -> int:
         return await self._measurers.run(self._measure)
@@ -122,9 +127,11 @@ class BuiltInWorkshop:
         if not self._imported.issuperset(found.format.frameworks):
             await self._loaders.run(_import_all, found.format.frameworks)
             self._imported.update(found.format.frameworks)
+        settled = self._sizing.settled(found.placed.model_id)
+        grown = _not_measured if settled else self._gauge.grown
         with self._meter.window() as alone:
-            model, grown_bytes = await self._loaders.run(_read_and_measure, found, self._conventions, self._gauge)
-            if alone():
+            model, grown_bytes = await self._loaders.run(_read_and_measure, found, self._conventions, grown)
+            if alone() and not settled:
                 size_bytes = max(grown_bytes, FLOOR_BYTES)
                 self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
             else:
@@ -143,6 +150,7 @@ class BuiltInWorkshop:
         return self._gauge.used_bytes() + sum(runner.own_bytes() for runner in tuple(self._runners))
 
     def _measure_after_trim(self) -> int:
+        self._settling = None  # who comes from now on may have freed what this does not see
         give_back()
         return self._measure()
 
@@ -152,10 +160,16 @@ def _import_all(modules: Sequence[str]) -> None:
         import_module(module)
 
 
-def _read_and_measure(found: Recognised, conventions: Conventions, gauge: Gauge) -> tuple[Model, int]:
+def _read_and_measure(
+    found: Recognised, conventions: Conventions, grown: Callable[[], Callable[[], int]]
+) -> tuple[Model, int]:
     """The model, and what the process has grown by meanwhile."""
-    grown = gauge.grown()
-    return _read(found, conventions), grown()
+    grown_bytes = grown()
+    return _read(found, conventions), grown_bytes()
+
+
+def _not_measured() -> Callable[[], int]:
+    return lambda: 0
 
 
 def _read(found: Recognised, conventions: Conventions) -> Model:

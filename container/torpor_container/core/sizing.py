@@ -1,7 +1,7 @@
-"""How big a model will be in memory: predicted before the load, corrected by every measurement after it.
+"""How big a model will be in memory: predicted before the load, corrected by the measurements after it.
 
 The prediction for a model never seen is `fixed + ratio x artifact bytes`, by format; the ratio is learned. A model
-that was measured before is predicted by its own measurement.
+that was measured before is predicted by its own measurement, and is not measured for ever: that costs milliseconds.
 """
 
 from collections import OrderedDict
@@ -9,6 +9,10 @@ from dataclasses import dataclass
 
 LEARNING = 0.3
 """How much one measurement moves what is known: recent loads count, one odd load does not upset it."""
+
+
+MEASUREMENTS = 2
+"""So often one model is measured: the first of its loads may have brought in what all models share."""
 
 
 @dataclass(frozen=True)
@@ -25,19 +29,23 @@ class Sizing:
     def __init__(self, priors: dict[str, Prior], known_max: int = 10_000) -> None:
         self._priors = priors
         self._ratios: dict[str, float] = {}
-        self._known: OrderedDict[str, int] = OrderedDict()
+        self._known: OrderedDict[str, tuple[int, int]] = OrderedDict()  # the last size, and how often it was measured
         self._known_max = known_max
 
     def predict(self, model_id: str, format_name: str, artifact_bytes: int) -> int:
-        known = self._known.get(model_id)
-        if known is not None:
-            return known
+        if model_id in self._known:
+            return self._known[model_id][0]
         prior = self._priors.get(format_name, Prior())
         return prior.fixed_bytes + int(self._ratios.get(format_name, prior.ratio) * artifact_bytes)
 
+    def settled(self, model_id: str) -> bool:
+        """Whether what `predict` says of it needs no further measurement."""
+        return model_id in self._known and self._known[model_id][1] >= MEASUREMENTS
+
     def measured(self, model_id: str, format_name: str, artifact_bytes: int, size_bytes: int) -> None:
         """A load was measured: `size_bytes` is what the process grew by."""
-        self._known[model_id] = size_bytes
+        _, times = self._known.get(model_id, (0, 0))
+        self._known[model_id] = size_bytes, times + 1
         self._known.move_to_end(model_id)
         if len(self._known) > self._known_max:
             self._known.popitem(last=False)

@@ -37,3 +37,13 @@ def test_only_so_many_measurements_are_remembered() -> None:
         sizing.measured(name, "onnx", 100, 700)
     assert sizing.predict("c", "onnx", 100) == 700
     assert sizing.predict("a", "onnx", 100) != 700
+
+
+def test_a_size_is_settled_by_its_second_measurement() -> None:
+    sizing = Sizing({})
+    seen = [sizing.settled("a")]
+    for size_bytes in (900, 700):
+        sizing.measured("a", "onnx", 100, size_bytes)
+        seen.append(sizing.settled("a"))
+    assert seen == [False, False, True]
+    assert sizing.predict("a", "onnx", 100) == 700

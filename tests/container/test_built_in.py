@@ -1,0 +1,67 @@
+"""The built-in workshop: models are measured until their size is known, and memory is given back once for many."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost
+
+from torpor_container import built_in
+from torpor_container.built_in import BuiltInWorkshop
+from torpor_container.formats import Conventions
+from torpor_container.gauge import Gauge
+from torpor_container.parent import Parent
+from torpor_container.settings import Settings
+from torpor_container.workshop import Placed
+
+
+def workshop() -> BuiltInWorkshop:
+    return BuiltInWorkshop(Settings.read({}), Conventions(), Parent(""), lambda: 0.0)
+
+
+def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.random.default_rng(7).normal(size=(300, 3))
+    xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 50).save_model(tmp_path / "model.ubj")
+    measured: list[int] = []
+    monkeypatch.setattr(Gauge, "grown", lambda gauge: lambda: measured.append(1) or 1_000_000 + len(measured))
+
+    async def sizes() -> list[int]:
+        shop = workshop()
+        found = []
+        for _ in range(4):
+            loaded = await (await shop.recognise(Placed("m", "m-1", tmp_path))).load()
+            found.append(loaded.size_bytes)
+            await shop.unload(loaded.runner)
+        await shop.close()
+        return found
+
+    assert asyncio.run(sizes()) == [1_000_001, 1_000_002, 1_000_002, 1_000_002]
+    assert len(measured) == 2
+
+
+def test_those_who_leave_while_memory_is_given_back_share_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    go_on = threading.Event()
+
+    def give_back() -> None:
+        given.append(1)
+        assert go_on.wait(10)
+
+    monkeypatch.setattr(built_in, "give_back", give_back)
+
+    async def five_leave() -> None:
+        shop = workshop()
+        first = asyncio.create_task(shop.settle())
+        while not given:
+            await asyncio.sleep(0.001)
+        others = [asyncio.create_task(shop.settle()) for _ in range(4)]
+        await asyncio.sleep(0)
+        go_on.set()
+        used = await asyncio.gather(first, *others)
+        assert len(set(used[1:])) == 1
+        await shop.close()
+
+    asyncio.run(five_leave())
+    assert len(given) == 2
