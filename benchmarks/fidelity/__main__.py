@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 from dataclasses import asdict, dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -16,22 +17,24 @@ from rich.console import Console
 
 from benchmarks.fidelity.comparing import SIZE, Calibration, differences, live, simulated
 from benchmarks.fidelity.live import Lived, endpoint, make_models
-from benchmarks.fidelity.traces import trace
+from benchmarks.fidelity.traces import everyone, trace
 from benchmarks.tables import table
 from torpor.simulator.scenario import Scenario
 
 RESULTS = Path(__file__).parent.parent / "results"
 SEEDS = 5
+EXPONENTS = (1.0, 0.9, 1.1)
+"""Of Zipf's law. The first trace is for calibration."""
 
 
 @dataclass(frozen=True)
 class Setting:
     """How much of everything."""
 
-    traces: int = 4
+    traces: int = 2
     models: int = 300
     requests: int = 20_000
-    rate_hz: float = 80.0
+    rate_hz: float = 50.0
     naps: int = 4
     memory_mib: float = 180.0
     sleep_after_s: float = 4.0
@@ -61,26 +64,29 @@ def main() -> None:
 
 def run(setting: Setting, folder: Path) -> dict[str, Any]:
     traces = [
-        trace(setting.models, setting.requests, setting.rate_hz, setting.naps, 3 * setting.sleep_after_s, seed)
-        for seed in range(setting.traces + 1)
+        trace(
+            setting.models, exponent, setting.requests, setting.rate_hz, setting.naps, 3 * setting.sleep_after_s, seed
+        )
+        for seed, exponent in enumerate(islice(cycle(EXPONENTS), setting.traces + 1))
     ]
     make_models(folder / "models", list(traces[0].names))
     with endpoint(folder / "models", folder / "data", setting.memory_mib, setting.sleep_after_s) as running:
         running.until_asleep()
+        running.apart()
+        running.lived(everyone(traces[0].names, setting.rate_hz / 2))
         first = running.lived(traces[0])
-        scenario = Scenario(SIZE, instances_min=0, instances_max=1, idle_s=setting.sleep_after_s, threads=2)
+        scenario = Scenario(
+            SIZE, instances_min=0, instances_max=1, idle_s=setting.sleep_after_s, threads=2, processors=1
+        )  # fmt: skip
         calibration = Calibration.of(traces[0], first, running.ledger, scenario)
         rows = [_row(number, running.lived(one), calibration, one) for number, one in enumerate(traces[1:], 1)]
     return {
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
         "setting": asdict(setting),
         "calibrated": {
-            "room_bytes": calibration.scenario.memory_bytes,
             "models_bytes": sum(profile.memory_bytes for profile in calibration.given.profiles.values()),
             "wake_s": calibration.scenario.wake_s,
-            "overhead_s": calibration.scenario.overhead_s,
-            "beside_load_s": calibration.scenario.beside_load_s,
-            **asdict(calibration.given.spreads),
+            **asdict(calibration.unknowns),
         },
         "traces": rows,
     }

@@ -15,6 +15,7 @@ import xgboost
 
 import torpor
 from benchmarks import scene
+from benchmarks.sleeping import children
 from torpor.connection import Connection
 from torpor.replayed import Replayed
 from torpor.replaying import Target, replay
@@ -69,6 +70,19 @@ class Endpoint:
         loads, unloads, wakes, instance_s = (now - then for now, then in zip(after, before, strict=True))
         return Lived(replayed, int(loads), int(unloads), int(wakes), instance_s, resident)
 
+    def apart(self) -> None:
+        """Give the instances a processor that the endpoint and the caller do not use, where there are two.
+
+        They are forked by the warm parent, and inherit it. Without that all share all processors.
+        """
+        own, *rest = sorted(os.sched_getaffinity(0))
+        if rest:
+            (worker,) = children(self._local.pid)
+            (warm_parent,) = children(worker)
+            _bind(warm_parent, own)
+            for pid in (self._local.pid, worker, os.getpid()):
+                _bind(pid, *rest)
+
     def until_asleep(self) -> None:
         deadline_s = time.monotonic() + 60
         while self._local.instances():
@@ -112,6 +126,12 @@ class _Rooms:
         while not self._over.wait(0.5):
             for instance in self._local.instances():
                 self._seen.append(tuple(model.name for model in instance.models))
+
+
+def _bind(pid: int, *processors: int) -> None:
+    """All its threads."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), processors)
 
 
 def _sum(lines: list[str], name: str) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from torpor.simulator.kernel import Kernel
+from torpor.simulator.processors import Processors
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
 from torpor.simulator.site import Call, Counts, Site
 from torpor.simulator.workloads import Trace
@@ -40,7 +41,8 @@ class Rests:
 
 @dataclass(frozen=True)
 class Machine:
-    """One instance: its memory and disk for models in bytes, its threads, and how long it takes to wake."""
+    """One instance: its memory and disk for models in bytes, its threads, and how long it takes to wake. Loads and
+    predictions share `processors`; None: nothing is slower for what else goes on."""
 
     memory_bytes: int
     disk_bytes: int
@@ -50,6 +52,7 @@ class Machine:
     policy: str = "LRU"
     cache: bool = True  # ModelCacheSetting
     models_rest: Rests | None = None  # None: a model leaves for another one only
+    processors: int | None = None
 
 
 @dataclass(frozen=True)
@@ -263,6 +266,7 @@ class Simulation:
             Turns(Sharing(machine.threads, machine.threads)),
             self._ended,
             self.counts,
+            Processors(self.kernel, machine.processors),
             self.spread,
             machine.cache,
             None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),

@@ -60,6 +60,7 @@ class Scenario:
     memory_bytes: int | None = None  # for models, of each instance; None: what the type has, less the instance's own
     disk_bytes: int | None = None
     threads: int | None = None  # that predict, of each instance; None: the type's vCPUs
+    processors: int | None = None  # that loads and predictions share, of each instance; None: the type's vCPUs
     loads_max: int = 4
     concurrency: int = CONCURRENCY  # requests in flight that an instance is meant to have
     wake_s: float = 0.1
@@ -73,10 +74,10 @@ class Scenario:
 
     def _rules(self) -> Iterator[Rule]:
         """First what kind of value it is, since the others compare it."""
-        whole = ("instances", "instances_min", "instances_max", "threads", "loads_max", "concurrency")
+        whole = ("instances", "instances_min", "instances_max", "threads", "processors", "loads_max", "concurrency")
         more_than_0 = ("idle_s", "model_idle_s")
         amounts = ("wake_s", "overhead_s", "beside_load_s")
-        counts = ("memory_bytes", "disk_bytes", "threads", "loads_max", "concurrency")
+        counts = ("memory_bytes", "disk_bytes", "threads", "processors", "loads_max", "concurrency")
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         given |= {one.name: 1 for one in fields(self) if one.default is None and given[one.name] is None}
         yield from ((one, not isinstance(given[one], Integral), "is a whole number") for one in whole)
@@ -137,6 +138,7 @@ class Scenario:
             self.policy.upper(),
             self.model_cache,
             rests,
+            self.processors or CATALOGUE[self.instance_type].vcpus,
         )
         begins = self.instances if self.instances_min is None else self.instances_min
         return Plan(machine, begins, self.scaled, self.keep_alive, self.idle_s, begun=True)

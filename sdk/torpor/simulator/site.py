@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from torpor.simulator.bell import Bell
 from torpor.simulator.kernel import Kernel
+from torpor.simulator.processors import Processors
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
 from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Later, Lead, Refuse, Residency, Wait
 from torpor_container.core.resting import Resting
@@ -59,6 +60,7 @@ class Site:
     turns: Turns[Call]
     ended: Ended
     counts: Counts
+    processors: Processors
     spread: Spread = EXACT
     cache: bool = True
     resting: Resting | None = None
@@ -135,8 +137,8 @@ class Site:
         if isinstance(plan, Admit):
             self._delete(plan.victims)
             self.counts.downloads += 1
-            took_s = (profile.download_s + profile.unpack_s) * self.spread.load()
-            self.kernel.after(took_s, self._downloaded, name, took_s)
+            factor = self.spread.load()
+            self.kernel.after(profile.download_s * factor, self._unpack, name, factor, self.kernel.now_s)
         elif isinstance(plan, Refuse):
             self.disk.failed(name, plan.reason, self.kernel.now_s)
             self._disk_bell.ring()
@@ -144,9 +146,12 @@ class Site:
         else:
             self._disk_bell.wait_for_admission(self._admit_to_disk, name)
 
-    def _downloaded(self, name: str, took_s: float) -> None:
+    def _unpack(self, name: str, factor: float, since_s: float) -> None:
+        self.processors.after(self.profiles[name].unpack_s * factor, self._unpacked, name, since_s)
+
+    def _unpacked(self, name: str, since_s: float) -> None:
         now_s = self.kernel.now_s
-        self.disk.loaded(name, self.profiles[name].disk_bytes, took_s, now_s)
+        self.disk.loaded(name, self.profiles[name].disk_bytes, now_s - since_s, now_s)
         self.stored[name] = None
         self._disk_bell.ring()
         self._delete(self.disk.excess(name, now_s))
@@ -168,17 +173,20 @@ class Site:
             wait_s = max([profiles[victim].unload_s for victim in plan.victims], default=0.0)
             self._dismiss(plan.victims)
             self.counts.loads += 1
-            took_s = profile.load_s * self.spread.load()
-            self.counts.load_s += took_s
-            self.kernel.after(wait_s + took_s, self._loaded, name, took_s)
+            self.kernel.after(wait_s, self._load, name, profile.load_s * self.spread.load())
         elif isinstance(plan, Refuse):
             self._give_back(name)
             self._fail(name, plan.reason)
         else:
             self._bell.wait_for_admission(self._admit, name)
 
-    def _loaded(self, name: str, took_s: float) -> None:
+    def _load(self, name: str, takes_s: float) -> None:
+        self.processors.after(takes_s, self._loaded, name, self.kernel.now_s)
+
+    def _loaded(self, name: str, since_s: float) -> None:
         now_s = self.kernel.now_s
+        took_s = now_s - since_s
+        self.counts.load_s += took_s
         self._give_back(name)
         self.memory.loaded(name, self.profiles[name].memory_bytes, took_s, now_s)
         self._dismiss(self.memory.excess(name, now_s))
@@ -236,11 +244,11 @@ class Site:
 
     def _go_on(self) -> None:
         while turn := self.turns.next(self.kernel.now_s):
-            took_s = self.profiles[turn.asked[0].model].predict_s * self.spread.predict()
-            self.kernel.after(took_s, self._done, turn, took_s)
+            takes_s = self.profiles[turn.asked[0].model].predict_s * self.spread.predict()
+            self.processors.after(takes_s, self._done, turn, self.kernel.now_s)
 
-    def _done(self, turn: Turn[Call], took_s: float) -> None:
-        self.turns.ended(turn, took_s)
+    def _done(self, turn: Turn[Call], since_s: float) -> None:
+        self.turns.ended(turn, self.kernel.now_s - since_s)
         self._go_on()
         (call,) = turn.asked
         if self.memory.released(call.model):

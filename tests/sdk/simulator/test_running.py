@@ -150,6 +150,21 @@ def test_overheads_are_on_top_of_what_the_instances_do() -> None:
     assert more.duration_s == plain.duration_s
 
 
+def test_a_load_slows_the_predictions_beside_it_where_they_share_a_processor() -> None:
+    profiles = {name: ModelProfile(name, MIB, MIB, 0.0, 0.0, 1.0, 0.0, 1.0) for name in "ab"}
+    trace = recorded([(0.0, "a"), (10.0, "a"), (10.0, "b")])
+
+    def took_s(processors: int) -> list[float]:
+        calls: list[float] = []
+        given = Given(trace, profiles, Spreads(), 0, "a trace")
+        scenario = Scenario(threads=2, processors=processors)
+        run(given, scenario, listener=lambda ended: calls.extend(call.done_s - call.arrived_s for call in ended))
+        return calls
+
+    assert took_s(processors=2) == pytest.approx([2.0, 1.0, 2.0])
+    assert took_s(processors=1) == pytest.approx([2.0, 2.0, 3.0])
+
+
 def test_the_offline_reference_misses_no_more_than_any_live_policy() -> None:
     trace = zipf(30, 0.8, 5.0, 200.0, seed=1)
     instant = {name: ModelProfile(name, MIB, MIB, 0.0, 0.0, 0.0, 0.0, 0.0) for name in trace.names}

@@ -47,6 +47,7 @@ OWN = {
         ({"memory_bytes": 0}, "memory_bytes is 1 or more, not 0"),
         ({"memory_bytes": "2 GB"}, "memory_bytes is a number, not 2 GB"),
         ({"threads": 0}, "threads is 1 or more, not 0"),
+        ({"processors": 0}, "processors is 1 or more, not 0"),
         ({"instances": None}, "instances is a whole number, not None"),
         ({"loads_max": None}, "loads_max is a whole number, not None"),
         ({"concurrency": None}, "concurrency is a whole number, not None"),

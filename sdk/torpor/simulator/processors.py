@@ -1,0 +1,57 @@
+"""The processors of one instance: where there is more work at once than there are, all of it goes on more slowly.
+
+Egalitarian processor sharing (Kleinrock, "Time-shared systems: a theoretical treatment", Journal of the ACM, 1967): of
+n pieces of work on c processors each gets min(1, c / n) of one. It is told in attained service, which is how much a
+piece that had been there always would have had by now: a new one ends when that has grown by what it takes.
+"""
+
+from heapq import heappop, heappush
+from typing import Any
+
+from torpor.simulator.kernel import Action, Kernel
+
+
+class Processors:
+    """`count` of them. With None there are always enough: work takes what it takes."""
+
+    def __init__(self, kernel: Kernel, count: int | None = None) -> None:
+        self._kernel = kernel
+        self._count = count
+        self._work: list[tuple[float, int, Action, tuple[Any, ...]]] = []  # by the attained service at which it ends
+        self._begun = 0
+        self._attained_s = 0.0
+        self._at_s = 0.0  # when that was so
+        self._plan = 0  # of all ends that were planned, the last one counts
+
+    def after(self, takes_s: float, action: Action, *arguments: Any) -> None:
+        """Do this once so many seconds of one processor have gone into it."""
+        if self._count is None:
+            self._kernel.after(takes_s, action, *arguments)
+            return
+        self._go_on(self._count)
+        self._begun += 1
+        heappush(self._work, (self._attained_s + takes_s, self._begun, action, arguments))
+        self._plan_next(self._count)
+
+    def _go_on(self, count: int) -> None:
+        """Up to now."""
+        now_s = self._kernel.now_s
+        if self._work:
+            self._attained_s += (now_s - self._at_s) * min(1.0, count / len(self._work))
+        else:
+            self._attained_s = 0.0  # small numbers are exact ones
+        self._at_s = now_s
+
+    def _plan_next(self, count: int) -> None:
+        self._plan += 1
+        if self._work:
+            left_s = max(0.0, self._work[0][0] - self._attained_s)
+            self._kernel.after(left_s * max(1.0, len(self._work) / count), self._end, self._plan, count)
+
+    def _end(self, plan: int, count: int) -> None:
+        if plan != self._plan:
+            return  # work came since
+        self._attained_s, _, action, arguments = heappop(self._work)
+        self._at_s = self._kernel.now_s
+        self._plan_next(count)
+        action(*arguments)
