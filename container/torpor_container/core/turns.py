@@ -57,49 +57,59 @@ class Turns(Generic[Asked]):
 
     def __init__(self, sharing: Sharing) -> None:
         self._sharing = sharing
-        self._lines: dict[Line[Asked], None] = {}  # those with somebody waiting; equals go in this order
+        self._at_once = sharing.at_once
+        self._per_model = sharing.per_model
+        self.waiting: dict[Line[Asked], None] = {}  # those with somebody waiting; equals go in this order
         self._running = 0
         self._virtual_s = 0.0  # where the fair share stands: of the turn that began last
+
+    def begin(self, line: Line[Asked]) -> float | None:
+        """Begin a turn for one who comes while nobody waits, and who is not kept for company. What it is charged
+        beforehand; None if he must wait."""
+        if self.waiting or self._running == self._at_once or line.running == self._per_model or line.last_size > 1:
+            return None
+        if not line.running and line.had_s < self._virtual_s:
+            line.had_s = self._virtual_s
+        return self._charged(line)
 
     def wait(self, line: Line[Asked], asked: Asked, now_s: float) -> None:
         """Stand in line."""
         if not line.waiting and not line.running:
             line.had_s = max(line.had_s, self._virtual_s)
         line.waiting.append((now_s, asked))
-        self._lines[line] = None
+        self.waiting[line] = None
 
     def leave(self, line: Line[Asked], asked: Asked) -> None:
         """Wait no more. Whose turn has begun is not in line any more."""
         line.waiting = deque(one for one in line.waiting if one[1] is not asked)
         if not line.waiting:
-            self._lines.pop(line, None)
+            self.waiting.pop(line, None)
 
     def next(self, now_s: float) -> Turn[Asked] | None:
         """Begin a turn; None if none can begin now."""
-        if self._running == self._sharing.at_once:
+        if self._running == self._at_once:
             return None
         chosen = None
-        for line in self._lines:
+        for line in self.waiting:
             if (chosen is None or line.had_s < chosen.had_s) and self._may_begin(line, now_s):
                 chosen = line
         return self._begin(chosen) if chosen is not None else None
 
     def due_s(self) -> float:
         """When a turn that waits for company will begin without; infinite if none does."""
-        if self._running == self._sharing.at_once:
+        if self._running == self._at_once:
             return inf
-        return min((self._gathered_s(line) for line in self._lines if self._may_begin(line)), default=inf)
+        return min((self._gathered_s(line) for line in self.waiting if self._may_begin(line)), default=inf)
 
-    def ended(self, turn: Turn[Asked], took_s: float) -> None:
-        """A turn is over, well or not. What it was charged beforehand is put right."""
-        line = turn.line
+    def ended(self, line: Line[Asked], charged_s: float, took_s: float) -> None:
+        """One of its turns is over, well or not. What it was charged beforehand is put right."""
         self._running -= 1
         line.running -= 1
-        line.had_s += took_s - turn.charged_s
+        line.had_s += took_s - charged_s
         line.usual_s += (took_s - line.usual_s) * (LEARNING if line.usual_s else 1.0)
 
     def _may_begin(self, line: Line[Asked], now_s: float = inf) -> bool:
-        return line.running < self._sharing.per_model and self._gathered_s(line) <= now_s
+        return line.running < self._per_model and self._gathered_s(line) <= now_s
 
     def _gathered_s(self, line: Line[Asked]) -> float:
         """From when on its turn need wait for nobody: company is expected as far as the last turn had some."""
@@ -109,12 +119,18 @@ class Turns(Generic[Asked]):
 
     def _begin(self, line: Line[Asked]) -> Turn[Asked]:
         size = min(len(line.waiting), self._sharing.batch_size) if line.shares else 1
-        turn = Turn(line, tuple(line.waiting.popleft()[1] for _ in range(size)), line.usual_s)
+        asked = tuple([line.waiting.popleft()[1] for _ in range(size)])
         if not line.waiting:
-            del self._lines[line]
-        self._virtual_s = max(self._virtual_s, line.had_s)
+            del self.waiting[line]
+        line.last_size = size
+        return Turn(line, asked, self._charged(line))
+
+    def _charged(self, line: Line[Asked]) -> float:
+        """What its turn, which begins, has taken off its share."""
+        if self._virtual_s < line.had_s:
+            self._virtual_s = line.had_s
+        charged_s = line.usual_s
         self._running += 1
         line.running += 1
-        line.last_size = size
-        line.had_s += turn.charged_s
-        return turn
+        line.had_s += charged_s
+        return charged_s

@@ -12,7 +12,7 @@ from torpor.simulator.kernel import Kernel
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
 from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Later, Lead, Refuse, Residency, Wait
 from torpor_container.core.resting import Resting
-from torpor_container.core.turns import Line, Turn, Turns
+from torpor_container.core.turns import Line, Turns
 
 
 class Call:
@@ -231,18 +231,25 @@ class Site:
         line = self._lines.get(call.model)
         if line is None:
             line = self._lines[call.model] = Line()
-        self.turns.wait(line, call, now_s)
-        self._go_on()
+        charged_s = self.turns.begin(line)
+        if charged_s is None:
+            self.turns.wait(line, call, now_s)
+            self._go_on()
+        else:
+            self._predict(call, line, charged_s)
 
     def _go_on(self) -> None:
         while turn := self.turns.next(self.kernel.now_s):
-            took_s = self.profiles[turn.asked[0].model].predict_s * self.spread.predict()
-            self.kernel.after(took_s, self._done, turn, took_s)
+            self._predict(turn.asked[0], turn.line, turn.charged_s)
 
-    def _done(self, turn: Turn[Call], took_s: float) -> None:
-        self.turns.ended(turn, took_s)
-        self._go_on()
-        (call,) = turn.asked
+    def _predict(self, call: Call, line: Line[Call], charged_s: float) -> None:
+        took_s = self.profiles[call.model].predict_s * self.spread.predict()
+        self.kernel.after(took_s, self._done, call, line, charged_s, took_s)
+
+    def _done(self, call: Call, line: Line[Call], charged_s: float, took_s: float) -> None:
+        self.turns.ended(line, charged_s, took_s)
+        if self.turns.waiting:
+            self._go_on()
         if self.memory.released(call.model):
             self._idle(call.model)
         call.done_s = self.kernel.now_s
@@ -250,14 +257,11 @@ class Site:
 
     def _idle(self, name: str) -> None:
         """The last of its callers was served."""
-        self._unused(name)
-        if self.cache and self.memory.spent(name, self.kernel.now_s):
-            self._dismiss((name,))
-
-    def _unused(self, name: str) -> None:
         if self.resting is not None:
             self.resting.ended(name, self.kernel.now_s)
         self._let_be(name)
+        if self.cache and self.memory.spent(name, self.kernel.now_s):
+            self._dismiss((name,))
 
     def _let_be(self, name: str) -> None:
         """Nobody uses it now. It may have been brought in for nobody: that was no use."""

@@ -30,7 +30,8 @@ def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
         assert running  # whoever waits and may begin has begun
         assert len(running) <= at_once
         assert max(Counter(turn.line for turn in running).values()) <= per_model
-        turns.ended(running.pop(0), 1.0)
+        over = running.pop(0)
+        turns.ended(over.line, over.charged_s, 1.0)
     for model in range(6):
         assert [call for call in served if calls[call] == model] == [n for n, m in enumerate(calls) if m == model]
 
@@ -50,7 +51,7 @@ def test_models_that_are_always_waited_for_have_had_the_same_but_for_a_turn_of_e
         assert turn is not None
         took_s = costs_s[lines.index(turn.line)]
         had_s[turn.line] += took_s
-        turns.ended(turn, took_s)
+        turns.ended(turn.line, turn.charged_s, took_s)
     longest_s = max(costs_s[:count])
     assert max(had_s.values()) - min(had_s.values()) <= 2 * longest_s + 1e-9
 
@@ -65,11 +66,11 @@ def test_who_calls_a_quiet_model_waits_for_one_turn_of_the_busy_one_at_most(busy
     for _ in range(3):
         assert began is not None
         turns.wait(quiet, "quiet", 0.0)
-        turns.ended(began, cost_s)
+        turns.ended(began.line, began.charged_s, cost_s)
         following = turns.next(0.0)
         assert following is not None
         assert following.line is quiet
-        turns.ended(following, 0.001)
+        turns.ended(following.line, following.charged_s, 0.001)
         began = turns.next(0.0) or following
 
 
@@ -80,14 +81,14 @@ def test_a_model_that_nobody_called_has_saved_nothing_up() -> None:
         turns.wait(one, 0, 0.0)
         turn = turns.next(0.0)
         assert turn is not None
-        turns.ended(turn, 1.0)
+        turns.ended(turn.line, turn.charged_s, 1.0)
     for number in range(4):
         turns.wait(one, number, 0.0)
         turns.wait(other, number, 0.0)
     order = []
     while turn := turns.next(0.0):
         order.append(turn.line is one)
-        turns.ended(turn, 1.0)
+        turns.ended(turn.line, turn.charged_s, 1.0)
     assert sum(order[:4]) == 2  # they take turns from the beginning
 
 
@@ -102,7 +103,7 @@ def test_who_leaves_is_not_served_and_who_stays_is() -> None:
     assert turn is not None
     assert turn.asked == (second,)
     turns.leave(line, second)  # too late, and no error
-    turns.ended(turn, 1.0)
+    turns.ended(turn.line, turn.charged_s, 1.0)
     assert turns.next(0.0) is None
 
 
@@ -114,11 +115,11 @@ def test_a_batch_waits_only_for_as_much_company_as_the_last_one_had() -> None:
     assert alone is not None
     for number in (1, 2, 3):
         turns.wait(line, number, 0.0)
-    turns.ended(alone, 0.1)
+    turns.ended(alone.line, alone.charged_s, 0.1)
     three = turns.next(0.1)
     assert three is not None
     assert three.asked == (1, 2, 3)
-    turns.ended(three, 0.1)
+    turns.ended(three.line, three.charged_s, 0.1)
     turns.wait(line, 4, 2.0)
     assert (turns.next(2.0), turns.due_s()) == (None, 2.25)
     turns.wait(line, 5, 2.1)
@@ -137,6 +138,6 @@ def test_whoever_waits_for_company_in_vain_goes_alone_and_the_next_waits_no_more
     turn = turns.next(turns.due_s())
     assert turn is not None
     assert turn.asked == (0,)
-    turns.ended(turn, 0.1)
+    turns.ended(turn.line, turn.charged_s, 0.1)
     turns.wait(line, 1, 2.0)
     assert turns.next(2.0) is not None
