@@ -27,7 +27,11 @@ def ranking(model: str, slots: tuple[str, ...]) -> tuple[str, ...]:
 
 def pick(model: str, in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> str:
     """The slot for one more request for this model. `in_flight` holds every ready slot and is not empty."""
-    ranked = ranking(model, tuple(in_flight))
+    return among(ranking(model, tuple(in_flight)), in_flight, busy_min)
+
+
+def among(ranked: Sequence[str], in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> str:
+    """The same, of slots that are ranked for the model already."""
     if in_flight[ranked[0]] < busy_min:
         return ranked[0]
     bound = max(busy_min, ceil(SHARE * (sum(in_flight.values()) + 1) / len(in_flight)))

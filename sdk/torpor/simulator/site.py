@@ -4,15 +4,20 @@ It decides nothing: who is pulled, who waits, who leaves and for whom are `torpo
 who predicts next is `torpor_container.core.turns`', and who rests is `torpor_container.core.resting`'s.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from torpor.simulator.bell import Bell
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
+from torpor.simulator.workloads import Trace
 from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Later, Lead, Refuse, Residency, Wait
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Line, Turns
+
+TOLD_MAX = 8_192
+"""So many requests are made and told at a time: enough for numpy to pay, and few enough to stay in the cache."""
 
 
 class Call:
@@ -30,6 +35,40 @@ class Call:
         self.arrived_s = arrived_s
         self.hit = False
         self.failed = False
+
+
+def called(trace: Trace) -> Iterator[Iterator[tuple[float, Call]]]:
+    """Its requests with their moments, some thousand at a time; each is made when it is come to."""
+    names = trace.names
+    for chunk in trace.chunks():
+        for first in range(0, len(chunk), TOLD_MAX):
+            times_s = chunk.times_s[first : first + TOLD_MAX].tolist()
+            models = [names[number] for number in chunk.models[first : first + TOLD_MAX].tolist()]
+            yield zip(times_s, map(Call, models, times_s), strict=True)
+
+
+class Columns(NamedTuple):
+    """Calls that have ended, field by field."""
+
+    models: list[str]
+    arrived_s: list[float]
+    asked_s: list[float]
+    ready_s: list[float]
+    done_s: list[float]
+    hit: list[bool]
+    failed: list[bool]
+
+
+def columns(calls: Sequence[Call]) -> Columns:
+    return Columns(
+        [call.model for call in calls],
+        [call.arrived_s for call in calls],
+        [call.asked_s for call in calls],
+        [call.ready_s for call in calls],
+        [call.done_s for call in calls],
+        [call.hit for call in calls],
+        [call.failed for call in calls],
+    )
 
 
 @dataclass(slots=True)
@@ -259,8 +298,9 @@ class Site:
         """The last of its callers was served."""
         if self.resting is not None:
             self.resting.ended(name, self.kernel.now_s)
-        self._let_be(name)
-        if self.cache and self.memory.spent(name, self.kernel.now_s):
+        if self._bell.waiting or not self.cache:
+            self._let_be(name)
+        if self.memory.selective and self.cache and self.memory.spent(name, self.kernel.now_s):
             self._dismiss((name,))
 
     def _let_be(self, name: str) -> None:
