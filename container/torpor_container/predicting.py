@@ -39,7 +39,7 @@ class Predictors:
         """Threads that are stuck in a model's own code."""
         return self._threads.lost
 
-    async def predict(self, line: Line[Asked], work: Work, invocation: Invocation) -> Reply:
+    async def predict(self, line: Line, work: Work, invocation: Invocation) -> Reply:
         """Raises what the work answers. Once all who share a turn have gone, its thread is given up."""
         asked = Asked(work, invocation, asyncio.get_running_loop().create_future())
         self._ask(line, asked)
@@ -60,7 +60,7 @@ class Predictors:
         self._threads.close()
         self._go_on()
 
-    def _ask(self, line: Line[Asked], asked: Asked) -> None:
+    def _ask(self, line: Line, asked: Asked) -> None:
         now_s = self._clock()
         charged_s = None if self._closed else self._turns.begin(line)
         if charged_s is None:

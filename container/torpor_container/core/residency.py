@@ -19,10 +19,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Final, NamedTuple
 
 from torpor_container.core.policies import Policy
 
-LEFT_MAX = 10_000
+LEFT_MAX: Final = 10_000
 
 
 class Stage(Enum):
@@ -32,18 +33,23 @@ class Stage(Enum):
     LEAVING = auto()  # chosen to leave: its room is given away, the shell has yet to unload it
 
 
-COMING, LOADING, HERE, LEAVING = Stage
+COMING: Final = Stage.COMING
+LOADING: Final = Stage.LOADING
+HERE: Final = Stage.HERE
+LEAVING: Final = Stage.LEAVING
 
 
-@dataclass(slots=True)
 class Resident:
     """What is known of one model while it is here, coming or leaving."""
 
-    stage: Stage = COMING
-    size_bytes: int = 0
-    pins: int = 0
-    hits: int = 0
-    used_s: float = 0.0
+    __slots__ = ("hits", "pins", "size_bytes", "stage", "used_s")
+
+    def __init__(self, stage: Stage, size_bytes: int, pins: int, used_s: float) -> None:
+        self.stage = stage
+        self.size_bytes = size_bytes
+        self.pins = pins
+        self.hits = 0
+        self.used_s = used_s
 
 
 @dataclass(frozen=True)
@@ -74,8 +80,7 @@ class Lead:
     pass
 
 
-@dataclass(frozen=True)
-class Admit:
+class Admit(NamedTuple):
     victims: tuple[str, ...]
 
 
@@ -89,8 +94,11 @@ class Refuse:
     reason: str
 
 
-HIT, WAIT, LEAD = Hit(), Wait(), Lead()  # they carry nothing, so one of each serves every request
-NOT_YET = Later("it is on its way out")
+# they carry nothing, so one of each serves every request
+HIT: Final = Hit()
+WAIT: Final = Wait()
+LEAD: Final = Lead()
+NOT_YET: Final = Later("it is on its way out")
 
 
 class Residency:
@@ -122,7 +130,7 @@ class Residency:
         """A caller wants the model."""
         model = self._models.get(name)
         if model is None:
-            self._models[name] = Resident(pins=1, used_s=now_s)
+            self._models[name] = Resident(COMING, 0, 1, now_s)
             return LEAD
         if model.stage is HERE:
             if not model.pins:
@@ -174,7 +182,7 @@ class Residency:
 
     def found(self, name: str, size_bytes: int, now_s: float) -> None:
         """It was here before these books were begun. Nobody asked for it, and the shell saw that it fits."""
-        self._models[name] = Resident(HERE, size_bytes, used_s=now_s)
+        self._models[name] = Resident(HERE, size_bytes, 0, now_s)
         self.planned_bytes += size_bytes
         self.idle_bytes += size_bytes
         self._policy.added(name, size_bytes, 0.0)

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from math import ceil
+from typing import Final
 
-SHARE = 1.25
+SHARE: Final = 1.25
 """An instance may hold this much more than the average before a model gets a second copy."""
 
-BUSY_MIN = 8
+BUSY_MIN: Final = 8
 """Below this many requests in flight an instance is never too busy for its own models: a copy costs a cold start."""
 
 

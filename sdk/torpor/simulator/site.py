@@ -103,7 +103,7 @@ class Site:
     resting: Resting | None = None
     stored: dict[str, None] = field(default_factory=dict)
     leaving_until_s: float = 0.0
-    _lines: dict[str, Line[Call]] = field(default_factory=dict)
+    _lines: dict[str, Line] = field(default_factory=dict)
     _waiting: dict[str, list[Call]] = field(default_factory=dict)
     _bell: Bell = field(init=False)  # the tiers' bells are two, as the keeper's and the shelf's
     _disk_bell: Bell = field(init=False)
@@ -281,11 +281,11 @@ class Site:
         while turn := self.turns.next(self.kernel.now_s):
             self._predict(turn.asked[0], turn.line, turn.charged_s)
 
-    def _predict(self, call: Call, line: Line[Call], charged_s: float) -> None:
+    def _predict(self, call: Call, line: Line, charged_s: float) -> None:
         took_s = self.profiles[call.model].predict_s * self.spread.predict()
         self.kernel.after(took_s, self._done, call, line, charged_s, took_s)
 
-    def _done(self, call: Call, line: Line[Call], charged_s: float, took_s: float) -> None:
+    def _done(self, call: Call, line: Line, charged_s: float, took_s: float) -> None:
         self.turns.ended(line, charged_s, took_s)
         if self.turns.waiting:
             self._go_on()
