@@ -33,10 +33,11 @@ def pick(model: str, in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> 
 
 def among(ranked: Sequence[str], in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> str:
     """The same, of slots that are ranked for the model already."""
-    if in_flight[ranked[0]] < busy_min:
-        return ranked[0]
+    owner = ranked[0]
+    if in_flight[owner] < busy_min:
+        return owner
     bound = max(busy_min, ceil(SHARE * (sum(in_flight.values()) + 1) / len(in_flight)))
-    return next((slot for slot in ranked if in_flight[slot] < bound), ranked[0])
+    return next((slot for slot in ranked if in_flight[slot] < bound), owner)
 
 
 def least_busy(in_flight: Mapping[str, int]) -> str:

@@ -220,7 +220,8 @@ class Site:
         now_s = self.kernel.now_s
         self._give_back(name)
         self.memory.loaded(name, self.profiles[name].memory_bytes, took_s, now_s)
-        self._dismiss(self.memory.excess(name, now_s))
+        if victims := self.memory.excess(name, now_s):
+            self._dismiss(victims)
         for call in self._waiting.pop(name):
             self._start(call)
         self._bell.ring()
