@@ -39,11 +39,10 @@ class Predictors:
         """Threads that are stuck in a model's own code."""
         return self._threads.lost
 
-    async def predict(self, line: Line[Asked], work: Work, invocation: Invocation) -> Reply:
+    async def predict(self, line: Line, work: Work, invocation: Invocation) -> Reply:
         """Raises what the work answers. Once all who share a turn have gone, its thread is given up."""
         asked = Asked(work, invocation, asyncio.get_running_loop().create_future())
-        self._turns.wait(line, asked, self._clock())
-        self._go_on()
+        self._ask(line, asked)
         try:
             return await asked.answer
         finally:
@@ -60,6 +59,15 @@ class Predictors:
             task.cancel()
         self._threads.close()
         self._go_on()
+
+    def _ask(self, line: Line, asked: Asked) -> None:
+        now_s = self._clock()
+        charged_s = None if self._closed else self._turns.begin(line)
+        if charged_s is None:
+            self._turns.wait(line, asked, now_s)
+            self._go_on()
+        else:
+            self._begin(Turn(line, (asked,), charged_s), now_s)
 
     def _go_on(self) -> None:
         """Begin every turn that can begin; look again when one that waits for company has waited enough."""
@@ -79,7 +87,7 @@ class Predictors:
         while turn := self._turns.next(inf):
             for asked in turn.asked:
                 asked.answer.cancel()
-            self._turns.ended(turn, 0.0)
+            self._turns.ended(turn.line, turn.charged_s, 0.0)
 
     def _begin(self, turn: Turn[Asked], now_s: float) -> None:
         task = asyncio.create_task(self._serve(turn))
@@ -98,7 +106,7 @@ class Predictors:
             elif isinstance(error := task.exception(), Exception):
                 _tell(asked, error)
         del self._serving[turn]
-        self._turns.ended(turn, self._clock() - began_s)
+        self._turns.ended(turn.line, turn.charged_s, self._clock() - began_s)
         self._go_on()
 
     def _give_up(self) -> None:

@@ -11,7 +11,7 @@ from torpor_container.formats import Model
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.memory import uss_bytes
-from torpor_container.predicting import Asked, Predictors
+from torpor_container.predicting import Predictors
 from torpor_container.timing import Timing
 from torpor_container.wire import Step
 
@@ -53,7 +53,7 @@ class InProcess:
         self.needs_folder = False
         self._model = model
         self._predictors = predictors
-        self._line: Line[Asked] = Line(shares=model.rowwise)
+        self._line = Line(shares=model.rowwise)
         self._cpu_clock = cpu_clock
         self._typical_s = inf
         self._unmeasured = 0

@@ -10,7 +10,7 @@ import pytest
 
 from torpor_container.core.turns import Line, Sharing, Turns
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.predicting import Asked, Outcome, Predictors
+from torpor_container.predicting import Outcome, Predictors
 from torpor_container.threads import Threads
 
 
@@ -18,7 +18,7 @@ class Model:
     """It answers with what it was asked, once it is let. `turns` has the bodies of each turn."""
 
     def __init__(self, *, shares: bool = False) -> None:
-        self.line: Line[Asked] = Line(shares=shares)
+        self.line = Line(shares=shares)
         self.let = threading.Event()
         self.turns: list[list[bytes]] = []
 

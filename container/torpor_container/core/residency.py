@@ -19,10 +19,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Final, NamedTuple
 
 from torpor_container.core.policies import Policy
 
-LEFT_MAX = 10_000
+LEFT_MAX: Final = 10_000
 
 
 class Stage(Enum):
@@ -32,18 +33,23 @@ class Stage(Enum):
     LEAVING = auto()  # chosen to leave: its room is given away, the shell has yet to unload it
 
 
-COMING, LOADING, HERE, LEAVING = Stage
+COMING: Final = Stage.COMING
+LOADING: Final = Stage.LOADING
+HERE: Final = Stage.HERE
+LEAVING: Final = Stage.LEAVING
 
 
-@dataclass(slots=True)
 class Resident:
     """What is known of one model while it is here, coming or leaving."""
 
-    stage: Stage = COMING
-    size_bytes: int = 0
-    pins: int = 0
-    hits: int = 0
-    used_s: float = 0.0
+    __slots__ = ("hits", "pins", "size_bytes", "stage", "used_s")
+
+    def __init__(self, stage: Stage, size_bytes: int, pins: int, used_s: float) -> None:
+        self.stage = stage
+        self.size_bytes = size_bytes
+        self.pins = pins
+        self.hits = 0
+        self.used_s = used_s
 
 
 @dataclass(frozen=True)
@@ -74,8 +80,7 @@ class Lead:
     pass
 
 
-@dataclass(frozen=True)
-class Admit:
+class Admit(NamedTuple):
     victims: tuple[str, ...]
 
 
@@ -89,8 +94,11 @@ class Refuse:
     reason: str
 
 
-HIT, WAIT, LEAD = Hit(), Wait(), Lead()  # they carry nothing, so one of each serves every request
-NOT_YET = Later("it is on its way out")
+# they carry nothing, so one of each serves every request
+HIT: Final = Hit()
+WAIT: Final = Wait()
+LEAD: Final = Lead()
+NOT_YET: Final = Later("it is on its way out")
 
 
 class Residency:
@@ -106,6 +114,7 @@ class Residency:
         """`record` is told every decision. Where nobody is, no sentence is made."""
         self.budget_bytes = budget_bytes
         self._policy = policy
+        self.selective = policy.selective
         self._loads_max = loads_max
         self._limit = Later(f"{loads_max} loads are in flight, the limit")
         self._record = record
@@ -121,20 +130,21 @@ class Residency:
         """A caller wants the model."""
         model = self._models.get(name)
         if model is None:
-            self._models[name] = Resident(pins=1, used_s=now_s)
+            self._models[name] = Resident(COMING, 0, 1, now_s)
             return LEAD
+        if model.stage is HERE:
+            if not model.pins:
+                self.idle_bytes -= model.size_bytes
+            model.pins += 1
+            model.hits += 1
+            model.used_s = now_s
+            self._policy.touched(name)
+            return HIT
         if model.stage is LEAVING:
             return NOT_YET
         model.used_s = now_s
-        if model.stage is not HERE:
-            model.pins += 1
-            return WAIT
-        if not model.pins:
-            self.idle_bytes -= model.size_bytes
         model.pins += 1
-        model.hits += 1
-        self._policy.touched(name)
-        return HIT
+        return WAIT
 
     def admit(self, name: str, size_bytes: int, now_s: float) -> Admit | Later | Refuse:
         """The leader knows how big the model will be: may it come in, and who leaves for it?"""
@@ -147,9 +157,9 @@ class Residency:
         missing_bytes = self.planned_bytes + self._unaccounted_bytes + size_bytes - self.budget_bytes
         if missing_bytes > 0 and (short := self._short(missing_bytes, name, size_bytes, now_s)):
             return short
-        victims = self._evict(missing_bytes, name, now_s)
-        self._models[name].stage = LOADING
-        self._models[name].size_bytes = size_bytes
+        victims = self._evict(missing_bytes, name, now_s) if missing_bytes > 0 else ()
+        model = self._models[name]
+        model.stage, model.size_bytes = LOADING, size_bytes
         self.planned_bytes += size_bytes
         self._loads += 1
         if self._record is not None:
@@ -172,7 +182,7 @@ class Residency:
 
     def found(self, name: str, size_bytes: int, now_s: float) -> None:
         """It was here before these books were begun. Nobody asked for it, and the shell saw that it fits."""
-        self._models[name] = Resident(HERE, size_bytes, used_s=now_s)
+        self._models[name] = Resident(HERE, size_bytes, 0, now_s)
         self.planned_bytes += size_bytes
         self.idle_bytes += size_bytes
         self._policy.added(name, size_bytes, 0.0)
@@ -198,7 +208,8 @@ class Residency:
     def unloaded(self, name: str, took_s: float, now_s: float) -> None:
         """A model that had to leave is gone."""
         model = self._models.pop(name)
-        self._note(now_s, name, "unloaded", "its room is free", model.size_bytes, took_s)
+        if self._record is not None:
+            self._note(now_s, name, "unloaded", "its room is free", model.size_bytes, took_s)
 
     def measured(self, used_bytes: int) -> None:
         """The process's own measurement has the last word: what the books do not explain takes room too."""
@@ -208,7 +219,7 @@ class Residency:
     def excess(self, newcomer: str, now_s: float) -> tuple[str, ...]:
         """Who must leave because more is used than planned. Busy models stay, so it may not be enough."""
         over_bytes = self.planned_bytes + self._unaccounted_bytes - self.budget_bytes
-        return self._evict(over_bytes, newcomer, now_s)
+        return self._evict(over_bytes, newcomer, now_s) if over_bytes > 0 else ()
 
     def one_more(self, newcomer: str, now_s: float) -> tuple[str, ...]:
         """Who must leave because a load found no memory, whatever the books say. Empty if every other model is busy."""
@@ -224,7 +235,7 @@ class Residency:
 
     def spent(self, name: str, now_s: float) -> bool:
         """A caller was served: does the model leave at once, because nobody uses it and the policy keeps it not?"""
-        if not self._policy.selective:
+        if not self.selective:
             return False
         model = self._models.get(name)
         if model is None or model.stage is not HERE or model.pins:
@@ -274,8 +285,6 @@ class Residency:
         return Refuse(reason)
 
     def _evict(self, missing_bytes: int, newcomer: str, now_s: float) -> tuple[str, ...]:
-        if missing_bytes <= 0:
-            return ()
         victims: list[str] = []
         while missing_bytes > 0 and (victim := self._policy.victim(self._may_leave)) is not None:
             missing_bytes -= self._models[victim].size_bytes

@@ -8,11 +8,11 @@ wait for it. It knows no clock and no thread.
 from collections import deque
 from dataclasses import dataclass
 from math import inf
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 Asked = TypeVar("Asked")
 
-LEARNING = 0.2
+LEARNING: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +26,14 @@ class Sharing:
     delay_s: float = 0.0
 
 
-class Line(Generic[Asked]):
-    """One model's: who waits for it, in order, and what it has had. It lives as long as the model is loaded."""
+class Line:
+    """One model's: what it has had. It lives as long as the model is loaded."""
 
-    __slots__ = ("had_s", "last_size", "running", "shares", "usual_s", "waiting")
+    __slots__ = ("had_s", "last_size", "running", "shares", "usual_s")
 
     def __init__(self, shares: bool = False) -> None:
         """`shares`: whether several of its requests may be served by one turn."""
         self.shares = shares
-        self.waiting: deque[tuple[float, Asked]] = deque()  # since when, and who
         self.running = 0
         self.had_s = 0.0  # in virtual time, so that only differences mean something
         self.usual_s = 0.0
@@ -46,7 +45,7 @@ class Turn(Generic[Asked]):
 
     __slots__ = ("asked", "charged_s", "line")
 
-    def __init__(self, line: Line[Asked], asked: tuple[Asked, ...], charged_s: float) -> None:
+    def __init__(self, line: Line, asked: tuple[Asked, ...], charged_s: float) -> None:
         self.line = line
         self.asked = asked
         self.charged_s = charged_s
@@ -57,64 +56,86 @@ class Turns(Generic[Asked]):
 
     def __init__(self, sharing: Sharing) -> None:
         self._sharing = sharing
-        self._lines: dict[Line[Asked], None] = {}  # those with somebody waiting; equals go in this order
+        self._at_once = sharing.at_once
+        self._per_model = sharing.per_model
+        self.waiting: dict[Line, deque[tuple[float, Asked]]] = {}  # since when, and who; equals go in this order
         self._running = 0
         self._virtual_s = 0.0  # where the fair share stands: of the turn that began last
 
-    def wait(self, line: Line[Asked], asked: Asked, now_s: float) -> None:
-        """Stand in line."""
-        if not line.waiting and not line.running:
-            line.had_s = max(line.had_s, self._virtual_s)
-        line.waiting.append((now_s, asked))
-        self._lines[line] = None
+    def begin(self, line: Line) -> float | None:
+        """Begin a turn for one who comes while nobody waits, and who is not kept for company. What it is charged
+        beforehand; None if he must wait."""
+        if self.waiting or self._running == self._at_once or line.running == self._per_model or line.last_size > 1:
+            return None
+        if not line.running and line.had_s < self._virtual_s:
+            line.had_s = self._virtual_s
+        return self._charged(line)
 
-    def leave(self, line: Line[Asked], asked: Asked) -> None:
+    def wait(self, line: Line, asked: Asked, now_s: float) -> None:
+        """Stand in line."""
+        waiting = self.waiting.get(line)
+        if waiting is None:
+            waiting = self.waiting[line] = deque()
+            if not line.running:
+                line.had_s = max(line.had_s, self._virtual_s)
+        waiting.append((now_s, asked))
+
+    def leave(self, line: Line, asked: Asked) -> None:
         """Wait no more. Whose turn has begun is not in line any more."""
-        line.waiting = deque(one for one in line.waiting if one[1] is not asked)
-        if not line.waiting:
-            self._lines.pop(line, None)
+        if line not in self.waiting:
+            return
+        self.waiting[line] = deque(one for one in self.waiting[line] if one[1] is not asked)
+        if not self.waiting[line]:
+            del self.waiting[line]
 
     def next(self, now_s: float) -> Turn[Asked] | None:
         """Begin a turn; None if none can begin now."""
-        if self._running == self._sharing.at_once:
+        if self._running == self._at_once:
             return None
         chosen = None
-        for line in self._lines:
+        for line in self.waiting:
             if (chosen is None or line.had_s < chosen.had_s) and self._may_begin(line, now_s):
                 chosen = line
         return self._begin(chosen) if chosen is not None else None
 
     def due_s(self) -> float:
         """When a turn that waits for company will begin without; infinite if none does."""
-        if self._running == self._sharing.at_once:
+        if self._running == self._at_once:
             return inf
-        return min((self._gathered_s(line) for line in self._lines if self._may_begin(line)), default=inf)
+        return min((self._gathered_s(line) for line in self.waiting if self._may_begin(line)), default=inf)
 
-    def ended(self, turn: Turn[Asked], took_s: float) -> None:
-        """A turn is over, well or not. What it was charged beforehand is put right."""
-        line = turn.line
+    def ended(self, line: Line, charged_s: float, took_s: float) -> None:
+        """One of its turns is over, well or not. What it was charged beforehand is put right."""
         self._running -= 1
         line.running -= 1
-        line.had_s += took_s - turn.charged_s
+        line.had_s += took_s - charged_s
         line.usual_s += (took_s - line.usual_s) * (LEARNING if line.usual_s else 1.0)
 
-    def _may_begin(self, line: Line[Asked], now_s: float = inf) -> bool:
-        return line.running < self._sharing.per_model and self._gathered_s(line) <= now_s
+    def _may_begin(self, line: Line, now_s: float = inf) -> bool:
+        return line.running < self._per_model and self._gathered_s(line) <= now_s
 
-    def _gathered_s(self, line: Line[Asked]) -> float:
+    def _gathered_s(self, line: Line) -> float:
         """From when on its turn need wait for nobody: company is expected as far as the last turn had some."""
         expected = min(self._sharing.batch_size, line.last_size)
-        since_s, _ = line.waiting[0]
-        return since_s + self._sharing.delay_s if len(line.waiting) < expected else since_s
+        waiting = self.waiting[line]
+        since_s, _ = waiting[0]
+        return since_s + self._sharing.delay_s if len(waiting) < expected else since_s
 
-    def _begin(self, line: Line[Asked]) -> Turn[Asked]:
-        size = min(len(line.waiting), self._sharing.batch_size) if line.shares else 1
-        turn = Turn(line, tuple(line.waiting.popleft()[1] for _ in range(size)), line.usual_s)
-        if not line.waiting:
-            del self._lines[line]
-        self._virtual_s = max(self._virtual_s, line.had_s)
+    def _begin(self, line: Line) -> Turn[Asked]:
+        waiting = self.waiting[line]
+        size = min(len(waiting), self._sharing.batch_size) if line.shares else 1
+        asked = tuple([waiting.popleft()[1] for _ in range(size)])
+        if not waiting:
+            del self.waiting[line]
+        line.last_size = size
+        return Turn(line, asked, self._charged(line))
+
+    def _charged(self, line: Line) -> float:
+        """What its turn, which begins, has taken off its share."""
+        if self._virtual_s < line.had_s:
+            self._virtual_s = line.had_s
+        charged_s = line.usual_s
         self._running += 1
         line.running += 1
-        line.last_size = size
-        line.had_s += turn.charged_s
-        return turn
+        line.had_s += charged_s
+        return charged_s

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from math import ceil
+from typing import Final
 
-SHARE = 1.25
+SHARE: Final = 1.25
 """An instance may hold this much more than the average before a model gets a second copy."""
 
-BUSY_MIN = 8
+BUSY_MIN: Final = 8
 """Below this many requests in flight an instance is never too busy for its own models: a copy costs a cold start."""
 
 
@@ -27,11 +28,16 @@ def ranking(model: str, slots: tuple[str, ...]) -> tuple[str, ...]:
 
 def pick(model: str, in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> str:
     """The slot for one more request for this model. `in_flight` holds every ready slot and is not empty."""
-    ranked = ranking(model, tuple(in_flight))
-    if in_flight[ranked[0]] < busy_min:
-        return ranked[0]
+    return among(ranking(model, tuple(in_flight)), in_flight, busy_min)
+
+
+def among(ranked: Sequence[str], in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> str:
+    """The same, of slots that are ranked for the model already."""
+    owner = ranked[0]
+    if in_flight[owner] < busy_min:
+        return owner
     bound = max(busy_min, ceil(SHARE * (sum(in_flight.values()) + 1) / len(in_flight)))
-    return next((slot for slot in ranked if in_flight[slot] < bound), ranked[0])
+    return next((slot for slot in ranked if in_flight[slot] < bound), owner)
 
 
 def least_busy(in_flight: Mapping[str, int]) -> str:

@@ -5,7 +5,7 @@ request that finds none idle.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -16,7 +16,7 @@ from torpor.simulator.outcome import Tally
 from torpor.simulator.profile import Spread
 from torpor.simulator.running import Counted, Given
 from torpor.simulator.scenario import MIB, OWN_MIB, Scenario
-from torpor.simulator.site import Call
+from torpor.simulator.site import Call, called
 from torpor.simulator.ways import MONTH_H, Calls, Cost, Held, Terms, per_month
 from torpor.simulator.workloads import Paced
 from torpor.spans import HOUR_S
@@ -178,13 +178,9 @@ def _play(
             tally.add(done)
             done.clear()
 
-    def calls() -> Iterator[tuple[float, Call]]:
-        for chunk in trace.chunks():
-            for time_s, number in zip(chunk.times_s.tolist(), chunk.models.tolist(), strict=True):
-                yield time_s, Call(trace.names[number], time_s)
-            told()
-
-    kernel.play(calls(), arrive)
+    for requests in called(trace):
+        kernel.play(requests, arrive)
+        told()
     kernel.run()
     told()
     return kernel.now_s, trace.moved_bytes

@@ -21,21 +21,21 @@ class Bell:
     def __init__(self, kernel: Kernel, books: Residency) -> None:
         self._kernel = kernel
         self._books = books
-        self._waiting: deque[Asking] = deque()
+        self.waiting: deque[Asking] = deque()
         self._others = 0  # of them wait for something else than to be admitted
 
     def wait(self, ask: Callable[[Any], None], who: Any) -> None:
         self._others += 1
-        self._waiting.append((ask, who, False))
+        self.waiting.append((ask, who, False))
 
     def wait_for_admission(self, ask: Callable[[Any], None], who: Any) -> None:
-        self._waiting.append((ask, who, True))
+        self.waiting.append((ask, who, True))
 
     def ring(self) -> None:
         """They ask once this moment's other affairs are over."""
-        if self._waiting:
-            asking, others = self._waiting, self._others
-            self._waiting, self._others = deque(), 0
+        if self.waiting:
+            asking, others = self.waiting, self._others
+            self.waiting, self._others = deque(), 0
             self._kernel.soon(self._answer, asking, others)
 
     def _answer(self, asking: deque[Asking], others: int) -> None:
@@ -44,10 +44,10 @@ class Bell:
             one = asking.popleft()
             others -= not one[2]
             if one[2] and books.at_limit:
-                self._waiting.append(one)
+                self.waiting.append(one)
             else:
                 one[0](one[1])
-        if self._waiting:
-            self._waiting.extend(asking)
+        if self.waiting:
+            self.waiting.extend(asking)
         else:
-            self._waiting = asking
+            self.waiting = asking

@@ -6,21 +6,21 @@ should be.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.processors import Processors
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
-from torpor.simulator.site import Call, Counts, Site
+from torpor.simulator.site import Call, Counts, Site, called
 from torpor.simulator.workloads import Trace
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, Policy, policy
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Sharing, Turns
-from torpor_endpoint.core.placement import pick
+from torpor_endpoint.core.placement import among, ranking
 from torpor_endpoint.core.scaling import Habits, Range
 from torpor_endpoint.core.traffic import Traffic
 
@@ -111,6 +111,7 @@ class Simulation:
     def __post_init__(self) -> None:
         self._ready: dict[str, Site] = {}
         self._load: dict[str, int] = {}
+        self._ranked: dict[str, tuple[str, ...]] = {}  # the ready slots, as each model's requests try them
         self._wanted: dict[str, Life] = {}
         self._draining: dict[str, tuple[Life, Site, int]] = {}
         self._disks: dict[str, dict[str, None]] = {}  # what each slot's disk holds, whether an instance is there or not
@@ -127,7 +128,9 @@ class Simulation:
         """The whole trace, and then what is still on its way. Flat in the length of the trace."""
         if self.plan.sizes is not None:
             self.kernel.at(0.0, self._look)
-        self.kernel.play(self._calls(trace), self._arrive)
+        for requests in called(trace):
+            self.kernel.play(requests, self._arrive)
+            self._tell()
         self.over = True
         self.kernel.run()
         self._tell()
@@ -154,13 +157,6 @@ class Simulation:
         return {slot: site.memory.planned_bytes for slot, site in self._ready.items()}
 
     # -- requests --------------------------------------------------------------------------------------------------
-    def _calls(self, trace: Trace) -> Iterator[tuple[float, Call]]:
-        names = trace.names
-        for chunk in trace.chunks():
-            for time_s, number in zip(chunk.times_s.tolist(), chunk.models.tolist(), strict=True):
-                yield time_s, Call(names[number], time_s)
-            self._tell()
-
     def _tell(self) -> None:
         if self._done:
             done, self._done = self._done, []
@@ -177,7 +173,10 @@ class Simulation:
             self._scale(1)
 
     def _send(self, call: Call) -> None:
-        call.slot = slot = pick(call.model, self._load)
+        ranked = self._ranked.get(call.model)
+        if ranked is None:
+            ranked = self._ranked[call.model] = ranking(call.model, tuple(self._load))
+        call.slot = slot = among(ranked, self._load)
         self._load[slot] += 1
         self._ready[slot].ask(call)
 
@@ -213,6 +212,7 @@ class Simulation:
             return  # it was retired meanwhile
         life.ready_s = self.kernel.now_s
         self._ready[slot], self._load[slot] = self._site(slot), 0
+        self._ranked.clear()
         self.kernel.soon(self._let_go)
         if self.plan.machine.models_rest is not None:
             self.kernel.after(PERIOD_S, self._rest, self._ready[slot], life)
@@ -227,6 +227,7 @@ class Simulation:
         life.retired_s = self.kernel.now_s
         site = self._ready.pop(slot, None)
         left = self._load.pop(slot, 0)
+        self._ranked.clear()
         if site is None:
             life.ended_s = self.kernel.now_s
             return

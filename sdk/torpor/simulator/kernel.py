@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from itertools import count
 from math import inf
 from typing import Any, TypeVar
 
@@ -17,17 +16,20 @@ class Kernel:
         self.now_s = 0.0
         self.events = 0
         self._heap: list[tuple[float, int, Action, tuple[Any, ...]]] = []
-        self._next = count().__next__
+        self._planned = 0
 
     def at(self, time_s: float, action: Action, *arguments: Any) -> None:
-        heappush(self._heap, (time_s, self._next(), action, arguments))
+        self._planned += 1
+        heappush(self._heap, (time_s, self._planned, action, arguments))
 
     def after(self, delay_s: float, action: Action, *arguments: Any) -> None:
-        heappush(self._heap, (self.now_s + delay_s, self._next(), action, arguments))
+        self._planned += 1
+        heappush(self._heap, (self.now_s + delay_s, self._planned, action, arguments))
 
     def soon(self, action: Action, *arguments: Any) -> None:
         """Now, but after what was planned for this moment already."""
-        heappush(self._heap, (self.now_s, self._next(), action, arguments))
+        self._planned += 1
+        heappush(self._heap, (self.now_s, self._planned, action, arguments))
 
     def run(self, until_s: float = inf) -> None:
         """Everything up to this time, its own moment included."""

@@ -1,5 +1,6 @@
 """What a simulation showed: counted as the calls end, in memory that does not grow with them, and told as values."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -13,7 +14,7 @@ from torpor.frames import pandas
 from torpor.simulator.engine import Life, Look, Simulation
 from torpor.simulator.latency import Latencies
 from torpor.simulator.scenario import Scenario
-from torpor.simulator.site import Call, Counts
+from torpor.simulator.site import Call, Counts, columns
 from torpor.simulator.ways import MONTH_H, Calls, Cost, Terms, per_month
 from torpor.spans import HOUR_S
 from torpor_endpoint.core.prices import PRICES, Prices
@@ -104,27 +105,27 @@ class Tally:
         self.predict_ms = self.start_ms = 0
         self.done_s = 0.0  # the last of them
         self.timeline = Timeline()
-        self._numbers: dict[str, int] = {}
+        self._numbers: defaultdict[str, int] = defaultdict()  # in the order in which they are first met
+        self._numbers.default_factory = self._numbers.__len__
         self._sums: NDArray[np.float64] = np.zeros((4, 0))  # requests, cold, failed, seconds; by model
 
     def add(self, calls: Sequence[Call]) -> None:
-        arrived_s = np.array([call.arrived_s for call in calls])
-        asked_s = np.array([call.asked_s for call in calls])
-        ready_s = np.array([call.ready_s for call in calls])
-        done_s = np.array([call.done_s for call in calls])
-        failed = np.array([call.failed for call in calls])
-        waited = ~np.array([call.hit for call in calls]) | (asked_s > arrived_s)
+        models, *times_s, hit, failed_ones = columns(calls)
+        arrived_s, asked_s, ready_s, done_s = (np.fromiter(column, np.float64, len(calls)) for column in times_s)
+        failed = np.fromiter(failed_ones, np.bool_, len(calls))
+        held = asked_s > arrived_s
+        waited = ~np.fromiter(hit, np.bool_, len(calls)) | held
         cold = waited & ~failed
         taken_s = done_s - arrived_s + self._overhead_s + np.where(ready_s > asked_s, self._beside_load_s, 0.0)
         self.warm.add(taken_s[~waited & ~failed])
         self.cold.add(taken_s[cold])
         self.failed += int(failed.sum())
-        self.held += int((asked_s > arrived_s).sum())
+        self.held += int(held.sum())
         self.done_s = max(self.done_s, float(done_s.max()))
         self.predict_ms += _milliseconds(done_s - ready_s)
         self.start_ms += _milliseconds(ready_s - arrived_s)
         self.timeline.calls(arrived_s, cold)
-        self._by_model(calls, cold, failed, taken_s)
+        self._by_model(models, cold, failed, taken_s)
 
     def models(self) -> Iterator[ModelUse]:
         for name, number in self._numbers.items():
@@ -132,15 +133,12 @@ class Tally:
             yield ModelUse(name, int(requests), int(cold), int(failed), total_s)
 
     def _by_model(
-        self, calls: Sequence[Call], cold: NDArray[np.bool_], failed: NDArray[np.bool_], taken_s: Floats
+        self, names: Sequence[str], cold: NDArray[np.bool_], failed: NDArray[np.bool_], taken_s: Floats
     ) -> None:
         numbers = self._numbers
-        for call in calls:
-            if call.model not in numbers:
-                numbers[call.model] = len(numbers)
+        models = np.fromiter(map(numbers.__getitem__, names), np.intp, len(names))
         if len(numbers) > self._sums.shape[1]:
             self._sums = np.hstack((self._sums, np.zeros((4, len(numbers)))))
-        models = np.array([numbers[call.model] for call in calls])
         size = self._sums.shape[1]
         for row, weights in enumerate((None, cold, failed, taken_s)):
             self._sums[row] += np.bincount(models, weights, minlength=size)

@@ -4,16 +4,21 @@ It decides nothing: who is pulled, who waits, who leaves and for whom are `torpo
 who predicts next is `torpor_container.core.turns`', and who rests is `torpor_container.core.resting`'s.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from torpor.simulator.bell import Bell
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.processors import Processors
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
+from torpor.simulator.workloads import Trace
 from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Later, Lead, Refuse, Residency, Wait
 from torpor_container.core.resting import Resting
-from torpor_container.core.turns import Line, Turn, Turns
+from torpor_container.core.turns import Line, Turns
+
+TOLD_MAX = 8_192
+"""So many requests are made and told at a time: enough for numpy to pay, and few enough to stay in the cache."""
 
 
 class Call:
@@ -31,6 +36,40 @@ class Call:
         self.arrived_s = arrived_s
         self.hit = False
         self.failed = False
+
+
+def called(trace: Trace) -> Iterator[Iterator[tuple[float, Call]]]:
+    """Its requests with their moments, some thousand at a time; each is made when it is come to."""
+    names = trace.names
+    for chunk in trace.chunks():
+        for first in range(0, len(chunk), TOLD_MAX):
+            times_s = chunk.times_s[first : first + TOLD_MAX].tolist()
+            models = [names[number] for number in chunk.models[first : first + TOLD_MAX].tolist()]
+            yield zip(times_s, map(Call, models, times_s), strict=True)
+
+
+class Columns(NamedTuple):
+    """Calls that have ended, field by field."""
+
+    models: list[str]
+    arrived_s: list[float]
+    asked_s: list[float]
+    ready_s: list[float]
+    done_s: list[float]
+    hit: list[bool]
+    failed: list[bool]
+
+
+def columns(calls: Sequence[Call]) -> Columns:
+    return Columns(
+        [call.model for call in calls],
+        [call.arrived_s for call in calls],
+        [call.asked_s for call in calls],
+        [call.ready_s for call in calls],
+        [call.done_s for call in calls],
+        [call.hit for call in calls],
+        [call.failed for call in calls],
+    )
 
 
 @dataclass(slots=True)
@@ -66,7 +105,7 @@ class Site:
     resting: Resting | None = None
     stored: dict[str, None] = field(default_factory=dict)
     leaving_until_s: float = 0.0
-    _lines: dict[str, Line[Call]] = field(default_factory=dict)
+    _lines: dict[str, Line] = field(default_factory=dict)
     _waiting: dict[str, list[Call]] = field(default_factory=dict)
     _bell: Bell = field(init=False)  # the tiers' bells are two, as the keeper's and the shelf's
     _disk_bell: Bell = field(init=False)
@@ -189,7 +228,8 @@ class Site:
         self.counts.load_s += took_s
         self._give_back(name)
         self.memory.loaded(name, self.profiles[name].memory_bytes, took_s, now_s)
-        self._dismiss(self.memory.excess(name, now_s))
+        if victims := self.memory.excess(name, now_s):
+            self._dismiss(victims)
         for call in self._waiting.pop(name):
             self._start(call)
         self._bell.ring()
@@ -239,18 +279,25 @@ class Site:
         line = self._lines.get(call.model)
         if line is None:
             line = self._lines[call.model] = Line()
-        self.turns.wait(line, call, now_s)
-        self._go_on()
+        charged_s = self.turns.begin(line)
+        if charged_s is None:
+            self.turns.wait(line, call, now_s)
+            self._go_on()
+        else:
+            self._predict(call, line, charged_s)
 
     def _go_on(self) -> None:
         while turn := self.turns.next(self.kernel.now_s):
-            takes_s = self.profiles[turn.asked[0].model].predict_s * self.spread.predict()
-            self.processors.after(takes_s, self._done, turn, self.kernel.now_s)
+            self._predict(turn.asked[0], turn.line, turn.charged_s)
 
-    def _done(self, turn: Turn[Call], since_s: float) -> None:
-        self.turns.ended(turn, self.kernel.now_s - since_s)
-        self._go_on()
-        (call,) = turn.asked
+    def _predict(self, call: Call, line: Line, charged_s: float) -> None:
+        takes_s = self.profiles[call.model].predict_s * self.spread.predict()
+        self.processors.after(takes_s, self._done, call, line, charged_s, self.kernel.now_s)
+
+    def _done(self, call: Call, line: Line, charged_s: float, since_s: float) -> None:
+        self.turns.ended(line, charged_s, self.kernel.now_s - since_s)
+        if self.turns.waiting:
+            self._go_on()
         if self.memory.released(call.model):
             self._idle(call.model)
         call.done_s = self.kernel.now_s
@@ -258,14 +305,12 @@ class Site:
 
     def _idle(self, name: str) -> None:
         """The last of its callers was served."""
-        self._unused(name)
-        if self.cache and self.memory.spent(name, self.kernel.now_s):
-            self._dismiss((name,))
-
-    def _unused(self, name: str) -> None:
         if self.resting is not None:
             self.resting.ended(name, self.kernel.now_s)
-        self._let_be(name)
+        if self._bell.waiting or not self.cache:
+            self._let_be(name)
+        if self.memory.selective and self.cache and self.memory.spent(name, self.kernel.now_s):
+            self._dismiss((name,))
 
     def _let_be(self, name: str) -> None:
         """Nobody uses it now. It may have been brought in for nobody: that was no use."""

@@ -17,7 +17,7 @@ def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
     calls: list[int], at_once: int, per_model: int, batch_size: int
 ) -> None:
     turns: Turns[int] = Turns(Sharing(at_once, per_model, batch_size))
-    lines: list[Line[int]] = [Line(shares=number % 2 == 0) for number in range(6)]
+    lines: list[Line] = [Line(shares=number % 2 == 0) for number in range(6)]
     for number, model in enumerate(calls):
         turns.wait(lines[model], number, 0.0)
     served: list[int] = []
@@ -30,9 +30,56 @@ def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
         assert running  # whoever waits and may begin has begun
         assert len(running) <= at_once
         assert max(Counter(turn.line for turn in running).values()) <= per_model
-        turns.ended(running.pop(0), 1.0)
+        over = running.pop(0)
+        turns.ended(over.line, over.charged_s, 1.0)
     for model in range(6):
         assert [call for call in served if calls[call] == model] == [n for n, m in enumerate(calls) if m == model]
+
+
+@given(
+    st.lists(st.sampled_from([0, 1, 1, "over", "over"]), min_size=20, max_size=60),
+    st.builds(Sharing, st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.sampled_from([0.0, 0.6])),
+)
+def test_whoever_begins_at_once_does_as_if_he_had_stood_in_line(story: list[int | str], sharing: Sharing) -> None:
+    in_line, at_once = Site(sharing), Site(sharing)
+    for number, what in enumerate(story):
+        now_s = 0.25 * number
+        for site in (in_line, at_once):
+            if isinstance(what, str):
+                site.one_is_over(now_s)
+            elif site is in_line or not site.began(what, number):
+                site.turns.wait(site.lines[what], number, now_s)
+            site.go_on(now_s)
+        assert at_once.story == in_line.story
+
+
+class Site:
+    """Two models, of which one may share a turn."""
+
+    def __init__(self, sharing: Sharing) -> None:
+        self.turns: Turns[int] = Turns(sharing)
+        self.lines = [Line(), Line(shares=True)]
+        self.story: list[tuple[int, tuple[int, ...], float]] = []  # of each turn: whose, for whom, charged
+        self._running: list[tuple[int, float]] = []
+
+    def began(self, model: int, asked: int) -> bool:
+        charged_s = self.turns.begin(self.lines[model])
+        if charged_s is not None:
+            self._enter(model, (asked,), charged_s)
+        return charged_s is not None
+
+    def go_on(self, now_s: float) -> None:
+        while turn := self.turns.next(now_s):
+            self._enter(self.lines.index(turn.line), turn.asked, turn.charged_s)
+
+    def one_is_over(self, now_s: float) -> None:
+        if self._running:
+            model, charged_s = self._running.pop(0)
+            self.turns.ended(self.lines[model], charged_s, 0.1 + now_s % 0.7)
+
+    def _enter(self, model: int, asked: tuple[int, ...], charged_s: float) -> None:
+        self.story.append((model, asked, charged_s))
+        self._running.append((model, charged_s))
 
 
 @given(COSTS_S, st.integers(2, 6))
@@ -40,17 +87,17 @@ def test_models_that_are_always_waited_for_have_had_the_same_but_for_a_turn_of_e
     costs_s: list[float], count: int
 ) -> None:
     turns: Turns[int] = Turns(Sharing())
-    lines: list[Line[int]] = [Line() for _ in range(count)]
+    lines: list[Line] = [Line() for _ in range(count)]
     for line in lines:
         for asked in range(50):
             turns.wait(line, asked, 0.0)
     had_s = dict.fromkeys(lines, 0.0)
-    while all(line.waiting for line in lines):
+    while len(turns.waiting) == count:
         turn = turns.next(0.0)
         assert turn is not None
         took_s = costs_s[lines.index(turn.line)]
         had_s[turn.line] += took_s
-        turns.ended(turn, took_s)
+        turns.ended(turn.line, turn.charged_s, took_s)
     longest_s = max(costs_s[:count])
     assert max(had_s.values()) - min(had_s.values()) <= 2 * longest_s + 1e-9
 
@@ -58,42 +105,42 @@ def test_models_that_are_always_waited_for_have_had_the_same_but_for_a_turn_of_e
 @given(st.integers(1, 100), st.floats(0.1, 60.0))
 def test_who_calls_a_quiet_model_waits_for_one_turn_of_the_busy_one_at_most(busy: int, cost_s: float) -> None:
     turns: Turns[str] = Turns(Sharing())
-    slow, quiet = Line[str](), Line[str]()
+    slow, quiet = Line(), Line()
     for _ in range(busy):
         turns.wait(slow, "busy", 0.0)
     began = turns.next(0.0)
     for _ in range(3):
         assert began is not None
         turns.wait(quiet, "quiet", 0.0)
-        turns.ended(began, cost_s)
+        turns.ended(began.line, began.charged_s, cost_s)
         following = turns.next(0.0)
         assert following is not None
         assert following.line is quiet
-        turns.ended(following, 0.001)
+        turns.ended(following.line, following.charged_s, 0.001)
         began = turns.next(0.0) or following
 
 
 def test_a_model_that_nobody_called_has_saved_nothing_up() -> None:
     turns: Turns[int] = Turns(Sharing())
-    one, other = Line[int](), Line[int]()
+    one, other = Line(), Line()
     for _ in range(100):  # it has had much, and alone
         turns.wait(one, 0, 0.0)
         turn = turns.next(0.0)
         assert turn is not None
-        turns.ended(turn, 1.0)
+        turns.ended(turn.line, turn.charged_s, 1.0)
     for number in range(4):
         turns.wait(one, number, 0.0)
         turns.wait(other, number, 0.0)
     order = []
     while turn := turns.next(0.0):
         order.append(turn.line is one)
-        turns.ended(turn, 1.0)
+        turns.ended(turn.line, turn.charged_s, 1.0)
     assert sum(order[:4]) == 2  # they take turns from the beginning
 
 
 def test_who_leaves_is_not_served_and_who_stays_is() -> None:
     turns: Turns[str] = Turns(Sharing())
-    line = Line[str]()
+    line = Line()
     first, second = "first", "second"
     turns.wait(line, first, 0.0)
     turns.wait(line, second, 0.0)
@@ -102,23 +149,23 @@ def test_who_leaves_is_not_served_and_who_stays_is() -> None:
     assert turn is not None
     assert turn.asked == (second,)
     turns.leave(line, second)  # too late, and no error
-    turns.ended(turn, 1.0)
+    turns.ended(turn.line, turn.charged_s, 1.0)
     assert turns.next(0.0) is None
 
 
 def test_a_batch_waits_only_for_as_much_company_as_the_last_one_had() -> None:
     turns: Turns[int] = Turns(Sharing(batch_size=8, delay_s=0.25))
-    line = Line[int](shares=True)
+    line = Line(shares=True)
     turns.wait(line, 0, 0.0)
     alone = turns.next(0.0)  # nobody came with the last one: there is nothing to wait for
     assert alone is not None
     for number in (1, 2, 3):
         turns.wait(line, number, 0.0)
-    turns.ended(alone, 0.1)
+    turns.ended(alone.line, alone.charged_s, 0.1)
     three = turns.next(0.1)
     assert three is not None
     assert three.asked == (1, 2, 3)
-    turns.ended(three, 0.1)
+    turns.ended(three.line, three.charged_s, 0.1)
     turns.wait(line, 4, 2.0)
     assert (turns.next(2.0), turns.due_s()) == (None, 2.25)
     turns.wait(line, 5, 2.1)
@@ -130,13 +177,13 @@ def test_a_batch_waits_only_for_as_much_company_as_the_last_one_had() -> None:
 
 def test_whoever_waits_for_company_in_vain_goes_alone_and_the_next_waits_no_more() -> None:
     turns: Turns[int] = Turns(Sharing(batch_size=8, delay_s=0.25))
-    line = Line[int](shares=True)
+    line = Line(shares=True)
     line.last_size = 5
     turns.wait(line, 0, 1.0)
     assert turns.next(1.0) is None
     turn = turns.next(turns.due_s())
     assert turn is not None
     assert turn.asked == (0,)
-    turns.ended(turn, 0.1)
+    turns.ended(turn.line, turn.charged_s, 0.1)
     turns.wait(line, 1, 2.0)
     assert turns.next(2.0) is not None

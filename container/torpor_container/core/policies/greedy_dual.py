@@ -7,7 +7,6 @@ worth of a model only grows while it stays. Sources: GDSF as in FaasCache (Fuers
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from itertools import count
 
 from torpor_container.core.policies.contract import MayLeave, Policy
 from torpor_container.core.policies.ranking import Member, Ranking
@@ -19,7 +18,7 @@ class Use(Member):
 
     size_bytes: int
     cost_s: float
-    uses: int = 1
+    uses: int = 0
 
 
 class GreedyDual(Policy):
@@ -27,25 +26,24 @@ class GreedyDual(Policy):
 
     def __init__(self) -> None:
         self._clock = 0.0
-        self._ticks = count()
+        self._tick = 0
         self._resident: dict[str, Use] = {}
         self._by_worth = Ranking()
 
-    @staticmethod
     @abstractmethod
-    def gain(use: Use) -> float:
+    def gain(self, use: Use) -> float:
         """What a model is worth above the clock when it is used."""
 
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
-        use = Use(name, (0.0, 0), max(size_bytes, 1), cost_s)
-        use.rank = (self._clock + self.gain(use), next(self._ticks))
-        self._resident[name] = use
+        use = self._resident[name] = Use(name, (0.0, 0), max(size_bytes, 1), cost_s)
+        self.touched(name)
         self._by_worth.add(use)
 
     def touched(self, name: str) -> None:
         use = self._resident[name]
         use.uses += 1
-        use.rank = (self._clock + self.gain(use), next(self._ticks))
+        self._tick += 1
+        use.rank = (self._clock + self.gain(use), self._tick)
 
     def removed(self, name: str) -> None:
         self._by_worth.remove(self._resident.pop(name))
@@ -61,22 +59,19 @@ class GreedyDual(Policy):
 class GDSF(GreedyDual):
     """Greedy-Dual-Size-Frequency: uses x load seconds / size. Small models that load slowly and are used often stay."""
 
-    @staticmethod
-    def gain(use: Use) -> float:
+    def gain(self, use: Use) -> float:
         return use.uses * use.cost_s / use.size_bytes
 
 
 class LANDLORD(GreedyDual):
     """Each use pays the load seconds in; all pay rent by their size when room is short; who has nothing left leaves."""
 
-    @staticmethod
-    def gain(use: Use) -> float:
+    def gain(self, use: Use) -> float:
         return use.cost_s / use.size_bytes
 
 
 class LFUDA(GreedyDual):
     """LFU with dynamic aging: uses alone, and the clock lets an old star fade."""
 
-    @staticmethod
-    def gain(use: Use) -> float:
+    def gain(self, use: Use) -> float:
         return use.uses
