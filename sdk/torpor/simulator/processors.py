@@ -17,41 +17,56 @@ class Processors:
     def __init__(self, kernel: Kernel, count: int | None = None) -> None:
         self._kernel = kernel
         self._count = count
-        self._work: list[tuple[float, int, Action, tuple[Any, ...]]] = []  # by the attained service at which it ends
         self._begun = 0
+        self._alone: dict[
+            int, tuple[float, Action, tuple[Any, ...]]
+        ] = {}  # each on a processor of its own: when it ends
+        self._shared: list[tuple[float, int, Action, tuple[Any, ...]]] = []  # by the attained service at which it ends
         self._attained_s = 0.0
         self._at_s = 0.0  # when that was so
-        self._plan = 0  # of all ends that were planned, the last one counts
+        self._plan = 0  # of all ends that were planned for shared work, the last one counts
 
     def after(self, takes_s: float, action: Action, *arguments: Any) -> None:
         """Do this once so many seconds of one processor have gone into it."""
         if self._count is None:
             self._kernel.after(takes_s, action, *arguments)
             return
-        self._go_on(self._count)
         self._begun += 1
-        heappush(self._work, (self._attained_s + takes_s, self._begun, action, arguments))
-        self._plan_next(self._count)
-
-    def _go_on(self, count: int) -> None:
-        """Up to now."""
-        now_s = self._kernel.now_s
-        if self._work:
-            self._attained_s += (now_s - self._at_s) * min(1.0, count / len(self._work))
+        if not self._shared and len(self._alone) < self._count:
+            self._alone[self._begun] = (self._kernel.now_s + takes_s, action, arguments)
+            self._kernel.after(takes_s, self._end_alone, self._begun)
         else:
-            self._attained_s = 0.0  # small numbers are exact ones
+            self._share(self._count)
+            heappush(self._shared, (self._attained_s + takes_s, self._begun, action, arguments))
+            self._plan_next(self._count)
+
+    def _end_alone(self, number: int) -> None:
+        piece = self._alone.pop(number, None)
+        if piece is not None:  # it had its processor to the end
+            piece[1](*piece[2])
+
+    def _share(self, count: int) -> None:
+        """What is left of all that is there now, up to this moment."""
+        now_s = self._kernel.now_s
+        if self._shared:
+            self._attained_s += (now_s - self._at_s) * min(1.0, count / len(self._shared))
+        else:
+            self._attained_s = 0.0
+            for number, (ends_s, action, arguments) in self._alone.items():
+                heappush(self._shared, (ends_s - now_s, number, action, arguments))
+            self._alone.clear()
         self._at_s = now_s
 
     def _plan_next(self, count: int) -> None:
         self._plan += 1
-        if self._work:
-            left_s = max(0.0, self._work[0][0] - self._attained_s)
-            self._kernel.after(left_s * max(1.0, len(self._work) / count), self._end, self._plan, count)
+        if self._shared:
+            left_s = max(0.0, self._shared[0][0] - self._attained_s)
+            self._kernel.after(left_s * max(1.0, len(self._shared) / count), self._end, self._plan, count)
 
     def _end(self, plan: int, count: int) -> None:
         if plan != self._plan:
             return  # work came since
-        self._attained_s, _, action, arguments = heappop(self._work)
+        self._attained_s, _, action, arguments = heappop(self._shared)
         self._at_s = self._kernel.now_s
         self._plan_next(count)
         action(*arguments)
