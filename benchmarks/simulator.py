@@ -100,14 +100,14 @@ def engine_rates(requests: int) -> dict[str, tuple[float, str]]:
 
 
 def _engine(policy: str, share: float, requests: int) -> tuple[float, str]:
-    """Two instances with eight processors and threads each; a model loads in about a tenth of a second, and predicts in 20 ms."""
+    """Two instances with eight processors each; a model loads in about a tenth of a second, and predicts in 20 ms."""
     made = zipf(MODELS, 1.0, 100.0, requests / 100.0, seed=1)
     trace = Recorded(made.names, list(made.chunks()))
     profiles = {name: _quick(profile) for name, profile in drawn(made.names, 1).items()}
     total_bytes = sum(profile.memory_bytes for profile in profiles.values())
     scenario = Scenario(
-        instances=2, policy=policy, memory_bytes=int(share * total_bytes / 2), disk_bytes=total_bytes, threads=8, processors=8,
-        loads_max=8,
+        instances=2, policy=policy, memory_bytes=int(share * total_bytes / 2), disk_bytes=total_bytes, threads=8,
+        processors=8, loads_max=8,
     )  # fmt: skip
     given, digest = Given(trace, profiles, Spreads(), 1, "benchmark"), Digest()
     run(given, scenario, digest)  # not timed: decisions are written down
