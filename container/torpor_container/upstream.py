@@ -55,6 +55,7 @@ class Answer:
     body: bytes = b""
 
     def header(self, name: bytes) -> bytes | None:
+        """The first of this name."""
         for key, value in self.headers:
             if key == name:
                 return value

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from torpor_endpoint.aws.asgi import App, AtOnce, Receive, Scope, Send, Tell
@@ -13,6 +14,10 @@ from torpor_endpoint.aws.scope import MISDIRECTED, UNSIGNED_FORM, service_of
 OWN = "/_torpor/"
 """Torpor's own pages: a name that no bucket can have."""
 
+KNOWN_MAX = 4096
+"""Services of requests that are remembered: an endpoint's callers sign with the same credential for a day."""
+
+AUTHORIZATION = b"authorization"
 SCOPE_HEADERS = {name.encode(): name for name in ("authorization", "content-type", "smithy-protocol", "x-amz-target")}
 """What tells the service, by its bytes on the wire."""
 
@@ -41,7 +46,11 @@ class Gateway:
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         """See `aws.asgi.AtOnce`."""
-        take = self._at_once.get(_service_of(scope))
+        told = {name: value for name, value in scope["headers"] if name in SCOPE_HEADERS}
+        credential, _, signature = told.get(AUTHORIZATION, b"").partition(b",")
+        if signature and b"Credential=" in credential:
+            told[AUTHORIZATION] = credential  # what tells the service; the rest is another each time
+        take = self._at_once.get(_known_service(scope["method"], scope["path"], scope["query_string"], *told.items()))
         return take is not None and take(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,10 +82,16 @@ class Gateway:
 
 
 def _service_of(scope: Scope) -> str:
-    told = [(SCOPE_HEADERS[name], value) for name, value in scope["headers"] if name in SCOPE_HEADERS]
-    headers = {name: value.decode("latin-1") for name, value in told}
-    query = scope.get("query_string", b"").decode("latin-1")
-    return service_of(scope["method"], scope["path"], headers, query)
+    told = [(name, value) for name, value in scope["headers"] if name in SCOPE_HEADERS]
+    return _service(scope["method"], scope["path"], scope.get("query_string", b""), *told)
+
+
+def _service(method: str, path: str, query: bytes, *told: tuple[bytes, bytes]) -> str:
+    headers = {SCOPE_HEADERS[name]: value.decode("latin-1") for name, value in told}
+    return service_of(method, path, headers, query.decode("latin-1"))
+
+
+_known_service = lru_cache(maxsize=KNOWN_MAX)(_service)
 
 
 def _misdirected() -> App:

@@ -6,6 +6,7 @@ Which instance is placement's decision; how many there should be is asked of the
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torpor_container import wire
 from torpor_container.upstream import Answer, UpstreamBroken, UpstreamError, UpstreamRefused, UpstreamTimedOut
@@ -29,8 +30,7 @@ class Limits:
     serverless_body_bytes: int = 4 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """Where a request goes: decided before its body is sent anywhere."""
 
     live: LiveEndpoint
@@ -39,8 +39,7 @@ class Route:
     target: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(NamedTuple):
     """An instance's answer and what the way to it took, in seconds."""
 
     answer: Answer
