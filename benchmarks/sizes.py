@@ -25,7 +25,7 @@ class Sizes:
     body_bytes: int = 6 * 2**20
     body_rounds: int = 5
     quiet_s: float = 20.0
-    residents: tuple[int, ...] = (1, 100, 1_000, 2_000)
+    residents: tuple[int, ...] = (1, 8, 100, 1_000, 2_000)
     trees: int = 1_000
     forest: int = 100
     small: int = 20

@@ -1,7 +1,8 @@
 """Whether a request costs the same with one model in memory and with thousands, with one instance and with two.
 
-Every number of models has an endpoint of its own, and they take turns. Where all models are called in turn their trees
-are read from memory and no longer from the processor's caches: what that alone costs is measured in a bare process.
+Every number of models has an endpoint of its own, and they take turns. Where several models are called in turn their
+trees are read from memory and no longer from the processor's caches: what that alone costs is measured in a bare
+process. So a row is held against the fewest models in memory of which as many were called.
 """
 
 from pathlib import Path
@@ -24,18 +25,24 @@ def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     with live() as torpor:
         link_many(folder / model, torpor.folder, every)
         targets: list[Target] = []
+        fewest: dict[int, str] = {}
+        like: dict[str, str] = {}
         for count in sizes.residents:
             torpor.deploy(endpoint=f"models-{count}", TORPOR_MEMORY_MIB=8192)
             torpor.load(every[:count], f"models-{count}")
             for called in sorted({min(FEW, count), count}):
-                expected = dict.fromkeys(every[:called], answer)
-                targets.append(torpor.through(f"{count} resident, {called} called", expected, f"models-{count}"))
+                expected, name = dict.fromkeys(every[:called], answer), f"{count} resident, {called} called"
+                targets.append(torpor.through(name, expected, f"models-{count}"))
+                like[name] = fewest.setdefault(called, name)
         torpor.deploy(2, "two-instances", TORPOR_MEMORY_MIB=8192)
         targets.append(torpor.through("two instances", dict.fromkeys(every[:FEW], answer), "two-instances"))
+        like["two instances"] = fewest[min(FEW, max(sizes.residents))]
         agree(targets)
         turns = warm(targets, (), CONNECTIONS, sizes.turn_s, sizes.rounds)
-    (base, *_) = turns.values()
-    rows = [{"what": name, **figures(seen), "cpu_of_first": cpu_ratio(seen, base)} for name, seen in turns.items()]
+    rows = [
+        {"what": name, **figures(seen), "cpu_of_fewest": cpu_ratio(seen, turns[like[name]])}
+        for name, seen in turns.items()
+    ]
     most = max(sizes.residents)
     bare = in_bare_process(unpack(folder / model, folder / "bare"), most)
     rows += [

@@ -1,9 +1,10 @@
 """One call to a model and its answer, as plain values: bytes in, bytes out."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Invocation:
     """The body and the headers that reach a model; an absent header is empty."""
 
@@ -13,8 +14,7 @@ class Invocation:
     custom_attributes: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """A model's answer. `content_type` is empty and `custom_attributes` None when the model set none."""
 
     body: bytes

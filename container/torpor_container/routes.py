@@ -14,7 +14,7 @@ from torpor_container.contract import Contract
 from torpor_container.errors import BadInput, BodyTooLarge, ContainerError, NotSupported
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.serving import Kept, Serving
-from torpor_container.short_requests import Answer
+from torpor_container.short_requests import Header, Tell
 from torpor_container.timing import Clock, Timing
 
 PAGE = 100
@@ -111,16 +111,20 @@ class Routes:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
-    def answer_at_once(self, target: str | None, scope: Scope, body: bytes) -> Answer | None:
-        """The answer that nobody has to wait for; None, and nothing is done, if there is none."""
+    def answer_at_once(self, target: str | None, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """Tell the answer that nobody has to wait for; False, and nothing is done, if there is none."""
         if not isinstance(self._serving, Kept) or len(body) > self._body_max_bytes:
-            return None
+            return False
         timing = Timing(self._clock)
         try:
             reply = self._serving.at_once(target, _invocation(scope, body), timing)
         except ContainerError as error:
-            return _answer(error.reply(), timing, fault=error.fault)
-        return None if reply is None else _answer(reply, timing)
+            tell(*_answer(error.reply(), timing, fault=error.fault))
+            return True
+        if reply is None:
+            return False
+        tell(*_answer(reply, timing))
+        return True
 
     async def _read(self, receive: Receive) -> bytes:
         """The whole body. One that is too large is read to its end and dropped, so that its caller gets an answer."""
@@ -159,11 +163,11 @@ class HotPath:
         else:
             await self._rest(scope, receive, send)
 
-    def at_once(self, scope: Scope, body: bytes) -> Answer | None:
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         """See `short_requests.AtOnce`."""
         if scope["path"] != self._invocations:
-            return None
-        return self._routes.answer_at_once(_header(scope, _TARGET), scope, body)
+            return False
+        return self._routes.answer_at_once(_header(scope, _TARGET), scope, body, tell)
 
 
 _TARGET = wire.TARGET_MODEL.lower().encode()
@@ -184,7 +188,7 @@ def _invocation(scope: Scope, body: bytes) -> Invocation:
     return Invocation(body, text.get(b"content-type", ""), text.get(b"accept", ""), text.get(_ATTRIBUTES, ""))
 
 
-def _answer(reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> Answer:
+def _answer(reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> tuple[int, list[Header], bytes]:
     headers = [
         (b"content-length", b"%d" % len(reply.body)),
         (b"server-timing", timing.header().encode()),

@@ -6,6 +6,7 @@ A warm prediction takes less time than gunicorn's own parser, so this stands in 
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import httptools
@@ -35,16 +36,17 @@ HELD_MAX_BYTES = 256 * 1024
 """Of the requests that come before the last one is answered, no more is read."""
 
 Header = tuple[bytes, bytes]
-Answer = tuple[int, list[Header], bytes]
-"""Status, headers and body."""
+Tell = Callable[[int, list[Header], bytes], None]
+"""Takes an answer's status, headers and body, and raises nothing."""
 
 
 @runtime_checkable
 class AtOnce(Protocol):
-    """What an ASGI application has that can answer some requests without waiting for anything."""
+    """What an ASGI application has that can take up some requests at once, with no task for them."""
 
-    def at_once(self, scope: Scope, body: bytes) -> Answer | None:
-        """None, and nothing is done, for a request that is to come by ASGI."""
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """False, and nothing is done, for a request that is to come by ASGI. Else `tell` is called once, before this
+        returns or after. What it raises it raises before that."""
 
 
 class Reader:
@@ -121,6 +123,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
 
     def __init__(self, worker: Any) -> None:
         super().__init__(worker)
+        self._busy = False
         self._answering: asyncio.Task[None] | None = None
         self._reader = Reader()
         self._held = bytearray()
@@ -128,7 +131,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         self._used = False
 
     def data_received(self, data: bytes) -> None:
-        if self._answering is not None:
+        if self._busy:
             self._hold(data)
         elif (invocation := INVOCATION.match(data)) and self._idle() and self._read(data):
             self._used = True
@@ -171,7 +174,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
     def _keepalive_timeout(self) -> None:
         """gunicorn has not seen what was answered here: a connection that was used meanwhile stays."""
         if self._used:
-            self._used = self._answering is not None
+            self._used = self._busy
             self._arm_keepalive_timer()
         else:
             super()._keepalive_timeout()
@@ -195,18 +198,23 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         }
 
     def _begin(self, scope: Scope, body: bytes) -> None:
-        answer = None
-        if not self._flow_control.write_paused:
-            try:
-                if answer := self.app.at_once(scope, body):
-                    self._write(*answer)
-            except Exception:  # the outer edge of a request, as below
-                self.log.exception("Error in ASGI application")
-                self._fail()
+        self._busy = True
+        try:
+            if not self._flow_control.write_paused and self.app.at_once(scope, body, self._tell):
                 return
-        if answer is None:
-            exchange = Exchange(body, self._gone)
-            self._answering = self.worker.loop.create_task(self._answer(scope, exchange))
+        except Exception:  # the outer edge of a request, as below
+            self.log.exception("Error in ASGI application")
+            self._fail()
+            return
+        self._answering = self.worker.loop.create_task(self._answer(scope, Exchange(body, self._gone)))
+
+    def _tell(self, status: int, headers: list[Header], body: bytes) -> None:
+        try:
+            self._write(status, headers, body)
+        except Exception:  # as below
+            self.log.exception("Error in ASGI application")
+            self._fail()
+        self._take_up()
 
     async def _answer(self, scope: Scope, exchange: Exchange) -> None:
         try:
@@ -244,6 +252,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
 
     def _take_up(self) -> None:
         """What came meanwhile."""
+        self._busy = False
         if self._held and not self._closed:
             held = bytes(self._held)
             self._held.clear()

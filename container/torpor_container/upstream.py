@@ -8,8 +8,9 @@ sent again only if it may be done twice, and nothing of an answer came.
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import cast
 
@@ -54,23 +55,30 @@ class Answer:
     body: bytes = b""
 
     def header(self, name: bytes) -> bytes | None:
+        """The first of this name."""
         for key, value in self.headers:
             if key == name:
                 return value
         return None
 
 
+Then = Callable[[Answer | UpstreamError], None]
+"""Called once, with an answer or with why there is none. It raises nothing."""
+
+
 class Connection(asyncio.Protocol):
     """One connection, one request at a time."""
 
     def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._answer = Answer()
         self._chunks: list[bytes] = []
         self._received_bytes = 0
         self._headed = False
-        self._waiting: asyncio.Future[Answer] | None = None
+        self._then: Then | None = None
+        self._whole: Answer | None = None
         self.open = False
         self.used = False
         self.idle_since_s = 0.0
@@ -78,18 +86,16 @@ class Connection(asyncio.Protocol):
         self._until_s = inf
         self._alarm: asyncio.TimerHandle | None = None
 
-    def request(self, head: bytes, body: bytes, timeout_s: float) -> "asyncio.Future[Answer]":
-        """Raises, for who awaits it, UpstreamBroken or UpstreamTimedOut."""
+    def request(self, head: bytes, body: bytes, timeout_s: float, then: Then) -> None:
+        """`then` is called with the answer, UpstreamBroken or UpstreamTimedOut."""
         assert self._transport is not None
-        loop = asyncio.get_running_loop()
-        self._waiting = loop.create_future()
+        self._then = then
         self._answer, self._chunks, self._received_bytes, self._headed = Answer(), [], 0, False
         if len(body) <= JOINED_MAX_BYTES:
             self._transport.write(head + body)
         else:
             self._transport.writelines((head, body))
-        self._patience(loop, timeout_s)
-        return self._waiting
+        self._patience(timeout_s)
 
     def close(self) -> None:
         self.open = False
@@ -99,21 +105,21 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     # -- patience --------------------------------------------------------------------------------------------------
-    def _patience(self, loop: asyncio.AbstractEventLoop, timeout_s: float) -> None:
+    def _patience(self, timeout_s: float) -> None:
         """One alarm outlasts many requests: to set one for each costs more than to look again when it rings."""
-        self._timeout_s, self._until_s = timeout_s, loop.time() + timeout_s
+        self._timeout_s, self._until_s = timeout_s, self._loop.time() + timeout_s
         if self._alarm is not None and self._alarm.when() > self._until_s:
             self._alarm.cancel()
             self._alarm = None
         if self._alarm is None:
-            self._alarm = loop.call_at(self._until_s, self._ring, loop)
+            self._alarm = self._loop.call_at(self._until_s, self._ring)
 
-    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _ring(self) -> None:
         self._alarm = None
-        if self._waiting is None or self._waiting.done():
+        if self._then is None:
             return
-        if loop.time() < self._until_s:
-            self._alarm = loop.call_at(self._until_s, self._ring, loop)
+        if self._loop.time() < self._until_s:
+            self._alarm = self._loop.call_at(self._until_s, self._ring)
         else:
             self._fail(UpstreamTimedOut(f"no answer within {self._timeout_s:g} s"))
 
@@ -131,12 +137,14 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(UpstreamBroken(f"the answer is no HTTP: {error}"))
+        self._pass_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The end of an answer that did not say how long it is, and else of all hope for one."""
         if self._headed and exc is None and not self._announced():
             self.open = False
             self.on_message_complete()
+            self._pass_on()
         elif self.used and not self._received_bytes:
             self._fail(UpstreamStale("the connection had been closed"))
         else:
@@ -148,12 +156,23 @@ class Connection(asyncio.Protocol):
 
     def _fail(self, error: UpstreamError) -> None:
         self.close()
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_exception(error)
+        self._pass_on()  # what was whole before it
+        self._tell(error)
+
+    def _pass_on(self) -> None:
+        """Tell of an answer that is whole, once its bytes have been read to their end: the next request may follow."""
+        if self._whole is not None:
+            answer, self._whole = self._whole, None
+            self._tell(answer)
+
+    def _tell(self, outcome: Answer | UpstreamError) -> None:
+        then, self._then = self._then, None
+        if then is not None:
+            then(outcome)
 
     # -- httptools -------------------------------------------------------------------------------------------------
     def on_message_begin(self) -> None:
-        if self._waiting is None or self._waiting.done():
+        if self._then is None or self._whole is not None:
             self.close()  # nobody asked: what comes next on this connection is no answer to anything
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -174,8 +193,8 @@ class Connection(asyncio.Protocol):
         answer, self._answer = self._answer, Answer()
         answer.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self.open = self.open and self._parser.should_keep_alive()
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(answer)
+        if self._whole is None:
+            self._whole = answer
 
 
 class Upstream:
@@ -205,14 +224,41 @@ class Upstream:
             self.close()
             return await self._sent(method, path, headers, body, timeout_s)
 
+    def send_at_once(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float, then: Then) -> bool:
+        """One request over a connection that is there; False, and nothing is done, if there is none.
+
+        `then` is called as soon as the answer is there, with no task or turn of the event loop between, or with
+        UpstreamBroken or UpstreamTimedOut.
+        """
+        connection = self._kept()
+        if connection is None:
+            return False
+
+        def ended(outcome: Answer | UpstreamError) -> None:
+            self._keep(connection)
+            then(outcome)
+
+        connection.request(_head(method, path, headers, len(body)), body, timeout_s, ended)
+        return True
+
     async def _sent(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float) -> Answer:
         connection = self._kept() or await self._opened()
-        waiting = connection.request(_head(method, path, headers, len(body)), body, timeout_s)
+        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        connection.request(_head(method, path, headers, len(body)), body, timeout_s, partial(_settle, waiting))
         try:
             answer = await waiting
         except BaseException:
             connection.close()
             raise
+        self._keep(connection)
+        return answer
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _keep(self, connection: Connection) -> None:
+        """For the next request, if it may serve one."""
         if connection.open and self._idle_max_s:
             connection.used = True
             if self._idle_max_s < inf:
@@ -220,11 +266,6 @@ class Upstream:
             self._idle.append(connection)
         else:
             connection.close()
-        return answer
-
-    def close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
 
     def _kept(self) -> Connection | None:
         while self._idle:
@@ -244,6 +285,15 @@ class Upstream:
         if self._idle_max_s == inf:
             return True
         return asyncio.get_running_loop().time() - connection.idle_since_s <= self._idle_max_s
+
+
+def _settle(waiting: "asyncio.Future[Answer]", outcome: Answer | UpstreamError) -> None:
+    if waiting.done():  # it was cancelled
+        return
+    if isinstance(outcome, UpstreamError):
+        waiting.set_exception(outcome)
+    else:
+        waiting.set_result(outcome)
 
 
 async def _connected(address: Address) -> Connection:

@@ -17,7 +17,7 @@ from gunicorn.workers import gasgi
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from torpor_container.server import SHUTDOWN_S, Server, ServerOptions
-from torpor_container.short_requests import Answer, AtOnce, ShortRequests
+from torpor_container.short_requests import AtOnce, Header, ShortRequests, Tell
 
 
 class InFlight:
@@ -25,7 +25,7 @@ class InFlight:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self.at_once = app.at_once if isinstance(app, AtOnce) else _never  # nobody can come in between: not counted
+        self._at_once = app.at_once if isinstance(app, AtOnce) else _never
         self.requests = 0
         self._none = asyncio.Event()
         self._none.set()
@@ -34,23 +34,45 @@ class InFlight:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        self.requests += 1
-        self._none.clear()
+        self._came()
         try:
             await self._app(scope, receive, send)
         finally:
-            self.requests -= 1
-            if not self.requests:
-                self._none.set()
+            self._went()
+
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """See `short_requests.AtOnce`."""
+
+        def told(status: int, headers: list[Header], content: bytes) -> None:
+            self._went()
+            tell(status, headers, content)
+
+        self._came()
+        taken = False
+        try:
+            taken = self._at_once(scope, body, told)
+        finally:
+            if not taken:
+                self._went()
+        return taken
 
     async def drained(self) -> None:
         """Wait until the last request is answered."""
         while self.requests:  # one may have come since the last one was answered
             await self._none.wait()
 
+    def _came(self) -> None:
+        self.requests += 1
+        self._none.clear()
 
-def _never(scope: Scope, body: bytes) -> Answer | None:
-    return None
+    def _went(self) -> None:
+        self.requests -= 1
+        if not self.requests:
+            self._none.set()
+
+
+def _never(scope: Scope, body: bytes, tell: Tell) -> bool:
+    return False
 
 
 class WakingProtocol(ShortRequests):

@@ -96,18 +96,20 @@ class Endpoint:
 
     def app(self) -> Gateway:
         front = Front(self._life, self._about, Late(self._own))
-        return Gateway(self._services(), front, self._options.account, self._tail.answer)
+        runtime = self._runtime()
+        at_once = {"sagemaker-runtime": runtime.at_once}
+        return Gateway(self._services(runtime), front, self._options.account, self._tail.answer, at_once)
 
     @property
     def _about(self) -> Mapping[str, str]:
         return {"status": "ok", "region": self._options.region, "account": self._options.account}
 
-    def _services(self) -> dict[str, App]:
+    def _services(self, runtime: RuntimeApp) -> dict[str, App]:
         """By botocore's names."""
         return {
             "s3": Late(self._s3),
             "sagemaker": Late(self._sagemaker),
-            "sagemaker-runtime": self._runtime(),
+            "sagemaker-runtime": runtime,
             "application-autoscaling": Late(self._application_autoscaling),
             "cloudwatch": Late(self._cloudwatch),
             "logs": Late(self._cloudwatch_logs),

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 
-from torpor_endpoint.aws.asgi import App, Receive, Scope, Send
+from torpor_endpoint.aws.asgi import App, AtOnce, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.late import Late
 from torpor_endpoint.aws.models import known_services
@@ -12,6 +14,10 @@ from torpor_endpoint.aws.scope import MISDIRECTED, UNSIGNED_FORM, service_of
 OWN = "/_torpor/"
 """Torpor's own pages: a name that no bucket can have."""
 
+KNOWN_MAX = 4096
+"""Services of requests that are remembered: an endpoint's callers sign with the same credential for a day."""
+
+AUTHORIZATION = b"authorization"
 SCOPE_HEADERS = {name.encode(): name for name in ("authorization", "content-type", "smithy-protocol", "x-amz-target")}
 """What tells the service, by its bytes on the wire."""
 
@@ -19,24 +25,39 @@ SCOPE_HEADERS = {name.encode(): name for name in ("authorization", "content-type
 class Gateway:
     """The ASGI application of the one port. `services` are by botocore's names, `own` serves what is Torpor's.
 
-    Services of AWS that are not among them are left to `otherwise`, whole.
+    `at_once` are those services, by name, that can take up some requests without a task for each. Services of AWS that
+    are not among them are left to `otherwise`, whole.
     """
 
-    def __init__(self, services: Mapping[str, App], own: App, account: str, otherwise: Otherwise | None = None) -> None:
+    def __init__(
+        self,
+        services: Mapping[str, App],
+        own: App,
+        account: str,
+        otherwise: Otherwise | None = None,
+        at_once: Mapping[str, AtOnce] = MappingProxyType({}),
+    ) -> None:
         none_of_aws: dict[str, App] = {UNSIGNED_FORM: Late(self._unsigned_form), MISDIRECTED: Late(_misdirected)}
         self._services = {**services, **none_of_aws}
         self._own = own
         self._account = account
         self._otherwise = otherwise
+        self._at_once = at_once
+
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """See `aws.asgi.AtOnce`."""
+        told = {name: value for name, value in scope["headers"] if name in SCOPE_HEADERS}
+        credential, _, signature = told.get(AUTHORIZATION, b"").partition(b",")
+        if signature and b"Credential=" in credential:
+            told[AUTHORIZATION] = credential  # what tells the service; the rest is another each time
+        take = self._at_once.get(_known_service(scope["method"], scope["path"], scope["query_string"], *told.items()))
+        return take is not None and take(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].startswith(OWN):
             await self._own(scope, receive, send)
             return
-        told = [(SCOPE_HEADERS[name], value) for name, value in scope["headers"] if name in SCOPE_HEADERS]
-        headers = {name: value.decode("latin-1") for name, value in told}
-        query = scope.get("query_string", b"").decode("latin-1")
-        name = service_of(scope["method"], scope["path"], headers, query)
+        name = _service_of(scope)
         if name not in self._services:
             await asyncio.to_thread(known_services)  # the first time it reads a folder
         await self._service(name)(scope, receive, send)
@@ -58,6 +79,19 @@ class Gateway:
 
         known_services()  # here, in a thread: the form's service may be any
         return UnsignedForm(self._service)
+
+
+def _service_of(scope: Scope) -> str:
+    told = [(name, value) for name, value in scope["headers"] if name in SCOPE_HEADERS]
+    return _service(scope["method"], scope["path"], scope.get("query_string", b""), *told)
+
+
+def _service(method: str, path: str, query: bytes, *told: tuple[bytes, bytes]) -> str:
+    headers = {SCOPE_HEADERS[name]: value.decode("latin-1") for name, value in told}
+    return service_of(method, path, headers, query.decode("latin-1"))
+
+
+_known_service = lru_cache(maxsize=KNOWN_MAX)(_service)
 
 
 def _misdirected() -> App:

@@ -9,7 +9,7 @@ import sys
 from starlette.types import Receive, Scope, Send
 
 from torpor_container.server import ServerOptions
-from torpor_container.short_requests import Answer
+from torpor_container.short_requests import Header, Tell
 from torpor_container.worker import serve_alone
 
 ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
@@ -19,7 +19,7 @@ ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
 
 
 class Told:
-    """Echoes; answers `/now/invocations` at once, and breaks where the path says so.
+    """Echoes; takes up `/now/invocations` and `/soon/invocations` at once, and breaks where the path says so.
 
     `/kept/invocations` says how many tasks are over and still kept by something.
     """
@@ -45,14 +45,21 @@ class Told:
         await send({"type": "http.response.body", "body": answer[:5], "more_body": True})
         await send({"type": "http.response.body", "body": answer[5:]})
 
-    def at_once(self, scope: Scope, body: bytes) -> Answer | None:
-        if scope["path"] == "/kept/invocations":
-            gc.collect()
-            kept = sum(type(one) is asyncio.Task and one.done() for one in gc.get_objects())
-            return 200, [(b"content-length", b"%d" % len(str(kept)))], str(kept).encode()
-        return self.echo(scope, body) if scope["path"] == "/now/invocations" else None
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        match scope["path"]:
+            case "/kept/invocations":
+                gc.collect()
+                kept = sum(type(one) is asyncio.Task and one.done() for one in gc.get_objects())
+                tell(200, [(b"content-length", b"%d" % len(str(kept)))], str(kept).encode())
+            case "/now/invocations":
+                tell(*self.echo(scope, body))
+            case "/soon/invocations":
+                asyncio.get_running_loop().call_later(0.01, tell, *self.echo(scope, body))
+            case _:
+                return False
+        return True
 
-    def echo(self, scope: Scope, body: bytes) -> Answer:
+    def echo(self, scope: Scope, body: bytes) -> tuple[int, list[Header], bytes]:
         headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in scope["headers"]]
         told = {name: scope[name] for name in ("method", "path", "http_version")}
         told |= {"raw": scope["raw_path"].decode(), "query": scope["query_string"].decode(), "left": self.left}

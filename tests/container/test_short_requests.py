@@ -21,8 +21,8 @@ from processes import gone, soon
 from torpor_container.server import FIELD_MAX_BYTES, KEEP_ALIVE_S
 
 SERVER = Path(__file__).parent / "short_server.py"
-WAYS = ("/now/invocations", "/a/invocations", "/a/invocations?")
-"""An answer at once, one by a task, and one by gunicorn."""
+WAYS = ("/now/invocations", "/soon/invocations", "/a/invocations", "/a/invocations?")
+"""An answer at once, one that is told later, one by a task, and one by gunicorn."""
 
 Address = tuple[str, int]
 
@@ -69,7 +69,7 @@ def whole(server: Address, data: bytes) -> tuple[int, dict[str, str], Any]:
         return answer(connection)
 
 
-@pytest.mark.parametrize("path", ["/a/invocations", "/models/m/invoke", "/now/invocations"])
+@pytest.mark.parametrize("path", ["/a/invocations", "/models/m/invoke", "/now/invocations", "/soon/invocations"])
 def test_a_short_request_gets_the_same_answer_by_the_shorter_way(server: Address, path: str) -> None:
     request = post(path, b"0.5,2", "X-Amzn-SageMaker-Target-Model: caf\xc3\xa9.tar.gz", "x-b:\t two  ")
     short, long = whole(server, request), the_long_way(server, request)
@@ -122,7 +122,7 @@ def test_a_body_that_waits_to_be_asked_for_is_asked_for(server: Address) -> None
 @example(cuts=[len(post("/now/invocations", b"0")) + 1])
 @settings(max_examples=40, deadline=None)
 def test_however_the_bytes_are_cut_every_request_is_answered_in_its_turn(server: Address, cuts: list[int]) -> None:
-    paths = ["/now/invocations", "/a/invocations", "/a", "/now/invocations", "/models/m/invoke", "/a/invocations"]
+    paths = [*WAYS[:3], "/a", *WAYS[:2], "/models/m/invoke", "/a/invocations"]
     stream = b"".join(post(path, b"%d" % number) for number, path in enumerate(paths))
     edges = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
     with closing(connected(server)) as connection, connection.makefile("rb") as file:

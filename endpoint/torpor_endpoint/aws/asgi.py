@@ -13,6 +13,12 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+Tell = Callable[[int, Headers, bytes], None]
+"""Takes an answer's status, headers and body."""
+AtOnce = Callable[[Scope, bytes, Tell], bool]
+"""Takes up a request with its body, and tells the answer later or before it returns; or answers False, and has done
+nothing: the request is to come by ASGI."""
 T = TypeVar("T")
 
 DRAIN_MAX_BYTES = 64 << 20

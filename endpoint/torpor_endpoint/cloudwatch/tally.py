@@ -34,7 +34,7 @@ class Tally:
             self.minimum = value
         if value > self.maximum:
             self.maximum = value
-        at = sketch.key(value) if value else 0  # most counts are of nothing
+        at = (sketch.ONE if value == 1 else sketch.key(value)) if value else 0  # most samples count one, or nothing
         counts = self.sketch
         counts[at] = counts[at] + count if at in counts else count
 

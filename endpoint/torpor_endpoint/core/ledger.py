@@ -22,6 +22,8 @@ UNKNOWN = "unknown"
 
 def is_cold(steps: Mapping[str, float]) -> bool:
     """Whether the request waited for anything that a warm one has ready."""
+    if COLD_STEPS.isdisjoint(steps):  # most have nothing of the kind
+        return False
     return any(took_s > NOTICED_S and step in COLD_STEPS for step, took_s in steps.items())
 
 

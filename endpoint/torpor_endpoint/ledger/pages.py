@@ -38,7 +38,7 @@ class Pages:
 
         def told() -> Response:  # ten thousand rows take long to write out
             found = self.reading.cold_starts(endpoint, model, since_s, min(limit, LIMIT_MAX))
-            return JSONResponse({"cold_starts": [asdict(one) for one in found]})
+            return JSONResponse({"cold_starts": [one._asdict() for one in found]})
 
         return await asyncio.to_thread(told)
 

@@ -49,7 +49,7 @@ class Reading:
     ) -> list[Invocation]:
         """The latest of them, oldest first."""
         rows = self.tables.database.rows(
-            f"SELECT {', '.join(names(Invocation))} FROM cold_starts WHERE at_s >= ?1 "
+            f"SELECT {', '.join(Invocation._fields)} FROM cold_starts WHERE at_s >= ?1 "
             "AND (?2 IS NULL OR endpoint = ?2) AND (?3 IS NULL OR model = ?3) ORDER BY at_s DESC, number DESC LIMIT ?4",
             *(since_s, endpoint, model, limit),
         )
@@ -81,6 +81,6 @@ class Reading:
 
 
 def _invocation(row: tuple[Any, ...]) -> Invocation:
-    values = dict(zip(names(Invocation), row, strict=True))
+    values = dict(zip(Invocation._fields, row, strict=True))
     cold = json.loads(values["cold"]) if values["cold"] is not None else None
     return Invocation(**{**values, "steps": json.loads(values["steps"]), "cold": cold})

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torpor_container import wire
 
 SERVERLESS = "serverless-"
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(NamedTuple):
     """One invocation that was sent to a variant, however it ended. Its mappings are not changed afterwards."""
 
     at_s: float  # epoch seconds when it arrived

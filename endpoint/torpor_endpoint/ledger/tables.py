@@ -110,7 +110,7 @@ def _into(table: str, columns: tuple[str, ...]) -> str:
     return f"INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
 
-_COLD_START = f"INSERT {_into('cold_starts', names(Invocation))}"
+_COLD_START = f"INSERT {_into('cold_starts', Invocation._fields)}"
 _LIFE = f"INSERT OR REPLACE {_into('lives', names(Life))}"
 _MINUTE = (
     f"INSERT {_into('minutes', (*Kind._fields, *names(Sums)))}"
@@ -123,16 +123,13 @@ _PRUNING = (
     """DELETE FROM lives WHERE instance IN
        (SELECT instance FROM lives WHERE stopped_s IS NOT NULL ORDER BY stopped_s DESC LIMIT -1 OFFSET ?)""",
 )
-_invocation = attrgetter(*names(Invocation))
 _life = attrgetter(*names(Life))
 _sums = attrgetter(*names(Sums))
 
 
 def _cold_start_row(invocation: Invocation) -> tuple[object, ...]:
-    values = dict(zip(names(Invocation), _invocation(invocation), strict=True))
-    values["steps"] = json.dumps(dict(invocation.steps))
-    values["cold"] = None if invocation.cold is None else json.dumps(invocation.cold, ensure_ascii=False)
-    return _row(*values.values())
+    cold = None if invocation.cold is None else json.dumps(invocation.cold, ensure_ascii=False)
+    return _row(*{**invocation._asdict(), "steps": json.dumps(dict(invocation.steps)), "cold": cold}.values())
 
 
 def _row(*values: object) -> tuple[object, ...]:

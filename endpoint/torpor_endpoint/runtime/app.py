@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from torpor_container import wire
 from torpor_container.wire import Step
-from torpor_endpoint.aws.asgi import Disconnected, Receive, Scope, Send
+from torpor_endpoint.aws.asgi import Disconnected, Headers, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.scope import DEFAULT_REGION
+from torpor_endpoint.fleet import LiveEndpoint
 from torpor_endpoint.ledger.records import Invocation
 from torpor_endpoint.runtime.errors import FAULTS, Place, RuntimeFault, Situation, from_answer, wire_form
 from torpor_endpoint.runtime.journey import Journey, server_timing, steps_of
@@ -23,8 +24,6 @@ COPIED = (b"content-type", wire.CUSTOM_ATTRIBUTES.lower().encode())
 MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
 FAULT = wire.FAULT.lower().encode()
 REFUSED = {fault.value.encode() for fault in FAULTS}
-
-Headers = list[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,8 @@ class RuntimeApp:
         self._keep = keep
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        _, _, name, operation = scope["path"].split("/", 3)
-        place = Place(name, self._account.number, self._account.region, request_id())
-        journey = Journey(place.request_id, self._clocks.epoch(), self._clocks.steady())
+        place, operation = self._place(scope)
+        journey = self._begun(place)
         try:
             status, headers, body = await self._answered(scope, receive, operation, place, journey)
         except RuntimeFault as fault:
@@ -67,8 +65,99 @@ class RuntimeApp:
         except Disconnected:
             return
         except Exception:  # the outer edge: one request's fault is logged and answered, and is no other's
-            log.exception("request %s to endpoint %s failed", place.request_id, name)
+            log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
             status, headers, body = wire_form(RuntimeFault(Situation.INTERNAL), place)
+        total_s, steps = self._ended(place, journey, headers, body)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+        self._enter(journey.ended(status, len(body), total_s, steps))
+
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """Take up an invocation that waits for nothing on its way to a ready instance (see `aws.asgi.AtOnce`).
+
+        What is refused or has to wait is left to come by ASGI.
+        """
+        place, operation = self._place(scope)
+        journey = self._begun(place)
+        journey.request_bytes = len(body)
+        if operation != "invocations":
+            return False
+
+        def ended(outcome: Served | RuntimeFault) -> None:
+            try:
+                status, headers, answer = self._told(route, outcome, place, journey)
+            except RuntimeFault as fault:
+                status, headers, answer = wire_form(fault, place)
+            except Exception:  # the outer edge, as above
+                log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
+                status, headers, answer = wire_form(RuntimeFault(Situation.INTERNAL), place)
+            total_s, steps = self._ended(place, journey, headers, answer)
+            tell(status, headers, answer)
+            self._enter(journey.ended(status, len(answer), total_s, steps))
+
+        try:
+            request = Invoke.read(scope, place.endpoint)
+            route = self._route(self._router.find(place.endpoint), request, journey.request_bytes)
+            return self._router.send_at_once(route, request, body, place, ended)
+        except RuntimeFault:
+            return False
+
+    def _place(self, scope: Scope) -> tuple[Place, str]:
+        """Where the request goes, and what it wants there."""
+        _, _, name, operation = scope["path"].split("/", 3)
+        return Place(name, self._account.number, self._account.region, request_id()), operation
+
+    def _begun(self, place: Place) -> Journey:
+        return Journey(place.request_id, self._clocks.epoch(), self._clocks.steady())
+
+    async def _answered(
+        self, scope: Scope, receive: Receive, operation: str, place: Place, journey: Journey
+    ) -> tuple[int, Headers, bytes]:
+        request = Invoke.read(scope, place.endpoint)
+        body, journey.request_bytes = await read_body(receive, self._router.limits.body_bytes)
+        if operation != "invocations":
+            raise RuntimeFault(Situation.NOT_IMPLEMENTED, detail=f"/endpoints/{{EndpointName}}/{operation} yet")
+        live = self._router.find(place.endpoint)
+        while True:
+            route = self._route(live, request, journey.request_bytes)
+            try:
+                outcome: Served | RuntimeFault = await self._router.send(route, request, body, place)
+            except RuntimeFault as fault:
+                outcome = fault
+            except CrewClosed:
+                live = self._router.find(place.endpoint)
+                continue
+            return self._told(route, outcome, place, journey)
+
+    def _route(self, live: LiveEndpoint, request: Invoke, request_bytes: int) -> Route:
+        """Raises the fault of the first rule that the request breaks."""
+        limits = self._router.limits
+        if request_bytes > limits.body_bytes:
+            raise RuntimeFault(Situation.OVERSIZE, limit=limits.body_bytes)
+        route = self._router.route(live, request)
+        if route.crew.variant.serverless is not None and request_bytes > limits.serverless_body_bytes:
+            raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
+        return route
+
+    def _told(
+        self, route: Route, outcome: Served | RuntimeFault, place: Place, journey: Journey
+    ) -> tuple[int, Headers, bytes]:
+        """Status, headers and body for the caller, and the metrics. Raises RuntimeFault for what is no success."""
+        if isinstance(outcome, RuntimeFault):
+            journey.steps |= outcome.steps
+            self._count_failure(route, outcome, journey)
+            raise outcome
+        journey.route, journey.served = route, outcome
+        self._account_for(route, outcome, journey)
+        answer = outcome.answer
+        if not 200 <= answer.status < 300:
+            raise from_answer(answer, place)
+        headers = [header for header in answer.headers if header[0] in COPIED]
+        headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
+        return answer.status, headers, answer.body
+
+    def _ended(self, place: Place, journey: Journey, headers: Headers, body: bytes) -> tuple[float, dict[str, float]]:
+        """What it took in all and step by step, in seconds; the headers that every answer has are added."""
         total_s = self._clocks.steady() - journey.began_s
         steps = journey.whole(total_s)
         headers += [
@@ -76,49 +165,7 @@ class RuntimeApp:
             (b"server-timing", server_timing(steps)),
             (b"content-length", b"%d" % len(body)),
         ]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-        invocation = journey.ended(status, len(body), total_s, steps)
-        if invocation is not None:
-            self._keep(invocation)
-
-    async def _answered(
-        self, scope: Scope, receive: Receive, operation: str, place: Place, journey: Journey
-    ) -> tuple[int, Headers, bytes]:
-        request = Invoke.read(scope, place.endpoint)
-        limits = self._router.limits
-        body, journey.request_bytes = await read_body(receive, limits.body_bytes)
-        if operation != "invocations":
-            raise RuntimeFault(Situation.NOT_IMPLEMENTED, detail=f"/endpoints/{{EndpointName}}/{operation} yet")
-        live = self._router.find(place.endpoint)
-        if journey.request_bytes > limits.body_bytes:
-            raise RuntimeFault(Situation.OVERSIZE, limit=limits.body_bytes)
-        while True:
-            route = self._router.route(live, request)
-            if route.crew.variant.serverless is not None and journey.request_bytes > limits.serverless_body_bytes:
-                raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
-            try:
-                return await self._served(route, request, body, place, journey)
-            except CrewClosed:
-                live = self._router.find(place.endpoint)
-
-    async def _served(
-        self, route: Route, request: Invoke, body: bytes, place: Place, journey: Journey
-    ) -> tuple[int, Headers, bytes]:
-        try:
-            served = await self._router.send(route, request, body, place)
-        except RuntimeFault as fault:
-            journey.steps |= fault.steps
-            self._count_failure(route, fault, journey)
-            raise
-        journey.route, journey.served = route, served
-        self._account_for(route, served, journey)
-        answer = served.answer
-        if not 200 <= answer.status < 300:
-            raise from_answer(answer, place)
-        headers = [header for header in answer.headers if header[0] in COPIED]
-        headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
-        return answer.status, headers, answer.body
+        return total_s, steps
 
     # -- accounting ------------------------------------------------------------------------------------------------
     def _account_for(self, route: Route, served: Served, journey: Journey) -> None:
@@ -141,6 +188,10 @@ class RuntimeApp:
             _concurrency(route, served),
         )
         self._meters.add(route.live.name, route.variant, sample)
+
+    def _enter(self, invocation: Invocation | None) -> None:
+        if invocation is not None:
+            self._keep(invocation)
 
     def _count_failure(self, route: Route, fault: RuntimeFault, journey: Journey) -> None:
         """A request that broke on its way counts against the model; one that was refused does not."""

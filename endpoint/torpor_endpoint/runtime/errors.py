@@ -6,9 +6,9 @@ The runtime says `ValidationError`, the control plane `ValidationException`: bot
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+from typing import NamedTuple
 
 from torpor_container.upstream import Answer
 from torpor_container.wire import Fault
@@ -128,8 +128,7 @@ class RuntimeFault(Exception):
         self.fields = fields
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where it happened: what the texts need."""
 
     endpoint: str
@@ -193,7 +192,7 @@ def _message(fault: RuntimeFault, place: Place) -> str | None:
     if fault.situation.text is None:
         return None
     original = fault.original[1][:MESSAGE_MAX] if fault.original else ""
-    known = {**vars(place), "see": place.see, "original": original, **fault.fields}
+    known = {**place._asdict(), "see": place.see, "original": original, **fault.fields}
     return fault.situation.text.format(**known)
 
 

@@ -1,7 +1,7 @@
 """What one invocation adds to the metrics, through handles bound once per variant."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torpor_endpoint.cloudwatch import metrics
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
@@ -16,8 +16,7 @@ PROVISIONED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(NamedTuple):
     """One request that was sent to a variant."""
 
     instances: int  # active at that time
@@ -29,8 +28,7 @@ class Sample:
     concurrency: "Concurrency | None" = None  # of a serverless variant
 
 
-@dataclass(frozen=True, slots=True)
-class Concurrency:
+class Concurrency(NamedTuple):
     """Requests in flight as one came, itself included, and what the serverless variant allows and keeps awake."""
 
     in_flight: int

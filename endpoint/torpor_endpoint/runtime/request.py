@@ -1,6 +1,6 @@
 """One InvokeEndpoint request as values: its headers read and checked once, its body taken within the limit."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torpor_container import wire
 from torpor_endpoint.aws.asgi import Disconnected, Receive, Scope
@@ -31,8 +31,7 @@ PASSED_ON = (CONTENT_TYPE, ACCEPT, CUSTOM_ATTRIBUTES)
 """Every other client header is stripped; the target model is set anew from the checked value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Invoke:
+class Invoke(NamedTuple):
     """What the caller asked for."""
 
     endpoint: str

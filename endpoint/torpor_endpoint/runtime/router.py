@@ -6,9 +6,10 @@ Which instance is placement's decision; how many there should be is asked of the
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torpor_container import wire
-from torpor_container.upstream import Answer, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
+from torpor_container.upstream import Answer, UpstreamBroken, UpstreamError, UpstreamRefused, UpstreamTimedOut
 from torpor_endpoint.core.placement import least_busy, pick, weighted
 from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
@@ -29,8 +30,7 @@ class Limits:
     serverless_body_bytes: int = 4 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """Where a request goes: decided before its body is sent anywhere."""
 
     live: LiveEndpoint
@@ -39,8 +39,7 @@ class Route:
     target: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(NamedTuple):
     """An instance's answer and what the way to it took, in seconds."""
 
     answer: Answer
@@ -123,6 +122,38 @@ class Router:
         finally:
             crew.traffic.went(self._clock())
 
+    def send_at_once(
+        self, route: Route, request: Invoke, body: bytes, place: Place, then: Callable[[Served | RuntimeFault], None]
+    ) -> bool:
+        """Send it if an instance is ready and a connection to it is there; else do nothing, and answer False.
+
+        `then` is called once, with what `send` returns or raises. Raises the fault of a request that is not let in.
+        """
+        crew = route.crew
+        self._admit(crew)
+        if not crew.ready:
+            return False
+        member = self._pick(crew, route.target)
+        sent_at_s = self._clock()
+
+        def ended(outcome: Answer | UpstreamError) -> None:
+            now_s = self._clock()
+            if isinstance(outcome, UpstreamError):
+                found: Served | RuntimeFault = self._fault(outcome, crew, member, place)
+            else:
+                found = Served(outcome, member.incarnation, len(crew.ready), in_flight, {}, now_s - sent_at_s)
+            crew.released(member)
+            crew.traffic.went(now_s)
+            then(found)
+
+        headers = request.forwarded(route.target)
+        if not member.upstream.send_at_once("POST", wire.INVOCATIONS, headers, body, self._patience_s(crew), ended):
+            return False
+        crew.traffic.came(sent_at_s)
+        in_flight = crew.traffic.in_flight
+        member.in_flight += 1
+        return True
+
     # -- inside ----------------------------------------------------------------------------------------------------
     def _variant(self, live: LiveEndpoint, wanted: str | None) -> str:
         if wanted is None and len(live.crews) == 1:
@@ -181,13 +212,17 @@ class Router:
         member.in_flight += 1
         try:
             return await member.upstream.send("POST", wire.INVOCATIONS, headers, body, self._patience_s(crew))
-        except UpstreamTimedOut:
-            raise timed_out(place) from None
-        except UpstreamBroken:
-            crew.suspect(member)
-            raise no_response(place) from None
+        except (UpstreamTimedOut, UpstreamBroken) as error:
+            raise self._fault(error, crew, member, place) from None
         finally:
             crew.released(member)
+
+    def _fault(self, error: UpstreamError, crew: Crew, member: Member, place: Place) -> RuntimeFault:
+        """What it means that the request was sent and no answer came."""
+        if isinstance(error, UpstreamTimedOut):
+            return timed_out(place)
+        crew.suspect(member)
+        return no_response(place)
 
     def _patience_s(self, crew: Crew) -> float:
         """The instance keeps its own time limits and says so; this one is for an instance that says nothing."""

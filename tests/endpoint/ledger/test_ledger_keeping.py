@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -208,7 +207,7 @@ def test_the_chore_writes_by_itself_and_may_be_stopped_at_any_time(tmp_path: Pat
 def test_steps_that_do_not_add_up_are_kept_as_they_are_and_said_once(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    odd = replace(invocation(steps=COLD), total_s=1.0)
+    odd = invocation(steps=COLD)._replace(total_s=1.0)
     site.ledger.invoked(odd)
     site.ledger.invoked(odd)
     site.flush()

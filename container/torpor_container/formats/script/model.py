@@ -1,6 +1,5 @@
 """A loaded user script: runs its functions, and the defaults between them, on one request after another."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +50,7 @@ class ScriptModel:
         attributes = context.response_headers.get(CUSTOM_ATTRIBUTES.lower())
         _check_header("content type", reply.content_type)
         _check_header("custom attributes", attributes or "")
-        return replace(reply, custom_attributes=attributes)
+        return reply._replace(custom_attributes=attributes)
 
     def close(self) -> None:
         """Nothing: the process ends with the script."""

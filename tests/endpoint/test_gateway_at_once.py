@@ -1,0 +1,50 @@
+"""What the gateway hands on at once is what it would hand on by ASGI, by the service that the signature names."""
+
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+
+from torpor_endpoint.aws.asgi import Receive, Scope, Send, Tell
+from torpor_endpoint.gateway import Gateway
+
+PATH = "/endpoints/houses/invocations"
+
+
+async def nobody(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError("nothing comes by ASGI here")
+
+
+def scope(path: str, *headers: tuple[bytes, bytes], query: bytes = b"") -> MutableMapping[str, Any]:
+    return {"type": "http", "method": "POST", "path": path, "query_string": query, "headers": list(headers)}
+
+
+def signed(service: str, signature: str = "0") -> tuple[bytes, bytes]:
+    credential = f"Credential=key/20261122/us-east-1/{service}/aws4_request"
+    return b"authorization", f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature={signature}".encode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "taken"),
+    [
+        (scope(PATH, signed("sagemaker")), True),
+        (scope(PATH, signed("sagemaker", "1")), True),
+        (scope(PATH), True),
+        (scope(PATH, signed("s3")), False),
+        (scope(PATH, signed("sagemaker"), (b"x-amz-target", b"SageMaker.ListModels")), False),
+        (scope(PATH, (b"authorization", b"AWS key:signature, Credential=")), False),
+        (scope(PATH, query=b"uploads"), False),
+        (scope("/endpoints/houses", signed("sagemaker")), False),
+    ],
+)
+def test_an_invocation_is_taken_up_at_once_if_it_is_one(asked: Scope, taken: bool) -> None:
+    bodies: list[bytes] = []
+
+    def at_once(scope: Scope, body: bytes, tell: Tell) -> bool:
+        bodies.append(body)
+        return True
+
+    gateway = Gateway({}, nobody, "123456789012", at_once={"sagemaker-runtime": at_once})
+    for _ in range(2):  # the second time it is remembered
+        assert gateway.at_once(asked, b"1,2", lambda *answer: None) is taken
+    assert bodies == [b"1,2"] * 2 * taken
