@@ -16,6 +16,8 @@ from typing import cast
 import httptools
 
 Headers = Sequence[tuple[bytes, bytes]]
+Body = list[bytes]
+"""In as many chunks as it came: to join a large one takes as much memory again."""
 Address = str | tuple[str, int]
 """A Unix socket's path, or a host and a port."""
 
@@ -51,7 +53,11 @@ class Answer:
 
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    body: bytes = b""
+    chunks: Body = field(default_factory=list)
+
+    @property
+    def body(self) -> bytes:
+        return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
 
     def header(self, name: bytes) -> bytes | None:
         for key, value in self.headers:
@@ -67,7 +73,6 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._answer = Answer()
-        self._chunks: list[bytes] = []
         self._received_bytes = 0
         self._headed = False
         self._waiting: asyncio.Future[Answer] | None = None
@@ -78,16 +83,16 @@ class Connection(asyncio.Protocol):
         self._until_s = inf
         self._alarm: asyncio.TimerHandle | None = None
 
-    def request(self, head: bytes, body: bytes, timeout_s: float) -> "asyncio.Future[Answer]":
+    def request(self, head: bytes, body: Body, timeout_s: float) -> "asyncio.Future[Answer]":
         """Raises, for who awaits it, UpstreamBroken or UpstreamTimedOut."""
         assert self._transport is not None
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
-        self._answer, self._chunks, self._received_bytes, self._headed = Answer(), [], 0, False
-        if len(body) <= JOINED_MAX_BYTES:
-            self._transport.write(head + body)
+        self._answer, self._received_bytes, self._headed = Answer(), 0, False
+        if size_of(body) <= JOINED_MAX_BYTES:
+            self._transport.write(b"".join((head, *body)))
         else:
-            self._transport.writelines((head, body))
+            self._transport.writelines((head, *body))
         self._patience(loop, timeout_s)
         return self._waiting
 
@@ -163,7 +168,7 @@ class Connection(asyncio.Protocol):
         self._headed = True
 
     def on_body(self, body: bytes) -> None:
-        self._chunks.append(body)
+        self._answer.chunks.append(body)
 
     def on_message_complete(self) -> None:
         self._answer.status = self._parser.get_status_code()
@@ -172,10 +177,10 @@ class Connection(asyncio.Protocol):
             self._answer = Answer()
             return
         answer, self._answer = self._answer, Answer()
-        answer.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self.open = self.open and self._parser.should_keep_alive()
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(answer)
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)
 
 
 class Upstream:
@@ -190,10 +195,11 @@ class Upstream:
         self._idle_max_s = idle_max_s
         self._idle: deque[Connection] = deque()
 
-    async def send(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float) -> Answer:
+    async def send(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
         """One request. Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut.
 
-        What may be done twice is sent again if its connection had been closed.
+        What may be done twice is sent again if its connection had been closed. The body of all else is emptied as it is
+        sent: a large one need not be held beside its answer.
         """
         try:
             return await self._sent(method, path, headers, body, timeout_s)
@@ -205,9 +211,11 @@ class Upstream:
             self.close()
             return await self._sent(method, path, headers, body, timeout_s)
 
-    async def _sent(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float) -> Answer:
+    async def _sent(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
         connection = self._kept() or await self._opened()
-        waiting = connection.request(_head(method, path, headers, len(body)), body, timeout_s)
+        waiting = connection.request(_head(method, path, headers, size_of(body)), body, timeout_s)
+        if method not in REPEATABLE:
+            body.clear()
         try:
             answer = await waiting
         except BaseException:
@@ -244,6 +252,11 @@ class Upstream:
         if self._idle_max_s == inf:
             return True
         return asyncio.get_running_loop().time() - connection.idle_since_s <= self._idle_max_s
+
+
+def size_of(body: Body) -> int:
+    """In bytes."""
+    return sum(map(len, body))
 
 
 async def _connected(address: Address) -> Connection:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torpor_container import wire
+from torpor_container.upstream import Body, size_of
 from torpor_container.wire import Step
 from torpor_endpoint.aws.asgi import Disconnected, Receive, Scope, Send
 from torpor_endpoint.aws.scope import DEFAULT_REGION
@@ -61,30 +62,31 @@ class RuntimeApp:
         place = Place(name, self._account.number, self._account.region, request_id())
         journey = Journey(place.request_id, self._clocks.epoch(), self._clocks.steady())
         try:
-            status, headers, body = await self._answered(scope, receive, operation, place, journey)
+            status, headers, chunks = await self._answered(scope, receive, operation, place, journey)
         except RuntimeFault as fault:
-            status, headers, body = wire_form(fault, place)
+            status, headers, *chunks = wire_form(fault, place)
         except Disconnected:
             return
         except Exception:  # the outer edge: one request's fault is logged and answered, and is no other's
             log.exception("request %s to endpoint %s failed", place.request_id, name)
-            status, headers, body = wire_form(RuntimeFault(Situation.INTERNAL), place)
+            status, headers, *chunks = wire_form(RuntimeFault(Situation.INTERNAL), place)
+        size_bytes = size_of(chunks)
         total_s = self._clocks.steady() - journey.began_s
         steps = journey.whole(total_s)
         headers += [
             (b"x-amzn-requestid", place.request_id.encode()),
             (b"server-timing", server_timing(steps)),
-            (b"content-length", b"%d" % len(body)),
+            (b"content-length", b"%d" % size_bytes),
         ]
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-        invocation = journey.ended(status, len(body), total_s, steps)
+        await _send_all(chunks, send)
+        invocation = journey.ended(status, size_bytes, total_s, steps)
         if invocation is not None:
             self._keep(invocation)
 
     async def _answered(
         self, scope: Scope, receive: Receive, operation: str, place: Place, journey: Journey
-    ) -> tuple[int, Headers, bytes]:
+    ) -> tuple[int, Headers, Body]:
         request = Invoke.read(scope, place.endpoint)
         limits = self._router.limits
         body, journey.request_bytes = await read_body(receive, limits.body_bytes)
@@ -103,8 +105,8 @@ class RuntimeApp:
                 live = self._router.find(place.endpoint)
 
     async def _served(
-        self, route: Route, request: Invoke, body: bytes, place: Place, journey: Journey
-    ) -> tuple[int, Headers, bytes]:
+        self, route: Route, request: Invoke, body: Body, place: Place, journey: Journey
+    ) -> tuple[int, Headers, Body]:
         try:
             served = await self._router.send(route, request, body, place)
         except RuntimeFault as fault:
@@ -118,7 +120,7 @@ class RuntimeApp:
             raise from_answer(answer, place)
         headers = [header for header in answer.headers if header[0] in COPIED]
         headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
-        return answer.status, headers, answer.body
+        return answer.status, headers, answer.chunks
 
     # -- accounting ------------------------------------------------------------------------------------------------
     def _account_for(self, route: Route, served: Served, journey: Journey) -> None:
@@ -151,6 +153,14 @@ class RuntimeApp:
             self._meters.add(route.live.name, route.variant, Sample(len(route.crew.ready), None, took_s, 0.0, None))
         if fault.original is not None or fault.steps:
             journey.route = route
+
+
+async def _send_all(chunks: Body, send: Send) -> None:
+    """One chunk after another, as fast as the caller takes them, and each is let go of."""
+    chunks.reverse()
+    while len(chunks) > 1:
+        await send({"type": "http.response.body", "body": chunks.pop(), "more_body": True})
+    await send({"type": "http.response.body", "body": chunks.pop() if chunks else b""})
 
 
 def request_id() -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torpor_container import wire
-from torpor_container.upstream import Answer, UpstreamBroken, UpstreamRefused, UpstreamTimedOut
+from torpor_container.upstream import Answer, Body, UpstreamBroken, UpstreamRefused, UpstreamTimedOut, size_of
 from torpor_endpoint.core.placement import least_busy, pick, weighted
 from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
@@ -96,8 +96,9 @@ class Router:
                 )
         return Route(live, variant, crew, target)
 
-    async def send(self, route: Route, request: Invoke, body: bytes, place: Place) -> Served:
-        """Hold until an instance is ready, send, answer. What was never sent is sent to another instance.
+    async def send(self, route: Route, request: Invoke, body: Body, place: Place) -> Served:
+        """Hold until an instance is ready, send, answer. What was never sent is sent to another instance; the body is
+        emptied once it is.
 
         Raises CrewClosed before anything was sent: look again where the request should go.
         """
@@ -110,7 +111,7 @@ class Router:
         try:
             while True:
                 if not crew.ready:
-                    await self._hold(crew, len(body), until_s, waited)
+                    await self._hold(crew, size_of(body), until_s, waited)
                 member = self._pick(crew, route.target)
                 sent_at_s = self._clock()
                 try:
@@ -176,7 +177,7 @@ class Router:
         return crew.ready[pick(target, in_flight) if target is not None else least_busy(in_flight)]
 
     async def _attempt(
-        self, crew: Crew, member: Member, headers: list[tuple[bytes, bytes]], body: bytes, place: Place
+        self, crew: Crew, member: Member, headers: list[tuple[bytes, bytes]], body: Body, place: Place
     ) -> Answer:
         member.in_flight += 1
         try:
