@@ -31,7 +31,7 @@ from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
 from torpor_container.journal import ON_DISK, Journal
 from torpor_container.keeper import Keeper, Patience
-from torpor_container.memory import cpu_s, few_arenas
+from torpor_container.memory import cpu_s, lean_heap
 from torpor_container.parent import Parent
 from torpor_container.rest import Rest
 from torpor_container.routes import Routes
@@ -65,7 +65,7 @@ class Instance:
 
     def __init__(self, settings: Settings, ended: Callable[[], None] = end) -> None:
         """`ended` is called when a foreign container's process ends by itself."""
-        few_arenas()
+        lean_heap()
         self._settings = settings
         self._journal = Journal(clock)
         conventions = Conventions(multi_model=settings.multi_model, default_accept=settings.default_accept)

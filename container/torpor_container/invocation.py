@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 @dataclass(slots=True)
 class Invocation:
-    """The body and the headers that reach a model; an absent header is empty."""
+    """The body and the headers that reach a model; an absent header is empty.
+
+    A model takes the body away once it has read it: a large one is not kept by all who wait for the answer.
+    """
 
     body: bytes
     content_type: str = ""

@@ -14,7 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+M_MMAP_THRESHOLD = -3
 M_ARENA_MAX = -8
+LARGE_BYTES = 128 * 1024
 TRIED_PAGES = 5
 TRIES = 3
 """Another thread may take a page meanwhile."""
@@ -65,10 +67,15 @@ def cpu_s() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def few_arenas() -> None:
-    """Keep glibc to two heaps. It makes up to eight per core for threads, and each keeps what the others could use."""
+def lean_heap() -> None:
+    """Keep glibc to two heaps, and large blocks out of them: those go back to the system as they are freed.
+
+    It makes up to eight heaps per core for threads, and each keeps what the others could use. Once a large block was
+    freed it takes the next one of that size from a heap, where it leaves holes: large bodies took half as much again.
+    """
     if sys.platform.startswith("linux") and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(M_ARENA_MAX, 2)
+        libc.mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def give_back() -> None:

@@ -1,5 +1,6 @@
 """The container contract over HTTP: parse, call, answer. `/invocations` is plain ASGI, the rest is Starlette's."""
 
+import io
 import json
 from collections.abc import Awaitable, Callable
 
@@ -102,8 +103,8 @@ class Routes:
     async def invoke(self, target: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         timing = Timing(self._clock)
         try:
-            body = await self._read(receive)
-            reply = await self._serving.invoke(target, _invocation(scope, body), timing)
+            invocation = _invocation(scope, await self._read(receive))
+            reply = await self._serving.invoke(target, invocation, timing)
         except ContainerError as error:
             status, headers, content = _answer(error.reply(), timing, fault=error.fault)
         else:
@@ -128,7 +129,7 @@ class Routes:
 
     async def _read(self, receive: Receive) -> bytes:
         """The whole body. One that is too large is read to its end and dropped, so that its caller gets an answer."""
-        chunks: list[bytes] = []
+        body = io.BytesIO()  # it gives away what it holds, where joined chunks would be there twice
         size_bytes = 0
         more = True
         while more:
@@ -136,11 +137,11 @@ class Routes:
             chunk = message.get("body", b"")
             size_bytes += len(chunk)
             if size_bytes <= self._body_max_bytes:
-                chunks.append(chunk)
+                body.write(chunk)
             more = message.get("more_body", False)
         if size_bytes > self._body_max_bytes:
             raise BodyTooLarge(size_bytes, self._body_max_bytes)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return body.getvalue()
 
 
 class HotPath:

@@ -17,6 +17,8 @@ from typing import cast
 import httptools
 
 Headers = Sequence[tuple[bytes, bytes]]
+Body = list[bytes]
+"""In as many chunks as it came: to join a large one takes as much memory again."""
 Address = str | tuple[str, int]
 """A Unix socket's path, or a host and a port."""
 
@@ -52,7 +54,11 @@ class Answer:
 
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    body: bytes = b""
+    chunks: Body = field(default_factory=list)
+
+    @property
+    def body(self) -> bytes:
+        return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
 
     def header(self, name: bytes) -> bytes | None:
         """The first of this name."""
@@ -74,7 +80,6 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._answer = Answer()
-        self._chunks: list[bytes] = []
         self._received_bytes = 0
         self._headed = False
         self._then: Then | None = None
@@ -86,15 +91,15 @@ class Connection(asyncio.Protocol):
         self._until_s = inf
         self._alarm: asyncio.TimerHandle | None = None
 
-    def request(self, head: bytes, body: bytes, timeout_s: float, then: Then) -> None:
+    def request(self, head: bytes, body: Body, timeout_s: float, then: Then) -> None:
         """`then` is called with the answer, UpstreamBroken or UpstreamTimedOut."""
         assert self._transport is not None
         self._then = then
-        self._answer, self._chunks, self._received_bytes, self._headed = Answer(), [], 0, False
-        if len(body) <= JOINED_MAX_BYTES:
-            self._transport.write(head + body)
+        self._answer, self._received_bytes, self._headed = Answer(), 0, False
+        if size_of(body) <= JOINED_MAX_BYTES:
+            self._transport.write(b"".join((head, *body)))
         else:
-            self._transport.writelines((head, body))
+            self._transport.writelines((head, *body))
         self._patience(timeout_s)
 
     def close(self) -> None:
@@ -182,7 +187,7 @@ class Connection(asyncio.Protocol):
         self._headed = True
 
     def on_body(self, body: bytes) -> None:
-        self._chunks.append(body)
+        self._answer.chunks.append(body)
 
     def on_message_complete(self) -> None:
         self._answer.status = self._parser.get_status_code()
@@ -191,7 +196,6 @@ class Connection(asyncio.Protocol):
             self._answer = Answer()
             return
         answer, self._answer = self._answer, Answer()
-        answer.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self.open = self.open and self._parser.should_keep_alive()
         if self._whole is None:
             self._whole = answer
@@ -209,10 +213,11 @@ class Upstream:
         self._idle_max_s = idle_max_s
         self._idle: deque[Connection] = deque()
 
-    async def send(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float) -> Answer:
+    async def send(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
         """One request. Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut.
 
-        What may be done twice is sent again if its connection had been closed.
+        What may be done twice is sent again if its connection had been closed. The body of all else is emptied as it is
+        sent: a large one need not be held beside its answer.
         """
         try:
             return await self._sent(method, path, headers, body, timeout_s)
@@ -224,7 +229,7 @@ class Upstream:
             self.close()
             return await self._sent(method, path, headers, body, timeout_s)
 
-    def send_at_once(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float, then: Then) -> bool:
+    def send_at_once(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float, then: Then) -> bool:
         """One request over a connection that is there; False, and nothing is done, if there is none.
 
         `then` is called as soon as the answer is there, with no task or turn of the event loop between, or with
@@ -238,13 +243,16 @@ class Upstream:
             self._keep(connection)
             then(outcome)
 
-        connection.request(_head(method, path, headers, len(body)), body, timeout_s, ended)
+        connection.request(_head(method, path, headers, size_of(body)), body, timeout_s, ended)
         return True
 
-    async def _sent(self, method: str, path: str, headers: Headers, body: bytes, timeout_s: float) -> Answer:
+    async def _sent(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
         connection = self._kept() or await self._opened()
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        connection.request(_head(method, path, headers, len(body)), body, timeout_s, partial(_settle, waiting))
+        head = _head(method, path, headers, size_of(body))
+        connection.request(head, body, timeout_s, partial(_settle, waiting))
+        if method not in REPEATABLE:
+            body.clear()
         try:
             answer = await waiting
         except BaseException:
@@ -294,6 +302,11 @@ def _settle(waiting: "asyncio.Future[Answer]", outcome: Answer | UpstreamError) 
         waiting.set_exception(outcome)
     else:
         waiting.set_result(outcome)
+
+
+def size_of(body: Body) -> int:
+    """In bytes."""
+    return sum(map(len, body))
 
 
 async def _connected(address: Address) -> Connection:

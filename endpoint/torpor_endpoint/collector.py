@@ -108,7 +108,7 @@ async def state_of(member: Member, after: int = 0, model: str = "") -> wire.Inst
     """What the instance says of itself; None if it says nothing."""
     path = f"{wire.STATE}?after={after}" + (f"&model={quote(model, safe='')}" if model else "")
     try:
-        answer = await member.upstream.send("GET", path, (), b"", ANSWER_WITHIN_S)
+        answer = await member.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)
     except UpstreamError:
         return None
     if answer.status != 200:

@@ -49,7 +49,7 @@ async def _good(upstream: Upstream, path: str, within_s: float) -> bool:
 
 async def _get(upstream: Upstream, path: str, within_s: float) -> Answer | None:
     with suppress(UpstreamError):
-        return await upstream.send("GET", path, (), b"", within_s)
+        return await upstream.send("GET", path, (), [], within_s)
     return None
 
 

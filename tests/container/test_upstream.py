@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from torpor_container.upstream import (
+    JOINED_MAX_BYTES,
     Answer,
     Upstream,
     UpstreamBroken,
@@ -64,7 +65,7 @@ async def instance(folder: Path, *script: bytes) -> AsyncIterator[tuple[Instance
 
 
 async def get(upstream: Upstream, timeout_s: float = 5.0, body: bytes = b"") -> Answer:
-    return await upstream.send("POST", "/invocations", [(b"accept", b"text/csv")], body, timeout_s)
+    return await upstream.send("POST", "/invocations", [(b"accept", b"text/csv")], [body], timeout_s)
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -110,6 +111,28 @@ def test_a_connection_whose_server_asks_to_close_it_is_closed(tmp_path: Path) ->
         async with instance(tmp_path, closing, OK) as (served, upstream):
             assert [(await get(upstream)).body for _ in range(2)] == [b"ok", b"ok"]
             assert served.connections == 2
+
+    run(story())
+
+
+def test_a_body_goes_out_as_it_came_and_is_let_go_of_once_it_is_sent(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with instance(tmp_path, OK, OK) as (served, upstream):
+            for chunks in ([b"1,", b"2"], [b"1," * JOINED_MAX_BYTES, b"", b"2"]):
+                whole = b"".join(chunks)
+                await upstream.send("POST", "/invocations", (), chunks, 5.0)
+                assert served.requests.pop().partition(b"\r\n\r\n")[2] == whole
+                assert chunks == []
+
+    run(story())
+
+
+def test_a_body_that_was_not_sent_is_kept_for_somebody_else(tmp_path: Path) -> None:
+    async def story() -> None:
+        chunks = [b"1,", b"2"]
+        with pytest.raises(UpstreamRefused):
+            await Upstream(str(tmp_path / "nobody")).send("POST", "/invocations", (), chunks, 5.0)
+        assert chunks == [b"1,", b"2"]
 
     run(story())
 

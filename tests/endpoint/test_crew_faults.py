@@ -164,7 +164,7 @@ def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
             router = Router(Fleet(), Limits(), lambda: 0.0, world.now, strict=False)
             request = Invoke.read({"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}, "shop")
             with pytest.raises(RuntimeFault) as fault:
-                await router.send(Route(live, "v", world.crew, None), request, b"", PLACE)
+                await router.send(Route(live, "v", world.crew, None), request, [], PLACE)
             assert fault.value.situation is Situation.NOT_READY
             assert "there is no room" in str(fault.value.fields["detail"])
             world.wanted = 1  # it has been woken

@@ -40,7 +40,7 @@ class Contract:
         body = json.dumps({"model_name": model_id, "url": url}).encode()
         headers = (*_JSON, (_TARGET, target.encode()))
         try:
-            answer = await self._upstream.send("POST", wire.MODELS, headers, body, LOAD_TIMEOUT_S)
+            answer = await self._upstream.send("POST", wire.MODELS, headers, [body], LOAD_TIMEOUT_S)
         except UpstreamError as error:
             raise LoadFailed(f"the container did not load the model: {error}") from error
         except asyncio.CancelledError:  # nobody waits for it any more
@@ -56,7 +56,7 @@ class Contract:
     async def unload(self, model_id: str, target: str) -> None:
         """UnloadModel. 404 means that it is gone already. Raises UpstreamError, and LoadFailed for any other answer."""
         headers = (*_JSON, (_TARGET, target.encode()))
-        answer = await self._upstream.send("DELETE", _path(model_id), headers, b"", UNLOAD_TIMEOUT_S)
+        answer = await self._upstream.send("DELETE", _path(model_id), headers, [], UNLOAD_TIMEOUT_S)
         if not (200 <= answer.status < 300 or answer.status == NOT_FOUND):
             raise LoadFailed(f"the container answered UnloadModel with {answer.status}: {_said(answer)}")
 
@@ -70,7 +70,7 @@ class Contract:
     async def has(self, model_id: str) -> bool:
         """GetModel. A container that does not answer still may have it."""
         try:
-            answer = await self._upstream.send("GET", _path(model_id), _JSON, b"", LIST_TIMEOUT_S)
+            answer = await self._upstream.send("GET", _path(model_id), _JSON, [], LIST_TIMEOUT_S)
         except UpstreamError:
             return True
         return answer.status != NOT_FOUND
@@ -81,7 +81,7 @@ class Contract:
         token = ""
         for _ in range(PAGES_MAX):
             query = f"?next_page_token={quote(token, safe='')}" if token else ""
-            answer = await self._upstream.send("GET", wire.MODELS + query, _JSON, b"", LIST_TIMEOUT_S)
+            answer = await self._upstream.send("GET", wire.MODELS + query, _JSON, [], LIST_TIMEOUT_S)
             if not 200 <= answer.status < 300:
                 raise UpstreamError(f"the container answered ListModels with {answer.status}")
             page, following = page_of(answer.body)
@@ -100,7 +100,7 @@ class Contract:
 async def invoked(upstream: Upstream, path: str, headers: Headers, body: bytes, timeout_s: float) -> Reply:
     """One call to a model, whatever it answers. Raises TimedOut, NoAnswer."""
     try:
-        answer = await upstream.send("POST", path, headers, body, timeout_s)
+        answer = await upstream.send("POST", path, headers, [body], timeout_s)
     except UpstreamTimedOut:
         raise TimedOut(timeout_s) from None
     except UpstreamError as error:

@@ -138,7 +138,7 @@ class ForeignServer:
     async def _answers(self) -> bool:
         for path in self._command.ready:
             try:
-                answer = await self.upstream.send("GET", path, (), b"", PING_TIMEOUT_S)
+                answer = await self.upstream.send("GET", path, (), [], PING_TIMEOUT_S)
             except UpstreamError:
                 return False
             if not 200 <= answer.status < 300:

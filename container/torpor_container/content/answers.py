@@ -16,11 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torpor_container.content.accept import choose
 from torpor_container.content.media import CSV, JSON, JSONLINES, NPY, media_type
 
 Encoder = Callable[[Any], bytes]
+
+MANY = 4096
+"""More numbers are written in pieces of so many."""
 
 
 def _plain(value: Any) -> Any:
@@ -43,7 +47,10 @@ class Answers:
         return choose(accept, tuple(self.encoders))
 
     def encode(self, prediction: Any, kind: str) -> bytes:
-        return self.encoders[kind](prediction)
+        encoder = self.encoders[kind]
+        if isinstance(prediction, np.ndarray) and prediction.size > MANY and encoder in AROUND:
+            return _in_pieces(prediction, encoder)
+        return encoder(prediction)
 
     def preferring(self, default_accept: str) -> "Answers":
         """The same with another default (SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT), if it is one that can be given."""
@@ -112,6 +119,32 @@ def _csv_cell(value: Any) -> str:
     if isinstance(value, str) and any(special in text for special in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+AROUND: Mapping[Encoder, tuple[bytes, bytes, bytes]] = {
+    json_list: (b"[", b", ", b"]"),
+    json_scores: (b'{"predictions": [', b", ", b"]}"),
+    jsonlines_list: (b"", b"", b""),
+    jsonlines_scores: (b"", b"", b""),
+    csv_lines: (b"", b"", b""),
+    csv_one_line: (b"", b",", b""),
+}
+"""What an encoder writes before, between and after rows."""
+
+
+def _in_pieces(prediction: NDArray[Any], encoder: Encoder) -> bytes:
+    """The same bytes, a few rows at a time: as Python's objects numbers take many times the space of their text."""
+    before, between, after = AROUND[encoder]
+    rows = max(1, MANY * len(prediction) // prediction.size)
+    written = io.BytesIO()
+    written.write(before)
+    for start in range(0, len(prediction), rows):
+        if start:
+            written.write(between)
+        piece = encoder(prediction[start : start + rows])
+        written.write(piece[len(before) : len(piece) - len(after)])
+    written.write(after)
+    return written.getvalue()
 
 
 TOOLKIT = Answers({JSON: json_list, CSV: csv_lines, JSONLINES: jsonlines_list, NPY: npy})

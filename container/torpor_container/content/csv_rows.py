@@ -1,6 +1,6 @@
 """Reads `text/csv`: no header, one row a line, an empty cell or `nan` is a missing value."""
 
-import io
+from collections.abc import Iterator
 from math import nan
 
 import numpy as np
@@ -11,21 +11,21 @@ from torpor_container.errors import BadInput
 DELIMITERS = b",;\t| "
 """In order of preference. SageMaker's XGBoost container guesses the delimiter too."""
 MANY_BYTES = 64 * 1024
-"""numpy's reader has a price of its own, which a few rows do not earn back."""
+"""More are read in pieces of so many. numpy's reader has a price of its own, which a few rows do not earn back."""
 
 
 def decode_csv(body: bytes, layout: Layout) -> Rows:
     """Raises BadInput, which names the row and column at fault, both counted from 1."""
-    text = body.strip(b"\r\n")
-    read = _numbers if len(text) <= MANY_BYTES else _many_numbers
+    read = _numbers if len(body) <= MANY_BYTES else _many
     try:
-        return read(text, layout)
-    except ValueError:
-        return _cells(text, layout)
+        return read(body, layout)
+    except (ValueError, BadInput):
+        return _cells(body.strip(b"\r\n"), layout)
 
 
-def _numbers(text: bytes, layout: Layout) -> Rows:
+def _numbers(body: bytes, layout: Layout) -> Rows:
     """The fast path: every cell a plain number. ValueError for anything else, whatever it is."""
+    text = body.strip(b"\r\n")
     if b"_" in text:
         raise ValueError("Python reads 1_000 as a number, CSV does not")
     if b"\n" not in text:
@@ -38,18 +38,64 @@ def _numbers(text: bytes, layout: Layout) -> Rows:
     return layout.array(flat).reshape(len(lines), commas + 1)
 
 
-def _many_numbers(text: bytes, layout: Layout) -> Rows:
-    """The same for large bodies: numpy reads them in half the time, with no object for each cell."""
-    if b"\n\n" in text or b"\n\r" in text:
+def _many(body: bytes, layout: Layout) -> Rows:
+    """A large body, one piece after another into one array: as text and as cells it would take many times its size.
+
+    ValueError or BadInput for whatever is not right. Only who reads the whole knows what to say of it.
+    """
+    start, end = _ends(body)
+    count = body.count(b"\n", start, end) + 1
+    commas, left = divmod(body.count(b",", start, end), count)
+    if left or _delimiter(next(_pieces(body, start, end)).partition(b"\n")[0]) != b",":
+        raise ValueError("ragged rows, or another delimiter")
+    rows = np.empty((count, commas + 1), layout.dtype)
+    done = 0
+    for piece in _pieces(body, start, end):
+        read = _piece(piece, layout)
+        if read.shape != (piece.count(b"\n") + 1, commas + 1):
+            raise ValueError("ragged rows")
+        rows[done : done + len(read)] = read
+        done += len(read)
+    return rows
+
+
+def _ends(body: bytes) -> tuple[int, int]:
+    """Where the first row begins, and where the last one ends."""
+    start, end = 0, len(body)
+    while start < end and body[start] in b"\r\n":
+        start += 1
+    while start < end and body[end - 1] in b"\r\n":
+        end -= 1
+    return start, end
+
+
+def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
+    """Whole rows, without the last one's end."""
+    while start <= end:
+        stop = body.find(b"\n", start + MANY_BYTES, end)
+        stop = end if stop < 0 else stop
+        yield body[start:stop]
+        start = stop + 1
+
+
+def _piece(text: bytes, layout: Layout) -> Rows:
+    try:
+        return layout.array(_loaded(text))
+    except ValueError:
+        return layout.array(_rows(text.split(b"\n"), b","))
+
+
+def _loaded(text: bytes) -> Rows:
+    """By numpy: plain numbers in half the time, with no object for each cell. ValueError for anything else."""
+    if text[:1] in b"\r\n" or b"\n\n" in text or b"\n\r" in text or text[-1:] == b"\n":
         raise ValueError("numpy passes over empty lines, which here are rows of one empty cell")
-    return layout.array(np.loadtxt(io.BytesIO(text), delimiter=",", comments=None, ndmin=2))
+    return np.loadtxt(text.decode("latin-1").split("\n"), delimiter=",", comments=None, ndmin=2)
 
 
 def _cells(text: bytes, layout: Layout) -> Rows:
     """The careful path: empty cells, quotes, other delimiters, and the error that names the cell."""
     lines = text.split(b"\n")
-    delimiter = next((bytes([byte]) for byte in DELIMITERS if byte in lines[0].strip()), b",")
-    rows = [_row(number, line, delimiter) for number, line in enumerate(lines, start=1)]
+    rows = _rows(lines, _delimiter(lines[0]))
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
             raise BadInput(f"row {number} has {len(row)} columns, and row 1 has {len(rows[0])}")
@@ -57,6 +103,15 @@ def _cells(text: bytes, layout: Layout) -> Rows:
         return layout.array(rows)
     except (ValueError, OverflowError) as error:
         raise BadInput(str(error)) from error
+
+
+def _delimiter(line: bytes) -> bytes:
+    """The first row's."""
+    return next((bytes([byte]) for byte in DELIMITERS if byte in line.strip()), b",")
+
+
+def _rows(lines: list[bytes], delimiter: bytes) -> list[list[float]]:
+    return [_row(number, line, delimiter) for number, line in enumerate(lines, start=1)]
 
 
 def _row(number: int, line: bytes, delimiter: bytes) -> list[float]:

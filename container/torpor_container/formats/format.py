@@ -12,7 +12,10 @@ from torpor_container.invocation import Invocation, Reply
 
 
 class Model(Protocol):
-    """A loaded model. `invoke` may be called from several threads at once; it raises the container's errors."""
+    """A loaded model. `invoke` may be called from several threads at once; it raises the container's errors.
+
+    A call is answered once: its body may be gone afterwards.
+    """
 
     format: str
     rowwise: bool

@@ -32,11 +32,17 @@ class ServedModel(Generic[Inputs]):
     rowwise: bool = False
 
     def invoke(self, invocation: Invocation) -> Reply:
-        """Raises BadInput, UnsupportedContentType, NotAcceptable, PredictionFailed, OutOfMemory."""
+        """Body, inputs and answer may be large: each is let go of as soon as the next one is made of it.
+
+        Raises BadInput, UnsupportedContentType, NotAcceptable, PredictionFailed, OutOfMemory.
+        """
         kind = self.answers.choose(invocation.accept)
         inputs = self.read(invocation)
+        invocation.body = b""
         try:
-            return Reply(self.answers.encode(self.predict(inputs), kind), kind)
+            prediction = self.predict(inputs)
+            del inputs
+            return Reply(self.answers.encode(prediction, kind), kind)
         except MemoryError as error:
             raise OutOfMemory(f"out of memory while predicting: {error}") from error
         except self.refusals as error:

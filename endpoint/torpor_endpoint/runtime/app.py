@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torpor_container import wire
+from torpor_container.upstream import Body, size_of
 from torpor_container.wire import Step
 from torpor_endpoint.aws.asgi import Disconnected, Headers, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.scope import DEFAULT_REGION
@@ -59,18 +60,19 @@ class RuntimeApp:
         place, operation = self._place(scope)
         journey = self._begun(place)
         try:
-            status, headers, body = await self._answered(scope, receive, operation, place, journey)
+            status, headers, chunks = await self._answered(scope, receive, operation, place, journey)
         except RuntimeFault as fault:
-            status, headers, body = wire_form(fault, place)
+            status, headers, *chunks = wire_form(fault, place)
         except Disconnected:
             return
         except Exception:  # the outer edge: one request's fault is logged and answered, and is no other's
             log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
-            status, headers, body = wire_form(RuntimeFault(Situation.INTERNAL), place)
-        total_s, steps = self._ended(place, journey, headers, body)
+            status, headers, *chunks = wire_form(RuntimeFault(Situation.INTERNAL), place)
+        size_bytes = size_of(chunks)
+        total_s, steps = self._ended(place, journey, headers, size_bytes)
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
-        self._enter(journey.ended(status, len(body), total_s, steps))
+        await _send_all(chunks, send)
+        self._enter(journey.ended(status, size_bytes, total_s, steps))
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         """Take up an invocation that waits for nothing on its way to a ready instance (see `aws.asgi.AtOnce`).
@@ -85,20 +87,21 @@ class RuntimeApp:
 
         def ended(outcome: Served | RuntimeFault) -> None:
             try:
-                status, headers, answer = self._told(route, outcome, place, journey)
+                status, headers, chunks = self._told(route, outcome, place, journey)
+                answer = b"".join(chunks)
             except RuntimeFault as fault:
                 status, headers, answer = wire_form(fault, place)
             except Exception:  # the outer edge, as above
                 log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
                 status, headers, answer = wire_form(RuntimeFault(Situation.INTERNAL), place)
-            total_s, steps = self._ended(place, journey, headers, answer)
+            total_s, steps = self._ended(place, journey, headers, len(answer))
             tell(status, headers, answer)
             self._enter(journey.ended(status, len(answer), total_s, steps))
 
         try:
             request = Invoke.read(scope, place.endpoint)
             route = self._route(self._router.find(place.endpoint), request, journey.request_bytes)
-            return self._router.send_at_once(route, request, body, place, ended)
+            return self._router.send_at_once(route, request, [body], place, ended)
         except RuntimeFault:
             return False
 
@@ -112,7 +115,7 @@ class RuntimeApp:
 
     async def _answered(
         self, scope: Scope, receive: Receive, operation: str, place: Place, journey: Journey
-    ) -> tuple[int, Headers, bytes]:
+    ) -> tuple[int, Headers, Body]:
         request = Invoke.read(scope, place.endpoint)
         body, journey.request_bytes = await read_body(receive, self._router.limits.body_bytes)
         if operation != "invocations":
@@ -141,7 +144,7 @@ class RuntimeApp:
 
     def _told(
         self, route: Route, outcome: Served | RuntimeFault, place: Place, journey: Journey
-    ) -> tuple[int, Headers, bytes]:
+    ) -> tuple[int, Headers, Body]:
         """Status, headers and body for the caller, and the metrics. Raises RuntimeFault for what is no success."""
         if isinstance(outcome, RuntimeFault):
             journey.steps |= outcome.steps
@@ -154,16 +157,18 @@ class RuntimeApp:
             raise from_answer(answer, place)
         headers = [header for header in answer.headers if header[0] in COPIED]
         headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
-        return answer.status, headers, answer.body
+        return answer.status, headers, answer.chunks
 
-    def _ended(self, place: Place, journey: Journey, headers: Headers, body: bytes) -> tuple[float, dict[str, float]]:
+    def _ended(
+        self, place: Place, journey: Journey, headers: Headers, size_bytes: int
+    ) -> tuple[float, dict[str, float]]:
         """What it took in all and step by step, in seconds; the headers that every answer has are added."""
         total_s = self._clocks.steady() - journey.began_s
         steps = journey.whole(total_s)
         headers += [
             (b"x-amzn-requestid", place.request_id.encode()),
             (b"server-timing", server_timing(steps)),
-            (b"content-length", b"%d" % len(body)),
+            (b"content-length", b"%d" % size_bytes),
         ]
         return total_s, steps
 
@@ -202,6 +207,14 @@ class RuntimeApp:
             self._meters.add(route.live.name, route.variant, Sample(len(route.crew.ready), None, took_s, 0.0, None))
         if fault.original is not None or fault.steps:
             journey.route = route
+
+
+async def _send_all(chunks: Body, send: Send) -> None:
+    """One chunk after another, as fast as the caller takes them, and each is let go of."""
+    chunks.reverse()
+    while len(chunks) > 1:
+        await send({"type": "http.response.body", "body": chunks.pop(), "more_body": True})
+    await send({"type": "http.response.body", "body": chunks.pop() if chunks else b""})
 
 
 def request_id() -> str:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from torpor_container import wire
+from torpor_container.upstream import Body
 from torpor_endpoint.aws.asgi import Disconnected, Receive, Scope
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 
@@ -65,9 +66,9 @@ class Invoke(NamedTuple):
         return headers
 
 
-async def read_body(receive: Receive, limit_bytes: int) -> tuple[bytes, int]:
+async def read_body(receive: Receive, limit_bytes: int) -> tuple[Body, int]:
     """The body and its whole size. One over the limit is read to its end and dropped: its caller gets an answer."""
-    chunks: list[bytes] = []
+    chunks: Body = []
     size_bytes, more = 0, True
     while more:
         message = await receive()
@@ -80,4 +81,4 @@ async def read_body(receive: Receive, limit_bytes: int) -> tuple[bytes, int]:
         else:
             chunks.clear()
         more = message.get("more_body", False)
-    return (chunks[0] if len(chunks) == 1 else b"".join(chunks)), size_bytes
+    return chunks, size_bytes

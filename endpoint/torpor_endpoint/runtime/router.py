@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from torpor_container import wire
-from torpor_container.upstream import Answer, UpstreamBroken, UpstreamError, UpstreamRefused, UpstreamTimedOut
+from torpor_container.upstream import (
+    Answer,
+    Body,
+    UpstreamBroken,
+    UpstreamError,
+    UpstreamRefused,
+    UpstreamTimedOut,
+    size_of,
+)
 from torpor_endpoint.core.placement import least_busy, pick, weighted
 from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
@@ -95,8 +103,9 @@ class Router:
                 )
         return Route(live, variant, crew, target)
 
-    async def send(self, route: Route, request: Invoke, body: bytes, place: Place) -> Served:
-        """Hold until an instance is ready, send, answer. What was never sent is sent to another instance.
+    async def send(self, route: Route, request: Invoke, body: Body, place: Place) -> Served:
+        """Hold until an instance is ready, send, answer. What was never sent is sent to another instance; the body is
+        emptied once it is.
 
         Raises CrewClosed before anything was sent: look again where the request should go.
         """
@@ -109,7 +118,7 @@ class Router:
         try:
             while True:
                 if not crew.ready:
-                    await self._hold(crew, len(body), until_s, waited)
+                    await self._hold(crew, size_of(body), until_s, waited)
                 member = self._pick(crew, route.target)
                 sent_at_s = self._clock()
                 try:
@@ -123,7 +132,7 @@ class Router:
             crew.traffic.went(self._clock())
 
     def send_at_once(
-        self, route: Route, request: Invoke, body: bytes, place: Place, then: Callable[[Served | RuntimeFault], None]
+        self, route: Route, request: Invoke, body: Body, place: Place, then: Callable[[Served | RuntimeFault], None]
     ) -> bool:
         """Send it if an instance is ready and a connection to it is there; else do nothing, and answer False.
 
@@ -207,7 +216,7 @@ class Router:
         return crew.ready[pick(target, in_flight) if target is not None else least_busy(in_flight)]
 
     async def _attempt(
-        self, crew: Crew, member: Member, headers: list[tuple[bytes, bytes]], body: bytes, place: Place
+        self, crew: Crew, member: Member, headers: list[tuple[bytes, bytes]], body: Body, place: Place
     ) -> Answer:
         member.in_flight += 1
         try:

@@ -6,11 +6,12 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
 from torpor_container.content.accept import choose
+from torpor_container.content.answers import MANY
 from torpor_container.errors import NotAcceptable
 
 OFFERED = ("text/csv", "application/json", "application/x-npy")
@@ -84,6 +85,23 @@ def test_each_container_writes_as_its_clients_expect(
 ) -> None:
     assert answers.encode(PREDICTION, kind) == flat
     assert answers.encode(PER_CLASS, kind) == per_class
+
+
+NUMBERS = st.one_of(st.floats(width=32), st.sampled_from([0.1, 1e-7, 1e22, -0.0, 3.0]))
+DTYPES = st.sampled_from([np.float32, np.float64, np.int64, np.object_])
+
+
+@pytest.mark.parametrize("answers", [XGBOOST, XGBOOST_MULTI_MODEL, TOOLKIT])
+@settings(deadline=None, max_examples=10)
+@given(some=st.lists(NUMBERS, min_size=1, max_size=5), width=st.integers(0, 3), dtype=DTYPES, odd=st.booleans())
+def test_many_rows_are_written_to_the_byte_as_if_at_once(
+    answers: Answers, some: list[float], width: int, dtype: type, odd: bool
+) -> None:
+    numbers = [number for number in some if np.isfinite(number)] or [1.5] if dtype is np.int64 else some
+    flat = np.resize(np.array(numbers, np.float64).clip(-1e15, 1e15), 2 * MANY + odd).astype(dtype)
+    prediction = flat if not width else np.stack([flat] * width, axis=1)
+    for kind, encoder in answers.encoders.items():
+        assert answers.encode(prediction, kind) == encoder(prediction)
 
 
 @pytest.mark.parametrize("answers", [XGBOOST, XGBOOST_MULTI_MODEL, TOOLKIT])

@@ -193,6 +193,49 @@ def test_a_large_body_means_what_its_first_lines_mean_alone(first: list[str], re
         assert np.array_equal(many[: len(few)], few, equal_nan=True)
 
 
+@settings(deadline=None)
+@given(
+    st.integers(1, 3).flatmap(
+        lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1, max_size=3)
+    ),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_a_large_body_means_the_same_wherever_its_odd_lines_stand(odd: list[list[str]], end: str) -> None:
+    plain = ",".join(["0.25"] * len(odd[0]))
+    lines = [plain, *(",".join(row) for row in odd), plain]
+    few = read_rows(end.join(lines))
+    before = [plain] * (1 + MANY_BYTES // len(plain))
+    many = read_rows(end.join([*before, *lines, *before]) + end)
+    assert (few is None) == (many is None)
+    if few is not None and many is not None:
+        assert np.array_equal(many[len(before) : -len(before)], few, equal_nan=True)
+        assert (many[: len(before)] == 0.25).all()
+        assert (many[-len(before) :] == 0.25).all()
+
+
+LATE = {
+    "junk": (b"x,1", "row 30001, column 1: 'x' is not a number"),
+    "ragged": (b"1", "row 30001 has 1 columns, and row 1 has 2"),
+    "ragged, though no comma is missing": (b"1\n1,2,3", "row 30001 has 1 columns, and row 1 has 2"),
+    "ragged, and junk after it": (b"1\n2,x", "row 30002, column 2: 'x' is not a number"),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_fault_deep_in_a_large_body_is_found_where_it_is(name: str) -> None:
+    late, said = LATE[name]
+    with pytest.raises(BadInput) as raised:
+        decode(b"1,2\n" * 30_000 + late + b"\n1,2" * 30_000, "text/csv", DOUBLE)
+    assert said in str(raised.value)
+
+
+def test_a_large_body_of_whole_numbers_is_refused_for_one_fraction() -> None:
+    many = b"1,2\n" * 30_000
+    assert decode(many, "text/csv", Layout(np.int64)).tolist() == [[1, 2]] * 30_000
+    with pytest.raises(BadInput, match="whole numbers"):
+        decode(many + b"1,2.5", "text/csv", Layout(np.int64))
+
+
 def read_rows(text: str) -> Rows | None:
     """None for what is refused."""
     try:

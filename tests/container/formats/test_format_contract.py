@@ -70,9 +70,9 @@ def test_the_rows_may_come_in_any_content_type(model: ServedModel[Any], trained:
 
 
 def test_one_row_gives_one_prediction_in_any_type(model: ServedModel[Any], trained: Trained) -> None:
-    call = Invocation(csv_of(trained.rows[:1]), "text/csv", "application/x-npy")
-    value = np.load(BytesIO(model.invoke(call).body)).item()
-    assert float(model.invoke(Invocation(call.body, "", "text/csv")).body) == pytest.approx(value)
+    row = csv_of(trained.rows[:1])
+    value = np.load(BytesIO(model.invoke(Invocation(row, "text/csv", "application/x-npy")).body)).item()
+    assert float(model.invoke(Invocation(row, "", "text/csv")).body) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("width", [COLUMNS - 1, COLUMNS + 1])
@@ -92,10 +92,18 @@ def test_an_empty_body_a_strange_type_and_a_strange_accept_are_told_apart(model:
 
 
 def test_many_threads_get_each_their_own_answer(model: ServedModel[Any], trained: Trained) -> None:
-    calls = [Invocation(csv_of(trained.rows[i : i + 1]), "text/csv") for i in range(60)]
-    alone = [model.invoke(call) for call in calls]
+    def answer(row: int) -> Reply:
+        return model.invoke(Invocation(csv_of(trained.rows[row : row + 1]), "text/csv"))
+
+    alone = list(map(answer, range(60)))
     with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(model.invoke, calls * 3)) == alone * 3
+        assert list(threads.map(answer, [*range(60)] * 3)) == alone * 3
+
+
+def test_a_body_is_let_go_of_once_it_is_read(model: ServedModel[Any], trained: Trained) -> None:
+    call = Invocation(csv_of(trained.rows[:1]), "text/csv")
+    assert model.invoke(call).status == 200
+    assert not call.body
 
 
 def test_a_closed_model_holds_nothing_and_says_so(model: ServedModel[Any]) -> None:

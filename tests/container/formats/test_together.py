@@ -84,10 +84,10 @@ def test_together_they_are_answered_as_alone_to_the_last_bit(kind: str, values: 
 
 @pytest.mark.parametrize("kind", ["xgboost", "forest"])
 def test_a_bad_body_among_good_ones_has_its_own_error_and_the_others_their_answers(kind: str) -> None:
-    good, other = csv(rows()[0][:2]), csv(rows()[0][5:6])
-    calls = [good, Invocation(b"a,b", "text/csv"), other, Invocation(b"1,2,3,4", "image/png"), csv(rows()[0][:1, :2])]
-    outcomes = model(kind).invoke_together(calls)
-    assert [outcomes[0], outcomes[2]] == [alone(kind, good), alone(kind, other)]
+    good, other = rows()[0][:2], rows()[0][5:6]
+    bad = [Invocation(b"a,b", "text/csv"), Invocation(b"1,2,3,4", "image/png"), csv(rows()[0][:1, :2])]
+    outcomes = model(kind).invoke_together([csv(good), bad[0], csv(other), *bad[1:]])
+    assert [outcomes[0], outcomes[2]] == [alone(kind, csv(good)), alone(kind, csv(other))]
     assert [type(outcomes[number]) for number in (1, 3, 4)] == [BadInput, UnsupportedContentType, BadInput]
 
 

@@ -55,7 +55,7 @@ class Ground:
 async def pinged(upstream: Upstream) -> None:
     while True:
         with suppress(UpstreamError):
-            if (await upstream.send("GET", "/ping", (), b"", 2.0)).status == 200:
+            if (await upstream.send("GET", "/ping", (), [], 2.0)).status == 200:
                 return
         await asyncio.sleep(0.01)
 

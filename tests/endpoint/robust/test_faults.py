@@ -179,7 +179,7 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
         (member,) = crew.ready.values()
         member.in_flight += 1
         headers = [(b"content-type", b"text/csv")]
-        call = asyncio.create_task(member.upstream.send("POST", "/invocations", headers, b"60", 90.0))
+        call = asyncio.create_task(member.upstream.send("POST", "/invocations", headers, [b"60"], 90.0))
         call.add_done_callback(lambda _: crew.released(member))
         await asyncio.sleep(0.5)
         began_s = clock()

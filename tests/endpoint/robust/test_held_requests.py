@@ -66,7 +66,7 @@ class Shop:
         scope = {"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}
         request = Invoke.read(scope, "shop")
         return asyncio.create_task(
-            self.router.send(Route(self.live, "AllTraffic", self.crew, None), request, b"", PLACE)
+            self.router.send(Route(self.live, "AllTraffic", self.crew, None), request, [], PLACE)
         )
 
 

@@ -35,7 +35,7 @@ def test_every_situation_has_a_wire_form(situation: Situation) -> None:
 @pytest.mark.parametrize("fault", Fault)
 def test_every_fault_of_an_instance_becomes_a_situation(fault: Fault) -> None:
     body = json.dumps({"message": "why {so}"}).encode()
-    found = from_answer(Answer(500, [(b"x-torpor-fault", fault.value.encode())], body), PLACE)
+    found = from_answer(Answer(500, [(b"x-torpor-fault", fault.value.encode())], [body]), PLACE)
     assert found.situation is FAULTS.get(fault, Situation.MODEL_SERVER)
     assert wire_form(found, PLACE)[0] == found.situation.status
 
@@ -48,7 +48,7 @@ def test_a_model_s_words_are_never_read_as_ours(original: str) -> None:
 
 
 def test_a_body_that_is_no_text_is_still_a_model_error() -> None:
-    found = from_answer(Answer(502, [], b"\xff\xfe"), PLACE)
+    found = from_answer(Answer(502, [], [b"\xff\xfe"]), PLACE)
     assert found.original == (502, "\ufffd\ufffd")
 
 

@@ -108,7 +108,7 @@ async def _lived(plan: Plan, calls: list[Request], yards: "Yards") -> Lived:
 
     async def answered(model: str) -> Answered:
         arrived_s, request = loop.time(), Invoke(ENDPOINT, {TARGET_MODEL: model.encode()})
-        served = await router.send(router.route(live, request), request, b"", Place(ENDPOINT, "1", "here", "id"))
+        served = await router.send(router.route(live, request), request, [], Place(ENDPOINT, "1", "here", "id"))
         return Answered(model, arrived_s, loop.time(), served.answer.status != 200)
 
     crew.scale(plan.instances, "it is made")
