@@ -7,7 +7,7 @@ tells only how much more or less there is than at the last walk.
 
 from collections.abc import Callable
 
-from torpor_container.memory import allocated_bytes, anonymous_bytes, counts_exactly, uss_bytes
+from torpor_container.memory import allocated_bytes, anonymous_bytes, counts_exactly, give_back, uss_bytes
 
 WALKED_FOR_S = 1.0
 """So long a walk is good for. What models take and give back meanwhile is counted; what is not is the few pages shared
@@ -40,8 +40,17 @@ class Gauge:
         """A question: how much has the process grown since this call?
 
         What malloc holds more, for much of that may be in pages that others left free; or the pages that came, where
-        they are more, for not all memory is malloc's: Python's small objects are not.
+        they are more, for not all memory is malloc's: Python's small objects are not. What was freed on the way does
+        not count: XGBoost's reader takes up to three times what the model is, for as long as it reads. What was free
+        before is given back with it, so of what is not malloc's that much less is seen.
         """
         read = anonymous_bytes if self._exact else uss_bytes
         pages, allocated = read(), allocated_bytes()
-        return lambda: max(read() - pages, allocated_bytes() - allocated)
+
+        def grown_bytes() -> int:
+            held = allocated_bytes() - allocated
+            if read() - pages > held:
+                give_back()
+            return max(read() - pages, held)
+
+        return grown_bytes
