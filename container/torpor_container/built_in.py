@@ -128,7 +128,7 @@ class BuiltInWorkshop:
             await self._loaders.run(_import_all, found.format.frameworks)
             self._imported.update(found.format.frameworks)
         settled = self._sizing.settled(found.placed.model_id)
-        grown = _not_measured if settled else self._gauge.grown
+        grown = _not_measured if settled else partial(self._gauge.grown, found.format.by_malloc)
         with self._meter.window() as alone:
             model, grown_bytes = await self._loaders.run(_read_and_measure, found, self._conventions, grown)
             if alone() and not settled:

@@ -36,16 +36,19 @@ class Gauge:
         self._walk = now_s, held, counted
         return held
 
-    def grown(self) -> Callable[[], int]:
+    def grown(self, by_malloc: bool = False) -> Callable[[], int]:
         """A question: how much has the process grown since this call?
 
-        What malloc holds more, for much of that may be in pages that others left free; or the pages that came, where
-        they are more, for not all memory is malloc's: Python's small objects are not. What was freed on the way does
-        not count: XGBoost's reader takes up to three times what the model is, for as long as it reads. What was free
-        before is given back with it, so of what is not malloc's that much less is seen.
+        What malloc holds more, for much of that may be in pages that others left free. Unless all of it is asked of
+        malloc (`by_malloc`), or where it does not tell, the pages that came, if they are more: Python's small objects
+        are not malloc's. What was freed on the way does not count, for XGBoost's reader takes up to three times what
+        the model is; what was free before is given back with it, so that much less of what is not malloc's is seen.
         """
+        allocated = allocated_bytes()
+        if by_malloc and allocated:
+            return lambda: allocated_bytes() - allocated
         read = anonymous_bytes if self._exact else uss_bytes
-        pages, allocated = read(), allocated_bytes()
+        pages = read()
 
         def grown_bytes() -> int:
             held = allocated_bytes() - allocated

@@ -63,6 +63,9 @@ class Format:
     frameworks: tuple[str, ...] = ()
     """Modules that `load` imports, done before a load is measured: they are the instance's, not a model's."""
 
+    by_malloc: bool = False
+    """Whether all that a model takes in memory is asked of malloc, as by a framework in C++."""
+
     def recognise(self, directory: Path) -> Path | None:
         """The first file here that it can load."""
         return next(iter(self.files(directory)), None)

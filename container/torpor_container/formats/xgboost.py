@@ -38,5 +38,11 @@ def _read(path: Path) -> Any:
 
 
 FORMAT = Format(
-    boosters.XGBOOST, files, load, bytes_per_artifact_byte=1.5, fixed_bytes=64 * 1024, frameworks=("xgboost",)
+    boosters.XGBOOST,
+    files,
+    load,
+    bytes_per_artifact_byte=1.5,
+    fixed_bytes=64 * 1024,
+    frameworks=("xgboost",),
+    by_malloc=True,
 )
