@@ -36,11 +36,11 @@ class Setting:
     requests: int = 20_000
     rate_hz: float = 50.0
     naps: int = 4
-    memory_mib: float = 180.0
+    memory_mib: float = 95.0
     sleep_after_s: float = 4.0
 
 
-SHORT = Setting(traces=1, models=60, requests=600, naps=1, memory_mib=55.0)
+SHORT = Setting(traces=1, models=60, requests=600, naps=1, memory_mib=45.0)
 
 
 def main() -> None:
