@@ -242,9 +242,16 @@ class Keeper:
                 await self._tier.dismiss(leavers)
 
     async def _measure(self, newcomer: str) -> None:
-        """The instance's real memory has the last word, also over what was admitted."""
-        self._tier.books.measured(await self._workshop.used_bytes())
-        self._tier.dismiss(self._tier.books.excess(newcomer, self._clock()))
+        """The instance's real memory has the last word, also over what was admitted.
+
+        What loading left behind is no model's: where room is short, it is given back before another leaves for it.
+        """
+        books = self._tier.books
+        books.measured(await self._workshop.used_bytes())
+        model = books.get(newcomer)
+        if not books.has_room(model.size_bytes if model is not None else 0):
+            books.measured(await self._workshop.settle())
+        self._tier.dismiss(books.excess(newcomer, self._clock()))
         self._tier.changed()  # it may be less than was planned with
 
     # -- letting go ------------------------------------------------------------------------------------------------

@@ -81,6 +81,8 @@ class FakeWorkshop(Workshop):
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self.loaded: list[FakeRunner] = []
+        self.litter_bytes = 0  # what each load leaves behind, until it is given back
+        self._left_bytes = 0
 
     async def recognise(self, placed: Placed) -> Found:
         await self._scene.pause()
@@ -95,6 +97,7 @@ class FakeWorkshop(Workshop):
             raise NoMemoryNow(f"{name} wants all the memory there is")
         runner = FakeRunner(name, self._scene)
         self.loaded.append(runner)
+        self._left_bytes += self.litter_bytes
         return Loaded(runner, SIZE_BYTES)
 
     async def unload(self, runner: object) -> None:
@@ -104,11 +107,12 @@ class FakeWorkshop(Workshop):
         self._scene.happened("unload", runner.name)
 
     async def settle(self) -> int:
+        self._left_bytes = 0
         return await self.used_bytes()
 
     async def used_bytes(self) -> int:
         await self._scene.pause()
-        return len(self.loaded) * SIZE_BYTES
+        return len(self.loaded) * SIZE_BYTES + self._left_bytes
 
 
 class Site:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from keeper_site import FakeRunner, Scene, Site
+from keeper_site import SIZE_BYTES, FakeRunner, Scene, Site
 
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, ModelDied, NotReady
 from torpor_container.keeper import Patience
@@ -110,6 +110,19 @@ def test_memory_that_leavers_still_hold_is_no_reason_to_refuse_a_newcomer() -> N
         await asyncio.sleep(0.01)
         gate.set()
         assert [await newcomer, await again] == [b"b", b"a"]
+
+    run(story())
+
+
+def test_nobody_leaves_for_memory_that_loading_left_behind() -> None:
+    async def story() -> None:
+        site = Site(room=3)
+        site.workshop.litter_bytes = 2 * SIZE_BYTES
+        for name in ("a", "b", "c"):
+            await site.call(name)
+            await asyncio.sleep(0.01)
+        await site.settled()
+        assert site.resident() == {"a", "b", "c"}
 
     run(story())
 

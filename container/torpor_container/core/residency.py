@@ -263,6 +263,10 @@ class Residency:
         """Whether so many loads are in flight that none is admitted."""
         return self._loads >= self._loads_max
 
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether one more model of this size could come in without another leaving."""
+        return self.planned_bytes + self._unaccounted_bytes + size_bytes <= self.budget_bytes
+
     def why_absent(self, name: str) -> str:
         """Why a model had to be brought in: what made it leave the last time, if it is remembered."""
         return self._left.get(name, "it was not here before")
