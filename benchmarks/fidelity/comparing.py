@@ -126,9 +126,7 @@ class Calibration:
         return cls(replace(given, profiles=profiles, spreads=spreads), room, unknowns)
 
     def simulated(self, trace: Recorded, seed: int) -> Result:
-        """Another trace, later: what models there are is on disk by now."""
-        there = {name: replace(profile, download_s=0.0, unpack_s=0.0) for name, profile in self.given.profiles.items()}
-        return run(replace(self.given, trace=trace, profiles=there, seed=seed), self.scenario)
+        return run(replace(self.given, trace=trace, seed=seed), self.scenario)
 
     def _spans(self) -> Spans:
         calls: list[tuple[float, bool]] = []
