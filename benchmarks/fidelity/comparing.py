@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 
 SIZE = "ml.m5.large"
 """What both are billed as."""
+ROUNDS = 30
+"""So often the calibration trace is simulated, nearer each time."""
+SIGMA_MAX = 1.5
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,6 @@ class Unknowns:
         )
 
 
-ROUNDS = 30
-SIGMA_MAX = 1.5
-
-
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """What was measured on one trace, for others: what models take, the room, a wake."""
@@ -100,11 +99,9 @@ class Calibration:
         unknowns = Unknowns(room_bytes=room_bytes(lived, found.profiles))
         given = Given(trace, found.profiles, Spreads(), 0, "calibration")
         scenario = scenario.altered(wake_s=found.wake_s or scenario.wake_s)
-        made = cls(given, scenario, unknowns)
         for _ in range(ROUNDS):
-            made = cls._with(given, scenario, found, unknowns)
-            unknowns = unknowns.nearer(seen, made._spans())
-        return made
+            unknowns = unknowns.nearer(seen, cls._with(given, scenario, found, unknowns)._spans())
+        return cls._with(given, scenario, found, unknowns)
 
     @classmethod
     def _with(cls, given: Given, scenario: Scenario, found: Fitted, unknowns: Unknowns) -> "Calibration":

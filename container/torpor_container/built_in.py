@@ -127,15 +127,15 @@ class BuiltInWorkshop:
         if not self._imported.issuperset(found.format.frameworks):
             await self._loaders.run(_import_all, found.format.frameworks)
             self._imported.update(found.format.frameworks)
-        settled = self._sizing.settled(found.placed.model_id)
-        grown = _not_measured if settled else partial(self._gauge.grown, found.format.by_malloc)
+        size_bytes = found.predicted_bytes
         with self._meter.window() as alone:
-            model, grown_bytes = await self._loaders.run(_read_and_measure, found, self._conventions, grown)
-            if alone() and not settled:
-                size_bytes = max(grown_bytes, FLOOR_BYTES)
-                self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
+            if self._sizing.settled(found.placed.model_id):
+                model = await self._loaders.run(_read, found, self._conventions)
             else:
-                size_bytes = found.predicted_bytes
+                model, grown_bytes = await self._loaders.run(_read_and_measure, found, self._conventions, self._gauge)
+                if alone():
+                    size_bytes = max(grown_bytes, FLOOR_BYTES)
+                    self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
         return Loaded(InProcess(model, self._predictors, time.thread_time), size_bytes)
 
     async def _start_script(self, found: Recognised) -> Loaded:
@@ -160,16 +160,10 @@ def _import_all(modules: Sequence[str]) -> None:
         import_module(module)
 
 
-def _read_and_measure(
-    found: Recognised, conventions: Conventions, grown: Callable[[], Callable[[], int]]
-) -> tuple[Model, int]:
+def _read_and_measure(found: Recognised, conventions: Conventions, gauge: Gauge) -> tuple[Model, int]:
     """The model, and what the process has grown by meanwhile."""
-    grown_bytes = grown()
-    return _read(found, conventions), grown_bytes()
-
-
-def _not_measured() -> Callable[[], int]:
-    return lambda: 0
+    grown = gauge.grown(found.format.by_malloc)
+    return _read(found, conventions), grown()
 
 
 def _read(found: Recognised, conventions: Conventions) -> Model:

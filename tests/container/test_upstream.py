@@ -299,4 +299,4 @@ def test_an_answer_that_was_whole_is_told_whatever_follows_it(tmp_path: Path) ->
 
 
 def send_at_once(upstream: Upstream, then: Callable[[Answer | UpstreamError], None]) -> bool:
-    return upstream.send_at_once("POST", "/invocations", [], b"", 5.0, then)
+    return upstream.send_at_once("POST", "/invocations", (), [], 5.0, then)

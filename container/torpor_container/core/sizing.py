@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 LEARNING = 0.3
 """How much one measurement moves what is known: recent loads count, one odd load does not upset it."""
-
-
 MEASUREMENTS = 2
 """So often one model is measured: the first of its loads may have brought in what all models share."""
 

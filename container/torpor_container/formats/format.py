@@ -62,7 +62,6 @@ class Format:
     """What a model is taken to weigh in memory until the first was measured; the built-in numbers are measured too."""
     frameworks: tuple[str, ...] = ()
     """Modules that `load` imports, done before a load is measured: they are the instance's, not a model's."""
-
     by_malloc: bool = False
     """Whether all that a model takes in memory is asked of malloc, as by a framework in C++."""
 

@@ -80,10 +80,10 @@ class RuntimeApp:
         What is refused or has to wait is left to come by ASGI.
         """
         place, operation = self._place(scope)
-        journey = self._begun(place)
-        journey.request_bytes = len(body)
         if operation != "invocations":
             return False
+        journey = self._begun(place)
+        journey.request_bytes = len(body)
 
         def ended(outcome: Served | RuntimeFault) -> None:
             try:

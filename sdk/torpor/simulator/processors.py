@@ -17,10 +17,8 @@ class Processors:
     def __init__(self, kernel: Kernel, count: int | None = None) -> None:
         self._kernel = kernel
         self._count = count
-        self._begun = 0
-        self._alone: dict[
-            int, tuple[float, Action, tuple[Any, ...]]
-        ] = {}  # each on a processor of its own: when it ends
+        self._begun = 0  # pieces of work: each has its number
+        self._alone: dict[int, tuple[float, Action, tuple[Any, ...]]] = {}  # on processors of their own: when they end
         self._shared: list[tuple[float, int, Action, tuple[Any, ...]]] = []  # by the attained service at which it ends
         self._attained_s = 0.0
         self._at_s = 0.0  # when that was so
@@ -46,7 +44,7 @@ class Processors:
             piece[1](*piece[2])
 
     def _share(self, count: int) -> None:
-        """What is left of all that is there now, up to this moment."""
+        """Bring what is shared up to this moment, or begin to share what had processors of its own."""
         now_s = self._kernel.now_s
         if self._shared:
             self._attained_s += (now_s - self._at_s) * min(1.0, count / len(self._shared))
