@@ -102,12 +102,13 @@ class BuiltInWorkshop:
 
     async def unload(self, runner: Runner) -> None:
         self._runners.discard(runner)
-        await runner.close()
+        with self._meter.window():
+            await runner.close()
 
     async def settle(self) -> int:
         """Those who come while it has not begun share it: giving back costs a millisecond, however much is freed."""
         if self._settling is None:
-            self._settling = asyncio.ensure_future(self._measurers.run(self._measure_after_trim))
+            self._settling = asyncio.ensure_future(self._settled())
         return await asyncio.shield(self._settling)
 
     async def used_bytes(self) -> int:
@@ -146,6 +147,10 @@ class BuiltInWorkshop:
         return Loaded(runner, size_bytes)
 
     # -- measuring -------------------------------------------------------------------------------------------------
+    async def _settled(self) -> int:
+        with self._meter.window():
+            return await self._measurers.run(self._measure_after_trim)
+
     def _measure(self) -> int:
         return self._gauge.used_bytes() + sum(runner.own_bytes() for runner in tuple(self._runners))
 

@@ -1,11 +1,11 @@
-"""Tells which measurements of memory can be trusted: only a load that ran alone shows what it added."""
+"""Tells which measurements of memory can be trusted: a load shows what it added if nothing else came or went."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 class Meter:
-    """Tells what one load adds to the process, which only a load that ran alone can show."""
+    """Knows of everything that makes the process larger or smaller, and so which load was alone."""
 
     def __init__(self) -> None:
         self._open = 0
@@ -13,7 +13,7 @@ class Meter:
 
     @contextmanager
     def window(self) -> Iterator[Callable[[], bool]]:
-        """Yields a question: did this load run alone until now?"""
+        """Around a load, a departure, or giving memory back. Yields a question: was it alone until now?"""
         self._mixed = self._open > 0
         self._open += 1
         try:

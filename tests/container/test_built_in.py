@@ -9,12 +9,12 @@ import pytest
 import xgboost
 
 from torpor_container import built_in
-from torpor_container.built_in import BuiltInWorkshop
+from torpor_container.built_in import FLOOR_BYTES, BuiltInWorkshop
 from torpor_container.formats import Conventions
 from torpor_container.gauge import Gauge
 from torpor_container.parent import Parent
 from torpor_container.settings import Settings
-from torpor_container.workshop import Placed
+from torpor_container.workshop import Loaded, Placed
 
 
 def workshop() -> BuiltInWorkshop:
@@ -41,6 +41,42 @@ def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path, mon
 
     assert asyncio.run(sizes()) == [1_000_001, 1_000_002, 1_000_002, 1_000_002]
     assert len(measured) == 2
+
+
+def test_a_load_during_which_another_model_leaves_tells_no_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = np.random.default_rng(7).normal(size=(300, 3))
+    xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 50).save_model(tmp_path / "model.ubj")
+    loading, left = threading.Event(), threading.Event()
+    left.set()
+
+    def grown() -> int:
+        loading.set()
+        assert left.wait(10)
+        return 77
+
+    monkeypatch.setattr(Gauge, "grown", lambda gauge, by_malloc: grown)
+
+    async def load(shop: BuiltInWorkshop, name: str) -> Loaded:
+        return await (await shop.recognise(Placed(name, f"{name}-1", tmp_path))).load()
+
+    async def sizes() -> tuple[int, int]:
+        shop = workshop()
+        leaver = await load(shop, "leaver")
+        predicted_bytes = (await shop.recognise(Placed("comer", "comer-1", tmp_path))).predicted_bytes
+        left.clear()
+        loading.clear()
+        coming = asyncio.create_task(load(shop, "comer"))
+        assert await asyncio.to_thread(loading.wait, 10)
+        await shop.unload(leaver.runner)
+        left.set()
+        comer = await coming
+        await shop.close()
+        return comer.size_bytes, predicted_bytes
+
+    size_bytes, predicted_bytes = asyncio.run(sizes())
+    assert size_bytes == predicted_bytes != max(77, FLOOR_BYTES)
 
 
 def test_those_who_leave_while_memory_is_given_back_share_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:

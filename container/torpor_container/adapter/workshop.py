@@ -77,7 +77,8 @@ class ForeignWorkshop(Behind):
         assert isinstance(runner, ForeignModel)
         self._models.pop(runner.model_id, None)
         try:
-            await runner.close()
+            with self._meter.window():
+                await runner.close()
         finally:
             self._here.discard(runner.model_id)
 

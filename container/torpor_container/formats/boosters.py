@@ -6,8 +6,10 @@ iteration, as in SageMaker's container.
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from math import nan
-from typing import Any
+from typing import Any, TypeVar
 
 from torpor_container.content import Layout, Rows, decode
 from torpor_container.formats import dense
@@ -16,6 +18,8 @@ from torpor_container.formats.served import ServedModel
 
 XGBOOST = "xgboost"
 
+T = TypeVar("T")
+
 
 def serve(booster: Any, conventions: Conventions, missing: float = nan) -> ServedModel[Rows]:
     """A booster, ready to predict on one thread. `missing` is the number that stands for a missing value."""
@@ -23,20 +27,21 @@ def serve(booster: Any, conventions: Conventions, missing: float = nan) -> Serve
 
     booster.set_param({"nthread": 1, "device": "cpu"})
     layout = Layout(columns=booster.num_features())
+    kind, iterations = _apart(lambda: (_kind(booster), _iterations(booster)))
     return ServedModel(
         format=XGBOOST,
         native=booster,
         read=lambda call: decode(call.body, call.content_type, layout),
-        predict=_predictor(booster, missing),
+        predict=_predictor(booster, kind, iterations, missing),
         answers=conventions.xgboost,
         refusals=(XGBoostError,),  # SageMaker's container too answers 400 for whatever XGBoost finds in the rows
         rowwise=True,
+        freed=_apart,
     )
 
 
-def _predictor(booster: Any, missing: float) -> Callable[[Rows], Any]:
-    iterations = _iterations(booster)
-    if _kind(booster) == "gbtree":
+def _predictor(booster: Any, kind: str, iterations: tuple[int, int], missing: float) -> Callable[[Rows], Any]:
+    if kind == "gbtree":
         return dense.predictor(booster, iterations, missing)
     # XGBoost does not predict in place with gblinear, and adds up dart's trees in another order there.
     from xgboost import DMatrix
@@ -52,3 +57,17 @@ def _iterations(booster: Any) -> tuple[int, int]:
 
 def _kind(booster: Any) -> str:
     return str(json.loads(booster.save_config())["learner"]["gradient_booster"]["name"])
+
+
+def _apart(work: Callable[[], T]) -> T:
+    """Do it on the one thread that asks boosters about themselves and frees them.
+
+    XGBoost keeps what a booster answered a thread until that thread frees it. If another does, it is kept for ever:
+    most of a kilobyte a load.
+    """
+    return _the_thread().submit(work).result()
+
+
+@cache
+def _the_thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "boosters")

@@ -16,6 +16,10 @@ from torpor_container.invocation import Invocation, Reply
 Inputs = TypeVar("Inputs")
 
 
+def _here(work: Callable[[], None]) -> None:
+    work()
+
+
 @dataclass(slots=True)
 class ServedModel(Generic[Inputs]):
     """`native` is the framework's own object. `refusals` are what it raises where the caller's rows are at fault.
@@ -30,6 +34,8 @@ class ServedModel(Generic[Inputs]):
     answers: Answers
     refusals: tuple[type[Exception], ...] = ()
     rowwise: bool = False
+    freed: Callable[[Callable[[], None]], object] = _here
+    """Calls what frees the framework's object, on whichever thread that has to happen."""
 
     def invoke(self, invocation: Invocation) -> Reply:
         """Body, inputs and answer may be large: each is let go of as soon as the next one is made of it.
@@ -70,8 +76,9 @@ class ServedModel(Generic[Inputs]):
 
     def close(self) -> None:
         """Let go of the framework's object, whoever still holds this one."""
-        self.native = None
-        self.predict = _closed
+        last: list[Any] = [self.native, self.predict]
+        self.native, self.predict = None, _closed
+        self.freed(last.clear)
 
 
 def _closed(inputs: object) -> NoReturn:

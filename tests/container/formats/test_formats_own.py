@@ -2,7 +2,9 @@
 
 import json
 import pickle
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,31 @@ def test_xgboost_answers_the_objectives_own_output_for_any_booster(
     body = json.dumps(trained.rows.tolist()).encode()
     served = answer(boosters.serve(booster.copy(), CONVENTIONS), body, "application/json")
     assert served == booster.predict(matrix).tolist()
+
+
+def test_one_thread_asks_boosters_about_themselves_and_frees_them(
+    artifact: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """XGBoost keeps its last answer to a thread until that thread frees the booster, and else for ever."""
+    asked: list[int] = []
+
+    def noted(method: Callable[..., Any]) -> Callable[..., Any]:
+        def called(booster: Any, *arguments: Any) -> Any:
+            asked.append(threading.get_ident())
+            return method(booster, *arguments)
+
+        return called
+
+    for name in ("attr", "save_config", "__del__"):
+        monkeypatch.setattr(xgboost.Booster, name, noted(getattr(xgboost.Booster, name)))
+    directory = artifact("model.json")
+    with ThreadPoolExecutor(1) as loading, ThreadPoolExecutor(1) as closing:
+        model = loading.submit(load, directory).result()
+        answer(model)
+        closing.submit(model.close).result()
+    assert len(asked) == 3
+    assert len(set(asked)) == 1
+    assert threading.get_ident() not in asked
 
 
 def test_xgboost_takes_nan_and_empty_cells_for_missing(trained: Trained, artifact: Callable[..., Path]) -> None:
