@@ -1,6 +1,6 @@
 """`python -m benchmarks.fidelity [--short]`: traces through a live endpoint and through the simulator, side by side.
 
-The simulator is calibrated on a trace of its own, and asked about others. It asserts nothing.
+The simulator's room is calibrated on a trace of its own, its times on every other day of each. It asserts nothing.
 """
 
 import argparse
@@ -17,9 +17,10 @@ from rich.console import Console
 
 from benchmarks.fidelity.comparing import SIZE, Calibration, differences, live, simulated
 from benchmarks.fidelity.live import Lived, endpoint, make_models
-from benchmarks.fidelity.traces import everyone, trace
+from benchmarks.fidelity.traces import Days, everyone, trace
 from benchmarks.tables import table
 from torpor.simulator.scenario import Scenario
+from torpor.simulator.workloads import Recorded
 
 RESULTS = Path(__file__).parent.parent / "results"
 SEEDS = 5
@@ -35,7 +36,7 @@ class Setting:
     models: int = 300
     requests: int = 20_000
     rate_hz: float = 50.0
-    naps: int = 4
+    naps: int = 9
     memory_mib: float = 95.0
     sleep_after_s: float = 4.0
 
@@ -78,8 +79,11 @@ def run(setting: Setting, folder: Path) -> dict[str, Any]:
         scenario = Scenario(
             SIZE, instances_min=0, instances_max=1, idle_s=setting.sleep_after_s, threads=2, processors=1
         )  # fmt: skip
-        calibration = Calibration.of(traces[0], first, running.ledger, scenario)
-        rows = [_row(number, running.lived(one), calibration, one) for number, one in enumerate(traces[1:], 1)]
+        calibration = Calibration.of(traces[0], Days.of_trace(traces[0], setting.naps), first, running.ledger, scenario)
+        rows = [
+            _row(number, running.lived(one), calibration, one, Days.of_trace(one, setting.naps))
+            for number, one in enumerate(traces[1:], 1)
+        ]
     return {
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
         "setting": asdict(setting),
@@ -92,13 +96,14 @@ def run(setting: Setting, folder: Path) -> dict[str, Any]:
     }
 
 
-def _row(number: int, lived: Lived, calibration: Calibration, one: Any) -> dict[str, Any]:
-    there = live(lived)
-    here = simulated([calibration.simulated(one, seed) for seed in range(SEEDS)])
+def _row(number: int, lived: Lived, calibration: Calibration, one: Recorded, days: Days) -> dict[str, Any]:
+    there, calibrated = live(lived, days), calibration.on(one, days, lived)
+    here = simulated(calibrated.simulated(days, seed) for seed in range(SEEDS))
     return {
         "trace": number,
         "late_p99_s": lived.replayed.late_s(0.99),
         "failed": lived.replayed.failed,
+        "calibrated": asdict(calibrated.unknowns),
         "live": asdict(there),
         "simulated": asdict(here),
         "difference": differences(there, here),

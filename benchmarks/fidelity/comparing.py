@@ -1,6 +1,10 @@
-"""The simulated side, calibrated on one trace and asked about others; and both sides' figures beside each other."""
+"""The simulated side, calibrated on what it is not asked about; and both sides' figures beside each other.
 
-from collections.abc import Mapping
+The room is calibrated on a trace of its own. How fast a shared machine is changes from minute to minute, so the times
+are calibrated on every other day of the very trace (from one sleep to the next), and compared over the days between.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from pathlib import Path
@@ -9,7 +13,8 @@ from statistics import fmean, median
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.fidelity.live import Lived, steps_s
+from benchmarks.fidelity.live import Lived
+from benchmarks.fidelity.traces import Days
 from torpor.frames import STEPS
 from torpor.simulator.fitting import Fitted, fitted
 from torpor.simulator.outcome import Result
@@ -30,7 +35,7 @@ SIGMA_MAX = 1.5
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one trace. Seconds, and US dollars for the instances' time."""
+    """Of one trace. Seconds, of the days that were not calibrated on, and US dollars for the instances' time."""
 
     hit_ratio: float
     loads: float
@@ -39,6 +44,51 @@ class Figures:
     p50_s: float
     p99_s: float
     usd: float
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What became of the requests of some days: columns of one length, in seconds."""
+
+    took_s: Floats
+    held_s: Floats  # of that, the wait for an instance
+    hit: NDArray[np.bool_]
+    day: NDArray[np.int64]
+
+    @classmethod
+    def lived(cls, lived: Lived, days: Days) -> "Answers":
+        """What the endpoint itself says: the sums of the steps of those that were answered."""
+        good = lived.replayed.good & lived.replayed.told
+        steps_s = lived.replayed.steps_s[good].astype(np.float64)
+        held_s = steps_s[:, INSTANCE].sum(axis=1)
+        return cls(steps_s.sum(axis=1), held_s, lived.replayed.hits[good] == 1, days.of(lived.replayed.planned_s[good]))
+
+    @classmethod
+    def simulated(cls, given: Given, scenario: Scenario, days: Days) -> tuple["Answers", Result]:
+        told: list[tuple[float, float, float, bool]] = []
+        result = run(
+            given, scenario,
+            listener=lambda ended: told.extend((one.arrived_s, one.asked_s, one.done_s, one.hit) for one in ended),
+        )  # fmt: skip
+        arrived_s, asked_s, done_s, hit = np.array(told, np.float64).T
+        return cls(done_s - arrived_s, asked_s - arrived_s, hit == 1, days.of(arrived_s)), result
+
+    def but(self, these: NDArray[np.bool_]) -> "Answers":
+        """Only these."""
+        return Answers(self.took_s[these], self.held_s[these], self.hit[these], self.day[these])
+
+    @property
+    def known(self) -> "Answers":
+        """Of the days that are calibrated on: the first, the third and so on."""
+        return self.but(self.day % 2 == 0)
+
+    @property
+    def asked_about(self) -> "Answers":
+        return self.but(self.day % 2 == 1)
+
+    def quantiles_s(self) -> tuple[float, float]:
+        p50_s, p99_s = np.quantile(self.took_s, (0.5, 0.99)).tolist()
+        return p50_s, p99_s
 
 
 @dataclass(frozen=True)
@@ -52,7 +102,8 @@ class Spans:
     hit_ratio: float
 
     @classmethod
-    def of(cls, seconds: Floats, hit: NDArray[np.bool_]) -> "Spans":
+    def of(cls, answers: Answers) -> "Spans":
+        seconds, hit = answers.took_s - answers.held_s, answers.hit
         quantiles = (np.quantile(some, (0.5, 0.9)).tolist() for some in (seconds[hit], seconds[~hit]))
         (warm_p50_s, warm_p90_s), (cold_p50_s, cold_p90_s) = quantiles
         return cls(warm_p50_s, warm_p90_s, cold_p50_s, cold_p90_s, float(hit.mean()))
@@ -84,54 +135,58 @@ class Unknowns:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What was measured on one trace, for others: what models take, the room, a wake."""
+    """What was measured, for what is asked about: what models take, the room, a wake."""
 
     given: Given
     scenario: Scenario
+    found: Fitted
     unknowns: Unknowns
 
     @classmethod
-    def of(cls, trace: Recorded, lived: Lived, ledger: Path, scenario: Scenario) -> "Calibration":
+    def of(cls, trace: Recorded, days: Days, lived: Lived, ledger: Path, scenario: Scenario) -> "Calibration":
         """The ledger's times are what requests waited. Simulated with them as work, requests wait longer: so that
         share of them is sought with which the same trace takes as long as it did."""
         found = fitted(ledger)
-        seen = Spans.of(*_answered(lived))
-        unknowns = Unknowns(room_bytes=room_bytes(lived, found.profiles))
         given = Given(trace, found.profiles, Spreads(), 0, "calibration")
-        scenario = scenario.altered(wake_s=found.wake_s or scenario.wake_s)
-        for _ in range(ROUNDS):
-            unknowns = unknowns.nearer(seen, cls._with(given, scenario, found, unknowns)._spans())
-        return cls._with(given, scenario, found, unknowns)
+        guess = Unknowns(room_bytes=room_bytes(lived, found.profiles))
+        first = cls(given, scenario.altered(wake_s=found.wake_s or scenario.wake_s), found, guess)
+        return first._nearer(Answers.lived(lived, days), days)
 
-    @classmethod
-    def _with(cls, given: Given, scenario: Scenario, found: Fitted, unknowns: Unknowns) -> "Calibration":
+    def on(self, trace: Recorded, days: Days, lived: Lived) -> "Calibration":
+        """For another trace: the room stays, the times are those of the days of it that are known."""
+        known = Answers.lived(lived, days).known
+        return replace(self, given=replace(self.given, trace=trace))._nearer(known, days, self.unknowns.room_bytes)
+
+    def simulated(self, days: Days, seed: int = 0) -> tuple[Answers, Result]:
         """All that an instance does for a load is its load, and all that it does for a request its prediction. Every
         model was on disk before."""
+        unknowns = self.unknowns
         profiles = {
             name: replace(
                 profile,
                 download_s=0.0,
                 unpack_s=0.0,
-                load_s=(profile.load_s + profile.unload_s + found.beside_load_s) * unknowns.cold_share,
+                load_s=(profile.load_s + profile.unload_s + self.found.beside_load_s) * unknowns.cold_share,
                 unload_s=0.0,
-                predict_s=(profile.predict_s + found.overhead_s) * unknowns.warm_share,
+                predict_s=(profile.predict_s + self.found.overhead_s) * unknowns.warm_share,
             )
-            for name, profile in found.profiles.items()
+            for name, profile in self.found.profiles.items()
         }
         spreads = Spreads(unknowns.warm_sigma, unknowns.cold_sigma)
-        room = scenario.altered(memory_bytes=int(unknowns.room_bytes))
-        return cls(replace(given, profiles=profiles, spreads=spreads), room, unknowns)
+        given = replace(self.given, profiles=profiles, spreads=spreads, seed=seed)
+        return Answers.simulated(given, self.scenario.altered(memory_bytes=int(unknowns.room_bytes)), days)
 
-    def simulated(self, trace: Recorded, seed: int) -> Result:
-        return run(replace(self.given, trace=trace, seed=seed), self.scenario)
-
-    def _spans(self) -> Spans:
-        calls: list[tuple[float, bool]] = []
-        run(
-            self.given, self.scenario,
-            listener=lambda ended: calls.extend((call.done_s - call.asked_s, call.hit) for call in ended),
-        )  # fmt: skip
-        return Spans.of(np.array([seconds for seconds, _ in calls]), np.array([hit for _, hit in calls]))
+    def _nearer(self, seen: Answers, days: Days, room_bytes: float | None = None) -> "Calibration":
+        """As near as ROUNDS come to what was seen of some days, with this room or the one that has as many hits."""
+        calibration, goal = self, Spans.of(seen)
+        some = np.unique(seen.day)
+        for _ in range(ROUNDS):
+            answers, _ = calibration.simulated(days)
+            unknowns = calibration.unknowns.nearer(goal, Spans.of(answers.but(np.isin(answers.day, some))))
+            if room_bytes is not None:
+                unknowns = replace(unknowns, room_bytes=room_bytes)
+            calibration = replace(calibration, unknowns=unknowns)
+        return calibration
 
 
 def room_bytes(lived: Lived, profiles: Mapping[str, ModelProfile]) -> int:
@@ -139,26 +194,25 @@ def room_bytes(lived: Lived, profiles: Mapping[str, ModelProfile]) -> int:
     return int(median(sum(profiles[name].memory_bytes for name in names) for names in lived.resident))
 
 
-def _answered(lived: Lived) -> tuple[Floats, NDArray[np.bool_]]:
-    """The seconds of those that were answered, without their wait for an instance, and which found their model."""
-    good = lived.replayed.good & lived.replayed.told
-    steps = lived.replayed.steps_s[good].astype(np.float64)
-    return steps.sum(axis=1) - steps[:, INSTANCE].sum(axis=1), lived.replayed.hits[good] == 1
-
-
-def live(lived: Lived) -> Figures:
-    replayed, seconds = lived.replayed, steps_s(lived.replayed)[lived.replayed.good]
-    p50_s, p99_s = np.quantile(seconds, (0.5, 0.99)).tolist()
+def live(lived: Lived, days: Days) -> Figures:
+    p50_s, p99_s = Answers.lived(lived, days).asked_about.quantiles_s()
     usd = (PRICES.usd_per_hour(SIZE) or 0.0) * lived.instance_s / 3600
-    hits = float((replayed.hits == 1).sum()) / len(replayed)
+    hits = float((lived.replayed.hits == 1).sum()) / len(lived.replayed)
     return Figures(hits, lived.loads, lived.unloads, lived.wakes, p50_s, p99_s, usd)
 
 
-def simulated(results: list[Result]) -> Figures:
+def simulated(sides: Iterable[tuple[Answers, Result]]) -> Figures:
     """The mean over the seeds."""
     each = [
-        Figures(one.hit_ratio, one.loads, one.evictions, one.wakes, one.p50_s, one.p99_s, one.cost().usd or 0.0)
-        for one in results
+        Figures(
+            one.hit_ratio,
+            one.loads,
+            one.evictions,
+            one.wakes,
+            *answers.asked_about.quantiles_s(),
+            one.cost().usd or 0.0,
+        )
+        for answers, one in sides
     ]
     return Figures(*(fmean(values) for values in zip(*(asdict(one).values() for one in each), strict=True)))
 

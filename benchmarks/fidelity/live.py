@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xgboost
@@ -137,8 +136,3 @@ def _bind(pid: int, *processors: int) -> None:
 def _sum(lines: list[str], name: str) -> float:
     """Of a histogram's counts over all its labels."""
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"torpor_{name}_count"))
-
-
-def steps_s(replayed: Replayed) -> Any:
-    """What the endpoint itself says that each request took: the sum of its steps."""
-    return replayed.steps_s.sum(axis=1)

@@ -108,7 +108,7 @@ class BuiltInWorkshop:
     async def settle(self) -> int:
         """Those who come while it has not begun share it: giving back costs a millisecond, however much is freed."""
         if self._settling is None:
-            self._settling = asyncio.ensure_future(self._settled())
+            self._settling = asyncio.ensure_future(self._settle())
         return await asyncio.shield(self._settling)
 
     async def used_bytes(self) -> int:
@@ -147,7 +147,7 @@ class BuiltInWorkshop:
         return Loaded(runner, size_bytes)
 
     # -- measuring -------------------------------------------------------------------------------------------------
-    async def _settled(self) -> int:
+    async def _settle(self) -> int:
         with self._meter.window():
             return await self._measurers.run(self._measure_after_trim)
 

@@ -41,7 +41,7 @@ FORMAT = Format(
     boosters.XGBOOST,
     files,
     load,
-    bytes_per_artifact_byte=1.5,
+    bytes_per_artifact_byte=1.35,
     fixed_bytes=64 * 1024,
     frameworks=("xgboost",),
     by_malloc=True,
