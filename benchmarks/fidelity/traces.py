@@ -34,7 +34,7 @@ class Days:
 
     def of(self, times_s: NDArray[np.float64]) -> NDArray[np.int64]:
         """In which day each moment is."""
-        days: NDArray[np.int64] = np.searchsorted(self.starts_s, times_s, side="right") - 1
+        days: NDArray[np.int64] = np.searchsorted(self.starts_s[1:], times_s, side="right")
         return days
 
 
