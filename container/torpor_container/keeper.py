@@ -285,7 +285,7 @@ class Keeper:
         finally:
             if runner.needs_folder:
                 self._shelf.give(name)
-        self._tier.books.measured(await self._workshop.settle())
+        self._tier.books.measured(await self._workshop.settle(), gone=name)
         if not self._cache:
             await self._shelf.drop(name, "ModelCacheSetting is Disabled")
 

@@ -47,7 +47,8 @@ class Tier:
                     return victims
                 case Refuse(reason):
                     raise NoRoom(f"{name} can not be loaded: {reason}")
-                case Later():
+                case Later(_, victims):
+                    self.dismiss(victims)
                     await self.change()
 
     def released(self, name: str) -> bool:

@@ -47,6 +47,7 @@ class FakeRunner:
     alive: bool = True
     format: str = "fake"
     needs_folder: bool = False
+    grown_bytes: int = 0  # since it was loaded
 
     async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
         await self.scene.pause()
@@ -112,7 +113,7 @@ class FakeWorkshop(Workshop):
 
     async def used_bytes(self) -> int:
         await self._scene.pause()
-        return len(self.loaded) * SIZE_BYTES + self._left_bytes
+        return sum(SIZE_BYTES + runner.grown_bytes for runner in self.loaded) + self._left_bytes
 
 
 class Site:

@@ -56,6 +56,18 @@ def test_a_failed_load_reaches_every_caller_and_the_next_one_tries_again() -> No
     run(story())
 
 
+def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() -> None:
+    async def story() -> None:
+        site = Site(room=10)
+        await site.call("a")
+        site.workshop.loaded[0].grown_bytes = 9 * SIZE_BYTES + SIZE_BYTES // 2
+        site.books.measured(await site.workshop.used_bytes())
+        assert await site.call("b") == b"b"
+        assert site.resident() == {"b"}
+
+    run(story())
+
+
 def test_a_load_that_takes_too_long_fails_and_leaves_the_books_clean() -> None:
     async def story() -> None:
         site = Site(patience=Patience(load_timeout_s=0.01))

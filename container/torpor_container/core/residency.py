@@ -7,7 +7,8 @@ One `Residency` keeps the books of one tier. The shell asks, carries the plan ou
             ├─► Lead                nobody does: the caller brings it in, then asks `admit`
             └─► Later               it is on its way out: ask again after a change
     admit   ──► Admit(victims)      unload these, `unloaded` each, then bring it in: `loaded` or `failed`
-            ├─► Later               all room is in use, or too many loads at once: ask again after a change
+            ├─► Later(victims)      all room is in use, or too many loads at once: ask again after a change; where the
+            │                       process uses more than the books explain, unload these, for it may go with them
             └─► Refuse              it can never fit
 
 The plan never exceeds the budget: room is taken from the victims and given to the newcomer in one step, and nothing
@@ -87,6 +88,7 @@ class Admit(NamedTuple):
 @dataclass(frozen=True)
 class Later:
     reason: str
+    victims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class Residency:
         self._loads = 0
         self.planned_bytes = 0  # HERE + LOADING
         self.idle_bytes = 0  # HERE without a pin
+        self._leaving_bytes = 0
         self._unaccounted_bytes = 0  # what the measurement shows beyond the books
         self._left: OrderedDict[str, str] = OrderedDict()  # why those left that did so last
 
@@ -208,12 +211,17 @@ class Residency:
     def unloaded(self, name: str, took_s: float, now_s: float) -> None:
         """A model that had to leave is gone."""
         model = self._models.pop(name)
+        self._leaving_bytes -= model.size_bytes
         if self._record is not None:
             self._note(now_s, name, "unloaded", "its room is free", model.size_bytes, took_s)
 
-    def measured(self, used_bytes: int) -> None:
-        """The process's own measurement has the last word: what the books do not explain takes room too."""
-        self._unaccounted_bytes = max(0, used_bytes - self.planned_bytes)
+    def measured(self, used_bytes: int, gone: str | None = None) -> None:
+        """The process's own measurement has the last word: what the books do not explain takes room too.
+
+        Whoever is on the way out is in it still, but for the one that is `gone`, and about to be reported unloaded.
+        """
+        leaving_bytes = self._leaving_bytes - (self._models[gone].size_bytes if gone is not None else 0)
+        self._unaccounted_bytes = max(0, used_bytes - self.planned_bytes - leaving_bytes)
 
     # -- making models leave ---------------------------------------------------------------------------------------
     def excess(self, newcomer: str, now_s: float) -> tuple[str, ...]:
@@ -283,6 +291,8 @@ class Residency:
             return Later(f"{missing_bytes:,} bytes are missing and every other model is busy")
         if any(model.stage is LEAVING for model in self._models.values()):
             return Later(f"{missing_bytes:,} bytes are missing until those who leave are gone")
+        if leavers := self._evict(1, name, now_s):
+            return Later(f"{missing_bytes:,} bytes are missing, more than the books can give", leavers)
         used = f"the process itself uses {self._unaccounted_bytes:,} of {self.budget_bytes:,}"
         reason = f"it needs {size_bytes:,} bytes and {used}"
         self._note(now_s, name, "refuse", reason, size_bytes)
@@ -301,6 +311,7 @@ class Residency:
         model.stage = LEAVING
         self.planned_bytes -= model.size_bytes
         self.idle_bytes -= model.size_bytes
+        self._leaving_bytes += model.size_bytes
         self._policy.removed(name)
         self._left[name] = reason
         self._left.move_to_end(name)

@@ -184,6 +184,7 @@ class Site:
             self._disk_bell.ring()
             self._fail(name, plan.reason)
         else:
+            self._delete(plan.victims)
             self._disk_bell.wait_for_admission(self._admit_to_disk, name)
 
     def _unpack(self, name: str, factor: float, since_s: float) -> None:
@@ -218,6 +219,7 @@ class Site:
             self._give_back(name)
             self._fail(name, plan.reason)
         else:
+            self._dismiss(plan.victims)
             self._bell.wait_for_admission(self._admit, name)
 
     def _load(self, name: str, takes_s: float) -> None:

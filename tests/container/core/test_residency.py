@@ -178,6 +178,54 @@ def test_memory_that_no_model_explains_takes_room_too() -> None:
     assert "the process itself uses 50" in plan.reason
 
 
+def test_idle_models_leave_one_by_one_while_the_process_uses_more_than_the_books_explain() -> None:
+    books = Residency(100, LRU(), 2)
+    for name in "abc":
+        brought(books, name, 10)
+    books.measured(90)  # one of them has grown
+    books.request("large", 1.0)
+    later = books.admit("large", 50, 1.0)
+    assert isinstance(later, Later)
+    assert later.victims == ("a",)
+    assert isinstance(books.admit("large", 50, 1.0), Later)  # it is on its way out
+    books.measured(40, gone="a")  # it was the one
+    books.unloaded("a", 0.1, 2.0)
+    assert books.admit("large", 50, 2.0) == Admit(())
+
+
+def test_what_no_idle_model_explains_refuses_a_load_that_has_no_room_beside_it() -> None:
+    books = Residency(100, LRU(), 2)
+    brought(books, "a", 10)
+    books.measured(90)
+    books.request("large", 1.0)
+    later = books.admit("large", 50, 1.0)
+    assert isinstance(later, Later)
+    books.measured(80, gone="a")
+    books.unloaded("a", 0.1, 2.0)
+    assert isinstance(books.admit("large", 50, 2.0), Refuse)
+
+
+def test_nobody_leaves_for_the_bytes_of_who_is_on_the_way_out() -> None:
+    books = Residency(100, LRU(), 4)
+    for name in "abcd":
+        brought(books, name, 20)
+    books.measured(110)
+    assert books.excess("d", 1.0) == ("a",)
+    books.measured(110)  # nothing is freed yet
+    assert books.excess("d", 1.0) == ()
+    books.measured(95, gone="a")
+    books.unloaded("a", 0.1, 1.0)
+    assert books.excess("d", 1.0) == ()
+
+
+def brought(books: Residency, name: str, size_bytes: int) -> None:
+    """Here, and idle."""
+    books.request(name, 0.0)
+    assert books.admit(name, size_bytes, 0.0) == Admit(())
+    books.loaded(name, size_bytes, 0.1, 0.0)
+    books.released(name)
+
+
 def test_a_model_that_turns_out_bigger_makes_idle_ones_leave() -> None:
     books = Residency(BUDGET, LRU(), 4)
     resident(books, "idle", 40)
