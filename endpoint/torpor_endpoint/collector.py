@@ -16,6 +16,8 @@ from torpor_endpoint.members import Member
 PERIOD_S = 20.0
 """AWS emits these metrics every 60 s. Asked for through CloudWatch they are read at once."""
 ANSWER_WITHIN_S = 2.0
+SPAN_S = 5.0
+"""Processor use is measured over so long at least, however often it is asked for: processor time has steps of 10 ms."""
 MICROSECONDS = 1e6
 
 TIMES = {
@@ -28,7 +30,7 @@ TIMES = {
 
 @dataclass
 class Reading:
-    """An instance's processor time when it was last read."""
+    """An instance's processor time when a span of measuring began."""
 
     cpu_s: float
     at_s: float
@@ -93,10 +95,12 @@ class Collector:
         }
         if state["kept"]:
             levels[metrics.LOADED_MODEL_COUNT] = float(len(state["models"]))
-        before = self._readings.get(member.incarnation)
-        self._readings[member.incarnation] = Reading(state["cpu_s"], now_s)
-        if before is not None and now_s > before.at_s:
-            levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - before.cpu_s) / (now_s - before.at_s)
+        began = self._readings.setdefault(member.incarnation, Reading(state["cpu_s"], now_s))
+        span_s = now_s - began.at_s
+        if span_s >= SPAN_S:
+            levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - began.cpu_s) / span_s
+        if not 0 <= span_s < SPAN_S:  # it is over, or the clock was set back
+            self._readings[member.incarnation] = Reading(state["cpu_s"], now_s)
         return levels
 
 
