@@ -19,6 +19,8 @@ ANSWER_WITHIN_S = 2.0
 SPAN_S = 5.0
 """Processor use is measured over so long at least, however often it is asked for: processor time has steps of 10 ms."""
 MICROSECONDS = 1e6
+HELD = "held"
+"""The source of the requests that no instance has yet; the other sources are incarnations."""
 
 TIMES = {
     # an instance's decision: the metric that its duration feeds
@@ -62,6 +64,9 @@ class Collector:
                 for member in tuple(crew.ready.values())
             ]
             await asyncio.gather(*(self._read(*member) for member in members))
+            for live in self._fleet:
+                for variant, crew in live.crews.items():
+                    self._tell_held(live.name, variant, crew.traffic.held)
             present = {member.incarnation for _, _, member in members}
             self._readings = {name: reading for name, reading in self._readings.items() if name in present}
 
@@ -79,6 +84,14 @@ class Collector:
         now_s = self._epoch()
         for metric, level in self._levels(member, state, now_s).items():
             self._registry.series(metric, _dimensions(endpoint, variant)).put(member.incarnation, level, now_s)
+
+    def _tell_held(self, endpoint: str, variant: str, held: int) -> None:
+        """Requests that wait for an instance, beside those that the instances have. While none waits there is no
+        sample, which would lower the average over the instances: unless one has waited in this minute."""
+        series = self._registry.series(metrics.CONCURRENT_REQUESTS_PER_MODEL, _dimensions(endpoint, variant))
+        now_s = self._epoch()
+        if held or series.has(HELD, now_s):
+            series.put(HELD, float(held), now_s)
 
     def _add_times(self, endpoint: str, variant: str, member: Member, state: wire.InstanceState) -> None:
         for record in state["decisions"]:

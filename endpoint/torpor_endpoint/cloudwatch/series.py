@@ -67,6 +67,11 @@ class Series:
             self._sources[source] = value
             self._now = (opened_s, Tally.of(self._sources.values()))
 
+    def has(self, source: str, at_s: float) -> bool:
+        """Whether the source has told a level in the minute of `at_s`, which is still open."""
+        opened_s, _ = self._now
+        return source in self._sources and opened_s <= at_s < opened_s + MINUTE_S
+
     def merge(self, tally: Tally, at_s: float) -> None:
         """Many samples of one minute, which may lie in the past."""
         self._open(at_s)
