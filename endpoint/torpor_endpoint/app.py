@@ -19,6 +19,7 @@ from torpor_endpoint.autoscaling.tracking_alarms import judged_here
 from torpor_endpoint.autoscaling.variants import refusal
 from torpor_endpoint.aws.asgi import App
 from torpor_endpoint.aws.late import Late
+from torpor_endpoint.cloudwatch.ageing import age
 from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.cloudwatch.alarms.watch import Watch
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
@@ -236,7 +237,7 @@ class Endpoint:
         return {launched.log for launched in self._host.list() if launched.log is not None} | self._trainer.writing
 
     async def _gone(self, name: str) -> None:
-        """An endpoint was deleted: its instances' disks go. Its metrics and logs stay to be read, as on AWS."""
+        """An endpoint was deleted: its instances' disks go. Its metrics and logs stay, for AWS's APIs."""
         self._meters.forget(name)
         await asyncio.to_thread(self._autoscaling.forget, name)
         await asyncio.to_thread(shutil.rmtree, self._dir.instances / name.lower(), ignore_errors=True)
@@ -265,6 +266,7 @@ class Endpoint:
     def _chores(self) -> dict[str, Callable[[], Awaitable[None]]]:
         return {
             "collector": self._collector.run,
+            "metrics": lambda: age(self._registry, self._fleet),
             "sizer": Sizer(self._fleet, time.perf_counter).run,
             "ledger": self._ledger.run,
             "warm parent": lambda: self._host.retire(lambda: bool(self._trainer.writing), self._options.warm_idle_s),

@@ -16,7 +16,11 @@ from torpor_endpoint.members import Member
 PERIOD_S = 20.0
 """AWS emits these metrics every 60 s. Asked for through CloudWatch they are read at once."""
 ANSWER_WITHIN_S = 2.0
+SPAN_S = 5.0
+"""Processor use is measured over so long at least, however often it is asked for: processor time has steps of 10 ms."""
 MICROSECONDS = 1e6
+HELD = "held"
+"""The source of the requests that no instance has yet; the other sources are incarnations."""
 
 TIMES = {
     # an instance's decision: the metric that its duration feeds
@@ -28,7 +32,7 @@ TIMES = {
 
 @dataclass
 class Reading:
-    """An instance's processor time when it was last read."""
+    """An instance's processor time when a span of measuring began."""
 
     cpu_s: float
     at_s: float
@@ -60,6 +64,9 @@ class Collector:
                 for member in tuple(crew.ready.values())
             ]
             await asyncio.gather(*(self._read(*member) for member in members))
+            for live in self._fleet:
+                for variant, crew in live.crews.items():
+                    self._tell_held(live.name, variant, crew.traffic.held)
             present = {member.incarnation for _, _, member in members}
             self._readings = {name: reading for name, reading in self._readings.items() if name in present}
 
@@ -78,6 +85,14 @@ class Collector:
         for metric, level in self._levels(member, state, now_s).items():
             self._registry.series(metric, _dimensions(endpoint, variant)).put(member.incarnation, level, now_s)
 
+    def _tell_held(self, endpoint: str, variant: str, held: int) -> None:
+        """Requests that wait for an instance, beside those that the instances have. While none waits there is no
+        sample, which would lower the average over the instances: unless one has waited in this minute."""
+        series = self._registry.series(metrics.CONCURRENT_REQUESTS_PER_MODEL, _dimensions(endpoint, variant))
+        now_s = self._epoch()
+        if held or series.has(HELD, now_s):
+            series.put(HELD, float(held), now_s)
+
     def _add_times(self, endpoint: str, variant: str, member: Member, state: wire.InstanceState) -> None:
         for record in state["decisions"]:
             if record["seq"] > member.last_seq and record["action"] in TIMES:  # two may have asked at once
@@ -93,10 +108,12 @@ class Collector:
         }
         if state["kept"]:
             levels[metrics.LOADED_MODEL_COUNT] = float(len(state["models"]))
-        before = self._readings.get(member.incarnation)
-        self._readings[member.incarnation] = Reading(state["cpu_s"], now_s)
-        if before is not None and now_s > before.at_s:
-            levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - before.cpu_s) / (now_s - before.at_s)
+        began = self._readings.setdefault(member.incarnation, Reading(state["cpu_s"], now_s))
+        span_s = now_s - began.at_s
+        if span_s >= SPAN_S:
+            levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - began.cpu_s) / span_s
+        if not 0 <= span_s < SPAN_S:  # it is over, or the clock was set back
+            self._readings[member.incarnation] = Reading(state["cpu_s"], now_s)
         return levels
 
 

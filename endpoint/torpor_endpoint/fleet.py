@@ -37,6 +37,9 @@ class Fleet:
     def stop(self, name: str) -> None:
         self._serving.pop(name, None)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._serving
+
     def __iter__(self) -> Iterator[LiveEndpoint]:
         return iter(tuple(self._serving.values()))
 

@@ -54,10 +54,11 @@ class Own:
         return Starlette(routes=[Route(path, page) for path, page in table.items()])
 
     async def metrics(self, request: Request) -> Response:
+        """Of the endpoints that there are."""
         from torpor_endpoint.cloudwatch.prometheus import exposition
 
         await self.refresh()
-        return Response(exposition(self.registry), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(exposition(self.registry, self.fleet), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def endpoints(self, request: Request) -> Response:
         """Every endpoint with its variants, instances and resident models."""

@@ -1,25 +1,20 @@
 """The wall clock is set a day forth or back: nothing sleeps, wakes, costs or measures nonsense for it."""
 
 import asyncio
-import json
 from pathlib import Path
-from typing import cast
 
 import pytest
-from crew_world import DAY_S, SLOT, World
+from busy_instance import DIMENSIONS, busy, fleet_of
+from crew_world import DAY_S, World
 from ledger_site import NOON_S, Site, invocation, life
 from mortal_host import MortalHost
 from virtual_time import run
 
-from torpor_container.upstream import Upstream
 from torpor_endpoint.cloudwatch import metrics
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.collector import Collector
-from torpor_endpoint.fleet import Fleet, LiveEndpoint
-from torpor_endpoint.members import Member
 from torpor_endpoint.sizer import IDLE_S, Sizer
 
-DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
 JUMPS_S = pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
 
 
@@ -77,38 +72,15 @@ def test_the_collector_goes_on_and_no_level_is_negative(tmp_path: Path, jump_s: 
             world = World(host)
             registry = MetricRegistry(world.epoch)
             collector = Collector(fleet_of(world), registry, world.epoch)
-            server = await asyncio.get_running_loop().create_unix_server(Busy, str(tmp_path / "i"))
-            upstream = Upstream(str(tmp_path / "i"))
-            world.crew.offer(Member(SLOT, "i-1", upstream, life()))
-            for off_s in (0.0, 0.0, jump_s, jump_s, 0.0, 0.0):
-                world.clock_is_off_s = off_s
-                await asyncio.sleep(60.0)
-                await collector.refresh()
+            async with busy(tmp_path / "i") as member:
+                world.crew.offer(member)
+                for off_s in (0.0, 0.0, jump_s, jump_s, 0.0, 0.0):
+                    world.clock_is_off_s = off_s
+                    await asyncio.sleep(60.0)
+                    await collector.refresh()
             cpu = registry.series(metrics.CPU_UTILIZATION, DIMENSIONS).total()
             assert cpu.count >= 2
             assert 0.0 <= cpu.minimum <= cpu.maximum == pytest.approx(50.0)
             assert registry.series(metrics.MEMORY_UTILIZATION, DIMENSIONS).total().count >= 3
-            upstream.close()
-            server.close()
 
     run(story())
-
-
-def fleet_of(world: World) -> Fleet:
-    fleet = Fleet()
-    fleet.serve(LiveEndpoint("shop", "arn", {"v": world.crew}))
-    return fleet
-
-
-class Busy(asyncio.Protocol):
-    """An instance that answers everything with its state, and uses half a core."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-
-    def data_received(self, data: bytes) -> None:
-        cpu_s = 0.5 * asyncio.get_running_loop().time()
-        sizes = {"budget_bytes": 100, "used_bytes": 50, "disk_bytes": 10, "disk_budget_bytes": 100}
-        seen = {"kept": True, "models": [], "decisions": [], "last_seq": 0, "unready": None, "fault": None}
-        body = json.dumps({**sizes, **seen, "cpu_s": cpu_s}).encode()
-        self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))

@@ -13,11 +13,11 @@ RECENT_S = 3 * 3600
 
 
 def list_metrics(registry: MetricRegistry, params: dict[str, Any]) -> dict[str, Any]:
-    since_s = registry.clock() - RECENT_S if "RecentlyActive" in params else 1.0  # nothing without a sample
+    since_s = registry.clock() - RECENT_S if "RecentlyActive" in params else 0.0
     found = {
         (series.key.namespace, series.key.name, series.key.dimensions): series
         for series in registry.find(params.get("Namespace"), params.get("MetricName"))
-        if series.last_s >= since_s and _has(series, params.get("Dimensions", []))
+        if not series.empty and series.last_s >= since_s and _has(series, params.get("Dimensions", []))
     }
     given = params.get("NextToken")
     page, next_token = cut(sorted(found), given, PAGE, errors.invalid_value("NextToken", given))

@@ -1,6 +1,6 @@
 """The same metrics for Prometheus: base units, names from the metric table. Custom CloudWatch metrics stay out."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -32,18 +32,21 @@ FRESH_S = 300
 """A gauge whose newest sample is older than this is not shown: the instance is gone."""
 
 
-def exposition(registry: MetricRegistry) -> bytes:
-    """The page, as `CONTENT_TYPE`. On the thread that writes the samples, once the gauges are up to date."""
+def exposition(registry: MetricRegistry, endpoints: Container[str]) -> bytes:
+    """The page of these endpoints, as `CONTENT_TYPE`. On the thread that writes the samples, once the gauges are up to
+    date."""
     page = CollectorRegistry()
-    page.register(Collector(registry))
+    page.register(Collector(registry, endpoints))
     return generate_latest(page)
 
 
 class Collector:
-    """prometheus_client's custom collector over a `MetricRegistry`."""
+    """prometheus_client's custom collector over a `MetricRegistry`. Endpoints that were deleted stay out: CloudWatch
+    has them."""
 
-    def __init__(self, registry: MetricRegistry) -> None:
+    def __init__(self, registry: MetricRegistry, endpoints: Container[str]) -> None:
         self._registry = registry
+        self._endpoints = endpoints
 
     def describe(self) -> list[Family]:
         """Nothing beforehand: families depend on what is being served."""
@@ -51,8 +54,10 @@ class Collector:
 
     def collect(self) -> Iterator[Family]:
         for metric in METRICS:
-            series = sorted(self._registry.find(metric.namespace, metric.name), key=lambda one: one.key.dimensions)
+            found = self._registry.find(metric.namespace, metric.name)
+            series = [one for one in found if one.key.endpoint in self._endpoints]
             if series:
+                series.sort(key=lambda one: one.key.dimensions)
                 yield FAMILIES[metric.shown](metric, series, self._registry.clock())
 
 

@@ -1,4 +1,4 @@
-"""All series of this endpoint, ours and those sent by PutMetricData; it finds, lists, forgets and bounds them."""
+"""All series of this endpoint, ours and those sent by PutMetricData; it finds, lists, ages, forgets and bounds them."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,6 +51,12 @@ class MetricRegistry:
         for series in self.find():
             if wanted <= set(series.key.dimensions):
                 self._drop(series)
+
+    def age(self, series: Series, kept: bool) -> None:
+        """What is old of a series goes, and with its last sample the series, unless it is kept all the same."""
+        series.age(self.clock())
+        if series.empty and not kept and series in self._by_silence[is_reserved(series.key.namespace)]:
+            self._drop(series)
 
     def _list(self, series: Series) -> None:
         """With each minute that begins in it: so a series that had to make room, and is written again, comes back."""

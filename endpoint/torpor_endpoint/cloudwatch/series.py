@@ -1,8 +1,8 @@
 """One metric with one set of dimensions over time, in buckets of a minute, then of five.
 
-Minutes are kept for a day, five-minute buckets for fifteen; then samples are gone. Only minutes with samples take
-memory. One thread writes (the event loop); any may read: a reader may see a sample in the count that is not yet
-in the sum, and nothing worse.
+Minutes are kept for a day, five-minute buckets for fifteen; then samples are gone: as newer ones come, and by the
+clock when it is told (`age`). Only minutes with samples take memory. One thread writes (the event loop); any may
+read: a reader may see a sample in the count that is not yet in the sum, and nothing worse.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,11 @@ class SeriesKey:
     name: str
     dimensions: tuple[tuple[str, str], ...]
     unit: str
+
+    @property
+    def endpoint(self) -> str | None:
+        """Whose series it is; None for those of nobody."""
+        return dict(self.dimensions).get("EndpointName")
 
 
 class Series:
@@ -62,6 +67,11 @@ class Series:
             self._sources[source] = value
             self._now = (opened_s, Tally.of(self._sources.values()))
 
+    def has(self, source: str, at_s: float) -> bool:
+        """Whether the source has told a level in the minute of `at_s`, which is still open."""
+        opened_s, _ = self._now
+        return source in self._sources and opened_s <= at_s < opened_s + MINUTE_S
+
     def merge(self, tally: Tally, at_s: float) -> None:
         """Many samples of one minute, which may lie in the past."""
         self._open(at_s)
@@ -72,18 +82,29 @@ class Series:
             self._ended.merge(tally)
             self._keep(int(at_s // MINUTE_S) * MINUTE_S, tally)
 
+    def age(self, now_s: float) -> None:
+        """What is old goes by the clock: nobody may ever write here again."""
+        if self._now[0] <= now_s - MINUTES_KEPT_S:
+            self._close()
+        self._age(now_s)
+
     def _open(self, at_s: float) -> None:
         """Begin the minute of `at_s`, unless it has begun or is past."""
-        opened_s, tally = self._now
-        if at_s < opened_s + MINUTE_S:
+        if at_s < self._now[0] + MINUTE_S:
             return
+        self._close()
+        self._now = (int(at_s // MINUTE_S) * MINUTE_S, Tally())
+        self._age(self._now[0])
+        self._started(self)
+
+    def _close(self) -> None:
+        """The open minute has all of its samples."""
+        opened_s, tally = self._now
         if tally.count:
             self._ended.merge(tally)
             self._keep(opened_s, tally)
         self._sources.clear()
-        self._now = (int(at_s // MINUTE_S) * MINUTE_S, Tally())
-        self._age()
-        self._started(self)
+        self._now = (opened_s, Tally())
 
     def _keep(self, minute_s: int, tally: Tally) -> None:
         age_s = self._now[0] - minute_s
@@ -92,8 +113,7 @@ class Series:
         elif age_s < KEPT_S:
             _fold(self._fives, minute_s - minute_s % FIVE_MINUTES_S, tally)
 
-    def _age(self) -> None:
-        now_s = self._now[0]
+    def _age(self, now_s: float) -> None:
         while self._minutes and (oldest_s := next(iter(self._minutes))) <= now_s - MINUTES_KEPT_S:
             _fold(self._fives, oldest_s - oldest_s % FIVE_MINUTES_S, self._minutes.pop(oldest_s))
         while self._fives and (oldest_s := next(iter(self._fives))) <= now_s - KEPT_S:
@@ -105,6 +125,11 @@ class Series:
     def last_s(self) -> float:
         """When the newest minute began; 0 before the first sample."""
         return self._now[0]
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no samples, or none any more."""
+        return not (self._now[1].count or self._minutes or self._fives)
 
     def buckets(self, start_s: float, end_s: float) -> list[tuple[int, Tally | PackedTally]]:
         """The buckets that begin in [start_s, end_s), oldest first."""

@@ -24,7 +24,7 @@ class Bill:
 
 @dataclass(frozen=True)
 class Statement:
-    window: Window  # as far as the ledger still knows the traffic
+    window: Window  # as far as the ledger still knows both instances and traffic
     prices: Prices
     bills: tuple[Bill, ...]
 
@@ -58,14 +58,18 @@ class Reading:
     def costs(self, endpoint: str | None, since_s: float, until_s: float) -> Statement:
         """Of every variant that had an instance or a request in the window."""
         now_s = self.clock()
-        window = Window(max(since_s, now_s - self.retention.minutes_s), min(until_s, now_s))
-        found = accounts(self._lives(endpoint), self._traffic(endpoint, window), window)
+        known_since_s = max(now_s - self.retention.kept_s, self.tables.known_since_s())
+        window = Window(max(since_s, known_since_s), min(until_s, now_s))
+        found = accounts(self._lives(endpoint, window), self._traffic(endpoint, window), window)
         bills = (Bill(costs(one, window, self.prices), alternatives(one, window, self.prices)) for one in found)
         return Statement(window, self.prices, tuple(bills))
 
-    def _lives(self, endpoint: str | None) -> list[Life]:
+    def _lives(self, endpoint: str | None, window: Window) -> list[Life]:
+        """Those that reach into the window."""
         rows = self.tables.database.rows(
-            f"SELECT {', '.join(names(Life))} FROM lives WHERE ?1 IS NULL OR endpoint = ?1 ORDER BY started_s", endpoint
+            f"SELECT {', '.join(names(Life))} FROM lives WHERE (stopped_s IS NULL OR stopped_s > ?1) "
+            "AND started_s < ?2 AND (?3 IS NULL OR endpoint = ?3) ORDER BY started_s",
+            *(window.since_s, window.until_s, endpoint),
         )
         return [Life(*row) for row in rows]
 

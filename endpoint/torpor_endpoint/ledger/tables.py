@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
 
-from torpor_endpoint.core.ledger import Kind, Sums
+from torpor_endpoint.core.ledger import MINUTE_S, Kind, Sums
 from torpor_endpoint.ledger.records import Invocation, Life
 from torpor_endpoint.shelf import Database
 
@@ -38,6 +38,12 @@ MIGRATIONS = (
     );
     CREATE TABLE heartbeat (only INTEGER PRIMARY KEY CHECK (only = 1), at_s REAL NOT NULL);
     """,
+    # The first version kept ten thousand lives: where it has so many, it may have known more.
+    """
+    CREATE INDEX lives_by_end ON lives (stopped_s);
+    CREATE TABLE pruned (only INTEGER PRIMARY KEY CHECK (only = 1), until_s REAL NOT NULL);
+    INSERT INTO pruned SELECT 1, min(stopped_s) FROM lives GROUP BY 1 HAVING count(stopped_s) >= 10000;
+    """,
 )
 """Only ever add to the end: the number of entries is the schema's version."""
 
@@ -46,12 +52,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Retention:
-    """How much is kept. The minutes have a bound in rows too, since each model that is called has its own."""
+    """How much is kept. Minutes and lives go by age, so that costs have both. They have bounds in rows too, since each
+    model that is called has its own minutes, and each wake is a life."""
 
     cold_starts: int = 100_000
-    minutes_s: float = 14 * 24 * 3600.0
+    kept_s: float = 14 * 24 * 3600.0
     minute_rows: int = 2_000_000
-    lives: int = 10_000
+    lives: int = 100_000
 
 
 RETENTION = Retention()
@@ -92,12 +99,27 @@ class Tables:
 
     def prune(self, retention: Retention, now_s: float) -> None:
         """What is old goes, and the oldest of what is too much."""
-        bounds = (retention.cold_starts, now_s - retention.minutes_s, retention.minute_rows, retention.lives)
-        for statement, bound in zip(_PRUNING, bounds, strict=True):
-            self.database.rows(statement, bound)
+        old_s = now_s - retention.kept_s
+        with self.database.transaction():
+            for statement, bound in zip(_PRUNING, (retention.cold_starts, old_s, old_s), strict=True):
+                self.database.rows(statement, bound)
+            self._bound("minutes", "minute_s", retention.minute_rows, MINUTE_S)
+            self._bound("lives", "stopped_s", retention.lives, 0)
+
+    def known_since_s(self) -> float:
+        """From here on no minute and no life is missing for having been one too many."""
+        rows = self.database.rows("SELECT until_s FROM pruned")
+        return float(rows[0][0]) if rows else 0.0
 
     def close(self) -> None:
         self.database.close()
+
+    def _bound(self, table: str, at: str, most: int, lasts_s: int) -> None:
+        """Keep so many rows at most, and remember when the newest that goes was over, `lasts_s` after `at`."""
+        nth = f"SELECT {at} FROM {table} WHERE {at} IS NOT NULL ORDER BY {at} DESC LIMIT 1 OFFSET ?"
+        for (newest_s,) in self.database.rows(nth, most):
+            self.database.rows(f"DELETE FROM {table} WHERE {at} <= ?", newest_s)
+            self.database.rows(_PRUNED, newest_s + lasts_s)
 
 
 def names(record: type) -> tuple[str, ...]:
@@ -116,12 +138,11 @@ _MINUTE = (
     f"INSERT {_into('minutes', (*Kind._fields, *names(Sums)))}"
     f" ON CONFLICT DO UPDATE SET {', '.join(f'{name} = {name} + excluded.{name}' for name in names(Sums))}"
 )
+_PRUNED = "INSERT INTO pruned VALUES (1, ?) ON CONFLICT DO UPDATE SET until_s = max(until_s, excluded.until_s)"
 _PRUNING = (
     "DELETE FROM cold_starts WHERE number <= (SELECT max(number) FROM cold_starts) - ?",
     "DELETE FROM minutes WHERE minute_s < ?",
-    "DELETE FROM minutes WHERE minute_s <= (SELECT minute_s FROM minutes ORDER BY minute_s DESC LIMIT 1 OFFSET ?)",
-    """DELETE FROM lives WHERE instance IN
-       (SELECT instance FROM lives WHERE stopped_s IS NOT NULL ORDER BY stopped_s DESC LIMIT -1 OFFSET ?)""",
+    "DELETE FROM lives WHERE stopped_s < ?",
 )
 _life = attrgetter(*names(Life))
 _sums = attrgetter(*names(Sums))

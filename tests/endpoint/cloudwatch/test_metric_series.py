@@ -1,11 +1,15 @@
+import asyncio
 import time
 from collections import defaultdict
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_endpoint.cloudwatch import sketch
+from torpor_endpoint.cloudwatch.ageing import age
+from torpor_endpoint.cloudwatch.list_metrics import list_metrics
 from torpor_endpoint.cloudwatch.metrics import INVOCATIONS, LOADED_MODEL_COUNT, METRICS
 from torpor_endpoint.cloudwatch.registry import SERIES_MAX, MetricRegistry
 from torpor_endpoint.cloudwatch.series import FIVE_MINUTES_S, KEPT_S, MINUTES_KEPT_S, Series, SeriesKey
@@ -62,6 +66,58 @@ def test_after_a_day_minutes_become_five_and_after_fifteen_days_nothing() -> Non
     orders.add(1, NOON_S + KEPT_S + 600)
     assert orders.buckets(0, NOON_S + 3600) == []
     assert orders.total().count == 12
+
+
+@pytest.mark.parametrize("given", ["added", "put"])
+def test_a_silent_series_ages_by_the_clock(given: str) -> None:
+    orders = series()
+    for minute in range(10):
+        at_s = NOON_S + 60 * minute
+        orders.add(1, at_s) if given == "added" else orders.put("i", 1, at_s)
+
+    def seen() -> list[tuple[int, float]]:
+        return [(at_s, tally.count) for at_s, tally in orders.buckets(0, float("inf"))]
+
+    orders.age(NOON_S + MINUTES_KEPT_S - 1)
+    assert len(seen()) == 10
+    orders.age(NOON_S + MINUTES_KEPT_S + 540)
+    assert seen() == [(NOON_S, 5), (NOON_S + FIVE_MINUTES_S, 5)]
+    orders.age(NOON_S + KEPT_S)
+    assert seen() == [(NOON_S + FIVE_MINUTES_S, 5)]
+    orders.age(NOON_S + KEPT_S + 300)
+    assert (seen(), orders.empty, orders.total().count) == ([], True, 10)
+    orders.add(1, NOON_S + KEPT_S + 360)
+    assert (seen(), orders.total().count) == ([(NOON_S + KEPT_S + 360, 1)], 11)
+
+
+def test_empty_series_go_unless_their_endpoint_is_there_and_come_back_when_written() -> None:
+    now_s = [float(NOON_S)]
+    registry = MetricRegistry(lambda: now_s[0])
+    there, deleted = (registry.series(INVOCATIONS, {**VARIANT, "EndpointName": name}) for name in ("there", "deleted"))
+    custom = registry.at(KEY)
+    for one in (there, deleted, custom):
+        one.add(1, NOON_S)
+
+    async def aged() -> None:
+        """Until it pauses for the second time before a round."""
+        rounds = iter((True, False))
+
+        async def pause(pause_s: float) -> None:
+            if pause_s and not next(rounds):
+                raise asyncio.CancelledError
+
+        with suppress(asyncio.CancelledError):
+            await age(registry, {"there"}, pause)
+
+    now_s[0] += KEPT_S - 1
+    asyncio.run(aged())
+    assert set(registry.find()) == {there, deleted, custom}
+    now_s[0] += 1
+    asyncio.run(aged())
+    assert list(registry.find()) == [there]
+    assert list_metrics(registry, {})["Metrics"] == []
+    deleted.add(1, now_s[0])
+    assert set(registry.find()) == {there, deleted}
 
 
 def test_a_sample_of_long_ago_is_kept_by_five_minutes_or_not_at_all() -> None:

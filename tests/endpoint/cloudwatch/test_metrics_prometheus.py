@@ -1,5 +1,10 @@
+import asyncio
+from pathlib import Path
+
+from ledger_site import answer
 from prometheus_client.parser import text_string_to_metric_families
 
+from torpor_endpoint.cloudwatch.list_metrics import list_metrics
 from torpor_endpoint.cloudwatch.metrics import (
     INVOCATIONS,
     LOADED_MODEL_COUNT,
@@ -12,6 +17,9 @@ from torpor_endpoint.cloudwatch.metrics import (
 from torpor_endpoint.cloudwatch.prometheus import exposition
 from torpor_endpoint.cloudwatch.put_metric_data import put_metric_data
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
+from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.ledger.pages import Pages
+from torpor_endpoint.own import Own
 
 NOON_S = 1_772_366_400
 VARIANT = {"EndpointName": "houses", "VariantName": "AllTraffic"}
@@ -22,7 +30,7 @@ def page(registry: MetricRegistry) -> dict[tuple[str, str], float]:
     """Samples by name and, for a histogram, edge."""
     return {
         (sample.name, sample.labels.get("le", "")): sample.value
-        for family in text_string_to_metric_families(exposition(registry).decode())
+        for family in text_string_to_metric_families(exposition(registry, {"houses"}).decode())
         for sample in family.samples
         if sample.labels.items() >= LABELS.items()
     }
@@ -68,6 +76,30 @@ def test_gauges_show_the_newest_minute_until_it_is_stale() -> None:
     assert (shown[("torpor_loaded_models", "")], shown[("torpor_memory_utilization_ratio", "")]) == (7, 0.375)
     now[0] += 600
     assert page(registry) == {}
+
+
+def test_deleted_endpoints_are_on_the_page_no_more_and_in_cloudwatch_still() -> None:
+    now = [NOON_S]
+    registry = MetricRegistry(lambda: now[0])
+    fleet = Fleet()
+    for name in ("houses", "villas"):
+        fleet.serve(LiveEndpoint(name, "arn"))
+        registry.series(INVOCATIONS, {**VARIANT, "EndpointName": name}).add(1, NOON_S)
+    own = Own(fleet, registry, lambda: asyncio.sleep(0), Path(), never).app()
+
+    def shown() -> list[str]:
+        _, body = asyncio.run(answer(own, "/_torpor/metrics"))
+        families = text_string_to_metric_families(body.decode())
+        return [sample.labels["endpoint_name"] for family in families for sample in family.samples]
+
+    assert shown() == ["houses", "villas"]
+    fleet.stop("houses")
+    assert shown() == ["villas"]
+    assert len(list_metrics(registry, {})["Metrics"]) == 2
+
+
+def never() -> Pages:
+    raise AssertionError("nobody asks for costs")
 
 
 def test_every_metric_of_the_table_is_shown_and_custom_ones_are_not() -> None:

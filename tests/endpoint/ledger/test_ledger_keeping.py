@@ -119,7 +119,7 @@ def test_at_zero_nothing_is_written(site: Site) -> None:
 
 
 def test_the_latest_are_kept_and_the_oldest_go(tmp_path: Path) -> None:
-    site = Site(tmp_path, Retention(cold_starts=3, minutes_s=600.0, minute_rows=4, lives=2))
+    site = Site(tmp_path, Retention(cold_starts=3, kept_s=600.0, minute_rows=4, lives=2))
     for number in range(8):
         at_s = NOON_S + 60 * number
         site.ledger.invoked(invocation(at_s, COLD, model=f"m{number}", instance=""))
@@ -132,7 +132,58 @@ def test_the_latest_are_kept_and_the_oldest_go(tmp_path: Path) -> None:
     assert [row[0] for row in lives(site.ledger.tables)] == ["i-6", "i-7", "i-open"]
     site.ledger.tables.prune(site.retention, NOON_S + 60 * 6 + 600)
     assert [row[1] for row in minutes(site.ledger.tables)] == ["m6", "m7"]
+    assert [row[0] for row in lives(site.ledger.tables)] == ["i-6", "i-7", "i-open"]
+    site.ledger.tables.prune(site.retention, NOON_S + 60 * 7 + 600)
+    assert [row[0] for row in lives(site.ledger.tables)] == ["i-7", "i-open"]
     site.ledger.close()
+
+
+@pytest.mark.parametrize("retention", [Retention(lives=5), Retention(minute_rows=5)])
+def test_costs_begin_where_the_ledger_still_knows_both_lives_and_traffic(tmp_path: Path, retention: Retention) -> None:
+    site = Site(tmp_path, retention, now_s=NOON_S + 600)
+    for minute in range(10):
+        began_s = NOON_S + 60 * minute
+        site.ledger.invoked(invocation(began_s + 1))
+        site.ledger.lived(life(began_s, began_s + 60, instance=f"i-{minute}"))
+    site.flush()
+    assert paid_s(site) == (NOON_S + 600 - site.retention.kept_s, 600.0)
+    site.ledger.tables.prune(site.retention, site.now_s)
+    site.ledger.tables.prune(site.retention, site.now_s)  # nothing more goes
+    assert paid_s(site) == (NOON_S + 300, 300.0)
+    again = site.again()
+    assert paid_s(again) == (NOON_S + 300, 300.0)
+    for one in (site, again):
+        one.ledger.close()
+
+
+def paid_s(site: Site) -> tuple[float, float]:
+    """Where a statement of everything begins, and the seconds that its instances lived."""
+    statement = site.reading.costs(None, 0.0, site.now_s)
+    return statement.window.since_s, sum(part.instance_s for bill in statement.bills for part in bill.costs.sizes)
+
+
+def test_an_instance_life_is_kept_for_as_long_as_its_traffic(site: Site) -> None:
+    for wake in range(24_000):
+        began_s = NOON_S + 60 * wake
+        site.ledger.lived(life(began_s, began_s + 30, instance=f"i-{wake}"))
+    site.now_s = NOON_S + 60 * 24_000
+    site.flush()
+    site.ledger.tables.prune(site.retention, site.now_s)
+    assert paid_s(site) == (site.now_s - site.retention.kept_s, 30.0 * (14 * 24 * 60))
+
+
+def test_a_ledger_of_before_that_may_have_known_more_lives_says_what_it_knows(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    for wake in range(10_000):
+        site.ledger.lived(life(NOON_S - 20_000 + wake, NOON_S - 20_000 + wake + 1, instance=f"i-{wake}"))
+    site.flush()
+    site.ledger.tables.database.rows("DROP INDEX lives_by_end")
+    site.ledger.tables.database.rows("DROP TABLE pruned")
+    site.ledger.tables.database.rows("PRAGMA user_version = 1")
+    site.ledger.close()
+    again = site.again()
+    assert paid_s(again)[0] == NOON_S - 19_999
+    again.ledger.close()
 
 
 def test_a_flood_of_cold_starts_is_bounded_and_counted(site: Site) -> None:

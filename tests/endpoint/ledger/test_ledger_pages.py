@@ -91,7 +91,7 @@ def test_the_dearest_models_are_named_and_the_others_counted(site: Site) -> None
 
 def test_nothing_is_reckoned_beyond_now_or_beyond_what_is_kept(site: Site) -> None:
     shown = page(site, f"costs?since_s=0&until_s={NOON_S * 2}")
-    assert (shown["since_s"], shown["until_s"]) == (site.now_s - site.retention.minutes_s, site.now_s)
+    assert (shown["since_s"], shown["until_s"]) == (site.now_s - site.retention.kept_s, site.now_s)
     assert shown["variants"][0]["sizes"][0]["instance_s"] == 3600
 
 

@@ -1,0 +1,49 @@
+"""An instance that answers everything with its state, and uses half a core; and the fleet that a crew is in."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+from crew_world import SLOT, World
+from ledger_site import life
+
+from torpor_container.upstream import Upstream
+from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.members import Member
+
+DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
+
+
+def fleet_of(world: World) -> Fleet:
+    fleet = Fleet()
+    fleet.serve(LiveEndpoint("shop", "arn", {"v": world.crew}))
+    return fleet
+
+
+@asynccontextmanager
+async def busy(socket: Path) -> AsyncIterator[Member]:
+    """It listens as long as the block lasts."""
+    server = await asyncio.get_running_loop().create_unix_server(_Busy, str(socket))
+    upstream = Upstream(str(socket))
+    try:
+        yield Member(SLOT, "i-1", upstream, life())
+    finally:
+        upstream.close()
+        server.close()
+
+
+class _Busy(asyncio.Protocol):
+    """Its processor time has steps of 10 ms, as `os.times` has."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        cpu_s = int(50 * asyncio.get_running_loop().time()) / 100
+        sizes = {"budget_bytes": 100, "used_bytes": 50, "disk_bytes": 10, "disk_budget_bytes": 100}
+        seen = {"kept": True, "models": [], "decisions": [], "last_seq": 0, "unready": None, "fault": None}
+        body = json.dumps({**sizes, **seen, "cpu_s": cpu_s}).encode()
+        self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
