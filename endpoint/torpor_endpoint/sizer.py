@@ -34,6 +34,7 @@ class Sizer:
         allowed = size_range(crew.variant)
         if allowed is None:
             return
+        allowed = allowed.with_at_least(crew.at_least)
         wanted = self._habits_of(crew).wanted(allowed, crew.size, crew.traffic, self._clock())
         if wanted is not None:
             crew.scale(wanted.size, wanted.why)

@@ -34,6 +34,10 @@ class Range:
     def clamped(self, size: int) -> int:
         return min(max(size, self.floor), self.ceiling)
 
+    def with_at_least(self, size: int) -> "Range":
+        """The same where no fewer than this may be, even if that is more than the ceiling."""
+        return Range(max(self.floor, size), max(self.ceiling, size), self.concurrency)
+
     def enough(self, in_flight: float) -> int:
         return self.clamped(ceil(in_flight / self.concurrency))
 

@@ -126,3 +126,10 @@ def test_an_update_wakes_nobody_and_keeps_what_callers_need() -> None:
     assert (after_update(SERVERLESS, 0), after_update(SERVERLESS, 2), after_update(MANAGED, 9)) == (0, 2, 4)
     assert at_start(replace(MANAGED, instance_count=0)) == 0
     assert at_start(SERVERLESS) == 1
+
+
+@given(ranges, st.integers(0, 20))
+def test_no_fewer_than_what_an_update_waits_for_are_wanted_even_above_the_ceiling(allowed: Range, size: int) -> None:
+    assert allowed.with_at_least(size).clamped(0) == max(allowed.floor, size)
+    wanted = desired(allowed.with_at_least(size), size, ASLEEP, seen([0] * 70), 1000.0)
+    assert wanted is None or wanted.size >= size
