@@ -1,7 +1,7 @@
 """One endpoint's crews, brought from what they are to what they should be: new ones first, a swap, old ones go."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
@@ -37,7 +37,7 @@ class Change:
     after: int  # what it waits for
     why: str
     fresh: bool = False
-    told: bool = False  # `after` is what the update names, and not what the crew happened to have
+    told: bool = False  # `after` is what somebody named, and not what the crew happened to have
 
     @property
     def most(self) -> int:
@@ -57,6 +57,7 @@ class Change:
     def finish(self) -> None:
         self.crew.at_least = 0
         self.crew.variant = self.variant
+        self.crew.told = self.crew.told or self.told
         named = self.fresh or self.told
         size = self.after if named else after_update(self.variant, self.crew.size)
         if size or not self.crew.traffic.in_flight:  # a call may have woken it meanwhile
@@ -72,9 +73,12 @@ class Deployment:
         self._numbers = Numbers()
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def become(self, variants: Sequence[Variant]) -> None:
-        """Serve exactly these variants. Raises DeploymentFailed and leaves what served before as it was."""
-        changes = [self._change(variant) for variant in variants]
+    async def become(self, variants: Sequence[Variant], told: Collection[str] = ()) -> None:
+        """Serve exactly these variants. Raises DeploymentFailed and leaves what served before as it was.
+
+        `told` names those whose size somebody asked for, be it another one or not.
+        """
+        changes = [self._change(variant, variant.name in told) for variant in variants]
         try:
             for change in changes:
                 change.begin()
@@ -119,12 +123,12 @@ class Deployment:
             )
         return Crew(self.live.name, variant, self._yard, self._numbers)
 
-    def _change(self, variant: Variant) -> Change:
-        """A crew that stays keeps the size that its callers gave it, unless the update names another."""
+    def _change(self, variant: Variant, told: bool) -> Change:
+        """A crew that stays keeps the size that its callers gave it, unless the update names one."""
         crew = self._crew_for(variant)
         if crew is not self.live.crews.get(variant.name):
             return Change(crew, variant, crew.size, at_start(variant), "deployed", fresh=True)
-        told = variant.instance_count != crew.variant.instance_count
+        told = told or variant.instance_count != crew.variant.instance_count
         after = at_start(variant) if told else after_update(variant, crew.size)
         return Change(crew, variant, crew.size, after, "updated", told=told)
 

@@ -10,16 +10,20 @@ import pytest
 from mortal_host import MortalHost
 from virtual_time import run
 
+from torpor_endpoint.controller import Controller
+from torpor_endpoint.core.lifecycle import EndpointEvent, move
 from torpor_endpoint.core.scaling import SHRINK_S
 from torpor_endpoint.crew import Crew
 from torpor_endpoint.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
-from torpor_endpoint.records import Container, Serverless, Variant
+from torpor_endpoint.records import Container, Endpoint, EndpointStatus, Serverless, Variant
 from torpor_endpoint.runtime.errors import Place
 from torpor_endpoint.runtime.request import Invoke
 from torpor_endpoint.runtime.router import Limits, Route, Router
+from torpor_endpoint.schema import opened
 from torpor_endpoint.sizer import PERIOD_S, Sizer
+from torpor_endpoint.store import Store
 from torpor_endpoint.yard import Yard
 
 SERVERLESS = Variant("a", "m", Container("torpor"), serverless=Serverless(1024, 20))
@@ -118,6 +122,22 @@ def test_what_an_update_waits_for_is_not_taken_away_though_nobody_calls(old: Var
     run(story(), 2 * HOUR_S)
 
 
+def test_a_count_that_is_asked_for_is_carried_out_if_it_is_the_recorded_one_and_left_for_a_while() -> None:
+    async def story() -> None:
+        three = replace(MANAGED, instance_count=3)
+        async with opened_for_an_hour(three) as shop:
+            assert shop.sizes == (1, 1)
+            await shop.update(replace(three, weight=2.0))
+            assert shop.sizes == (1, 1)
+            await shop.deployment.become((three,), told=("a",))
+            await asyncio.sleep(SHRINK_S - 5.0)
+            assert shop.sizes == (3, 3)
+            await asyncio.sleep(10.0)
+            assert shop.sizes == (1, 1)
+
+    run(story(), 2 * HOUR_S)
+
+
 def test_an_update_leaves_a_crew_as_large_as_its_callers_made_it_meanwhile() -> None:
     async def story() -> None:
         async with opened_for_an_hour(MANAGED) as shop:
@@ -164,3 +184,24 @@ def test_an_update_that_fails_gives_back_what_nobody_uses_and_a_fixed_count_alwa
             shop.go(callers)
 
     run(story(), 2 * HOUR_S)
+
+
+def test_the_controller_passes_on_which_counts_were_asked_for() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            database, fleet = opened(":memory:"), Fleet()
+            store = Store(database, time.time)
+            endpoint = Endpoint("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (TO_ZERO,))
+            told = replace(endpoint, pending_variants=(TO_ZERO,), pending_told=("a",))
+            store.add_endpoint(replace(told, status=move(endpoint.status, EndpointEvent.UPDATE)))
+            yard = Yard(host, lambda variant, slot: LaunchSpec(slot), time.time)
+            controller = Controller(store, fleet, yard, time.time, lambda name: asyncio.sleep(0))
+            await controller.start()
+            async with asyncio.timeout(10.0):
+                while store.endpoint("shop") != replace(endpoint, modified_s=store.endpoints()[0].modified_s):
+                    await asyncio.sleep(0.01)
+            assert fleet.instance_counts("shop") == {"a": 1}
+            await controller.close()
+            database.close()
+
+    asyncio.run(story())
