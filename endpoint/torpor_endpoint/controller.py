@@ -110,7 +110,7 @@ class Controller:
         """AWS: "the new fleet first, then traffic shifts, then the old fleet is removed": no request is lost."""
         deployment = self._deployment(endpoint)
         try:
-            await deployment.become(endpoint.pending_variants or endpoint.variants)
+            await deployment.become(endpoint.pending_variants or endpoint.variants, endpoint.pending_told)
         except DeploymentFailed as failure:
             await self._record(endpoint, EndpointEvent.FAILED, str(failure))
             self._again.add(endpoint.name)

@@ -43,6 +43,8 @@ class Crew:
         self.trouble: Trouble | None = None
         self.closed = False
         self.traffic = Traffic()
+        self.at_least = 0  # an update waits for so many: the sizer takes none of them away
+        self.told = False  # an update named a size, and the sizer has not heard of it yet
         self._yard = yard
         self._numbers = numbers
         self._tended: dict[int, asyncio.Task[None]] = {}

@@ -1,10 +1,10 @@
 """One endpoint's crews, brought from what they are to what they should be: new ones first, a swap, old ones go."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from torpor_endpoint.core.scaling import after_update, at_start, may_sleep
+from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
 from torpor_endpoint.crew import Crew, Numbers
 from torpor_endpoint.fleet import LiveEndpoint, same_machine
 from torpor_endpoint.records import Variant
@@ -26,14 +26,42 @@ class DeploymentFailed(Exception):
 
 @dataclass(frozen=True)
 class Change:
-    """What a deployment does to one crew: from how many instances to how many, under which variant."""
+    """What a deployment does to one crew: from how many instances to how many, under which variant.
+
+    While it is under way the crew may be woken, and its callers may make it grow: then its size is theirs.
+    """
 
     crew: Crew
     variant: Variant
     before: int
-    after: int
+    after: int  # what it waits for
     why: str
     fresh: bool = False
+    told: bool = False  # `after` is what somebody named, and not what the crew happened to have
+
+    @property
+    def most(self) -> int:
+        """None goes before the change is sure."""
+        return max(self.before, self.after)
+
+    def begin(self) -> None:
+        self.crew.at_least = self.after
+        self.crew.scale(self.most, self.why)
+
+    def undo(self) -> None:
+        self.crew.at_least = 0
+        ours = self.crew.size == self.most and not self.crew.traffic.in_flight
+        if ours or size_range(self.crew.variant) is None:
+            self.crew.scale(self.before, "the update failed")
+
+    def finish(self) -> None:
+        self.crew.at_least = 0
+        self.crew.variant = self.variant
+        self.crew.told = self.crew.told or self.told
+        named = self.fresh or self.told
+        size = self.after if named else after_update(self.variant, self.crew.size)
+        if size or not self.crew.traffic.in_flight:  # a call may have woken it meanwhile
+            self.crew.scale(size, self.why)
 
 
 class Deployment:
@@ -45,16 +73,19 @@ class Deployment:
         self._numbers = Numbers()
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def become(self, variants: Sequence[Variant]) -> None:
-        """Serve exactly these variants. Raises DeploymentFailed and leaves what served before as it was."""
-        changes = [self._change(variant) for variant in variants]
+    async def become(self, variants: Sequence[Variant], told: Collection[str] = ()) -> None:
+        """Serve exactly these variants. Raises DeploymentFailed and leaves what served before as it was.
+
+        `told` names those whose size somebody asked for, be it another one or not.
+        """
+        changes = [self._change(variant, variant.name in told) for variant in variants]
         try:
             for change in changes:
-                change.crew.scale(max(change.before, change.after), change.why)
+                change.begin()
             await asyncio.gather(*(_all_ready(change.crew, change.after) for change in changes))
         except BaseException:
             for change in changes:
-                change.crew.scale(change.before, "the update failed")
+                change.undo()
             await asyncio.gather(*(change.crew.close("its deployment failed") for change in changes if change.fresh))
             raise
         self._swap(changes)
@@ -92,22 +123,20 @@ class Deployment:
             )
         return Crew(self.live.name, variant, self._yard, self._numbers)
 
-    def _change(self, variant: Variant) -> Change:
-        """A crew that stays keeps the size that its callers gave it, unless the update names another."""
+    def _change(self, variant: Variant, told: bool) -> Change:
+        """A crew that stays keeps the size that its callers gave it, unless the update names one."""
         crew = self._crew_for(variant)
         if crew is not self.live.crews.get(variant.name):
             return Change(crew, variant, crew.size, at_start(variant), "deployed", fresh=True)
-        told = variant.instance_count != crew.variant.instance_count
+        told = told or variant.instance_count != crew.variant.instance_count
         after = at_start(variant) if told else after_update(variant, crew.size)
-        return Change(crew, variant, crew.size, after, "updated")
+        return Change(crew, variant, crew.size, after, "updated", told=told)
 
     def _swap(self, changes: Sequence[Change]) -> None:
         kept = {change.crew for change in changes}
         old = [crew for crew in self.live.crews.values() if crew not in kept]
         for change in changes:
-            change.crew.variant = change.variant
-            if change.after or not change.crew.traffic.in_flight:  # a call may have woken it meanwhile
-                change.crew.scale(change.after, change.why)
+            change.finish()
         self.live.crews = {change.variant.name: change.crew for change in changes}
         self.live.trouble = None
         for crew in old:

@@ -85,5 +85,6 @@ class Endpoint:
     variants: tuple[Variant, ...]
     pending_config_name: str | None = None
     pending_variants: tuple[Variant, ...] | None = None
+    pending_told: tuple[str, ...] = ()  # names of the pending variants whose DesiredInstanceCount was asked for
     failure_reason: str | None = None  # why it is Failed, or why its last update was rolled back
     deployment: dict[str, Any] | None = None  # the last DeploymentConfig as sent

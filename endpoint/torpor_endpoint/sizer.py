@@ -34,7 +34,11 @@ class Sizer:
         allowed = size_range(crew.variant)
         if allowed is None:
             return
-        wanted = self._habits_of(crew).wanted(allowed, crew.size, crew.traffic, self._clock())
+        habits, now_s = self._habits_of(crew), self._clock()
+        if crew.told:
+            habits.told(now_s)
+            crew.told = False
+        wanted = habits.wanted(allowed.with_at_least(crew.at_least), crew.size, crew.traffic, now_s)
         if wanted is not None:
             crew.scale(wanted.size, wanted.why)
 

@@ -141,6 +141,7 @@ def _endpoint(record: Mapping[str, Any]) -> Endpoint:
             "status": EndpointStatus(record["status"]),
             "variants": tuple(map(_variant, record["variants"])),
             "pending_variants": None if pending is None else tuple(map(_variant, pending)),
+            "pending_told": tuple(record.get("pending_told", ())),
         }
     )
 

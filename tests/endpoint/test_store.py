@@ -42,7 +42,8 @@ def endpoint(name: str = "e", created_s: float = 1.1, status: EndpointStatus = S
 def test_records_survive_a_restart(tmp_path: Path) -> None:
     model = Model("m", "arn:x:model/m", 0.1, Container("torpor"), {"ModelName": "m"})
     config = EndpointConfig("c", "arn:x:endpoint-config/c", 0.2, {"ProductionVariants": [{"VariantName": "a"}]})
-    pending = replace(endpoint(), pending_config_name="d", pending_variants=endpoint().variants)
+    coming = replace(endpoint(), pending_config_name="d", pending_variants=endpoint().variants)
+    pending = replace(coming, pending_told=("b",))
     database = opened(tmp_path / "db")
     store = Store(database, clock)
     assert store.add_model(model, {"team": "blue"})

@@ -63,7 +63,8 @@ def update_endpoint_weights_and_capacities(control: Control, call: Call) -> dict
     variant_rules.check_rescale(endpoint.variants, wire)
     desired = {entry["VariantName"]: entry for entry in wire}
     variants = tuple(shapes.rescaled(variant, desired.get(variant.name, {})) for variant in endpoint.variants)
-    return _update(control, endpoint, endpoint.config_name, variants)
+    told = tuple(entry["VariantName"] for entry in wire if "DesiredInstanceCount" in entry)
+    return _update(control, endpoint, endpoint.config_name, variants, told)
 
 
 def delete_endpoint(control: Control, call: Call) -> dict[str, Any]:
@@ -89,10 +90,12 @@ def _changeable(control: Control, call: Call, event: EndpointEvent) -> Endpoint:
     raise in_progress(endpoint.arn)
 
 
-def _update(control: Control, endpoint: Endpoint, config_name: str, variants: tuple[Variant, ...]) -> dict[str, Any]:
+def _update(
+    control: Control, endpoint: Endpoint, config_name: str, variants: tuple[Variant, ...], told: tuple[str, ...] = ()
+) -> dict[str, Any]:
     variant_rules.check_updated(variants)
-    pending = replace(endpoint, pending_config_name=config_name, pending_variants=variants, failure_reason=None)
-    _moved(control, pending, EndpointEvent.UPDATE)
+    pending = replace(endpoint, pending_config_name=config_name, pending_variants=variants, pending_told=told)
+    _moved(control, replace(pending, failure_reason=None), EndpointEvent.UPDATE)
     return {"EndpointArn": endpoint.arn}
 
 

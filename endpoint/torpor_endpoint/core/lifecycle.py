@@ -132,7 +132,7 @@ def _adopted(endpoint: Endpoint) -> Endpoint:
 
 
 def _without_pending(endpoint: Endpoint) -> Endpoint:
-    return replace(endpoint, pending_config_name=None, pending_variants=None)
+    return replace(endpoint, pending_config_name=None, pending_variants=None, pending_told=())
 
 
 def _next(moves: Mapping[State, Mapping[Event, State]], state: State, event: Event) -> State:

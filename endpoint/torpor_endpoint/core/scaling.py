@@ -6,7 +6,7 @@ ceiling; at a floor of zero they sleep by their keep-alive. All others have the 
 
 from collections import deque
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from torpor_container.core.keepalive import KeepAlive
 from torpor_endpoint.core.traffic import Traffic
@@ -33,6 +33,10 @@ class Range:
 
     def clamped(self, size: int) -> int:
         return min(max(size, self.floor), self.ceiling)
+
+    def with_at_least(self, size: int) -> "Range":
+        """The same where no fewer than this may be, even if that is more than the ceiling."""
+        return Range(max(self.floor, size), max(self.ceiling, size), self.concurrency)
 
     def enough(self, in_flight: float) -> int:
         return self.clamped(ceil(in_flight / self.concurrency))
@@ -119,14 +123,22 @@ class Habits:
     def __init__(self, keep_alive: KeepAlive) -> None:
         self._keep_alive = keep_alive
         self._demand = Demand()
+        self._told_s = -inf
+
+    def told(self, now_s: float) -> None:
+        """Somebody named a size. It is a use, and what was in flight before says nothing against it: none of its
+        instances goes for `SHRINK_S`, nor the last before its keep-alive is over."""
+        self._demand = Demand()
+        self._told_s = now_s
 
     def wanted(self, allowed: Range, present: int, traffic: Traffic, now_s: float) -> Wanted | None:
         """What there should be instead of what there is; None if that is right. To be asked once a second or so."""
         while traffic.gaps:
             self._keep_alive.used_after(traffic.gaps.popleft())
         self._demand.seen(traffic.in_flight, now_s)
-        nap, idle_s = self._keep_alive.nap(), traffic.idle_s(now_s)
-        rest = Rest(bool(traffic.in_flight) or nap.awake(idle_s), nap.due(idle_s))
+        nap, idle_s, told_s = self._keep_alive.nap(), traffic.idle_s(now_s), now_s - self._told_s
+        used = bool(traffic.in_flight) or told_s < SHRINK_S
+        rest = Rest(used or nap.awake(idle_s) or nap.awake(told_s), nap.due(idle_s))
         return desired(allowed, present, rest, self._demand, now_s)
 
 

@@ -190,12 +190,11 @@ class Router:
             raise RuntimeFault(Situation.HOLD_FULL, held=traffic.held)
         began_s = self._clock()
         step = wire.Step.HOLD if crew.size else wire.Step.WAKE
-        crew.wake()
         traffic.held += 1
         traffic.held_bytes += size_bytes
         try:
             async with asyncio.timeout(until_s - began_s):
-                await crew.until(lambda: bool(crew.ready) or crew.closed or crew.hopeless)
+                await _woken(crew)
         except TimeoutError:
             detail = _not_ready(crew, self.limits.hold_s)
             waited[step.value] = waited.get(step.value, 0.0) + self._clock() - began_s
@@ -236,6 +235,19 @@ class Router:
     def _patience_s(self, crew: Crew) -> float:
         """The instance keeps its own time limits and says so; this one is for an instance that says nothing."""
         return crew.answer_within_s + self.limits.attempt_margin_s
+
+
+async def _woken(crew: Crew) -> None:
+    """Returns when it can be used, or nobody should wait for it. One whose instances are taken away is woken again."""
+
+    def settled() -> bool:
+        return bool(crew.ready) or crew.closed or crew.hopeless
+
+    while True:
+        crew.wake()  # before it is asked: an asleep one may be hopeless from an earlier start
+        await crew.until(lambda: settled() or not crew.size)
+        if settled():
+            return
 
 
 def _not_ready(crew: Crew, waited_s: float) -> str:

@@ -178,6 +178,17 @@ def test_a_variant_that_may_scale_to_zero_can_be_set_to_zero(desk: Desk) -> None
     assert pending(desk)[0].instance_count == 0
 
 
+def test_a_count_that_is_asked_for_is_remembered_until_it_is_so_even_if_it_is_the_recorded_one(desk: Desk) -> None:
+    desk.create()
+    desk.settle("ep")
+    rescale(desk, VariantName="AllTraffic", DesiredInstanceCount=1)
+    assert stored(desk).pending_told == ("AllTraffic",)
+    desk.settle("ep")
+    assert stored(desk).pending_told == ()
+    rescale(desk, VariantName="AllTraffic", DesiredWeight=0.5)
+    assert stored(desk).pending_told == ()
+
+
 def test_an_update_shows_what_is_coming_beside_what_is(desk: Desk) -> None:
     desk.create()
     desk.settle("ep")

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torpor_container.core.keepalive import Fixed, Histogram, KeepAlive
 from torpor_endpoint.core.scaling import (
     GROW_S,
     SHRINK_S,
     Demand,
+    Habits,
     Range,
     Rest,
     after_update,
@@ -18,6 +20,7 @@ from torpor_endpoint.core.scaling import (
     may_sleep,
     size_range,
 )
+from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.records import Container, Serverless, Variant
 
 PLAIN = Variant("AllTraffic", "houses", Container("torpor"), instance_type="ml.m5.large", instance_count=2)
@@ -126,3 +129,36 @@ def test_an_update_wakes_nobody_and_keeps_what_callers_need() -> None:
     assert (after_update(SERVERLESS, 0), after_update(SERVERLESS, 2), after_update(MANAGED, 9)) == (0, 2, 4)
     assert at_start(replace(MANAGED, instance_count=0)) == 0
     assert at_start(SERVERLESS) == 1
+
+
+def regular(gap_s: float) -> Histogram:
+    """One that has seen calls come at this distance."""
+    histogram = Histogram(1200.0)
+    for _ in range(20):
+        histogram.used_after(gap_s)
+    return histogram
+
+
+@pytest.mark.parametrize(("keep_alive", "sleeps_after_s"), [(Fixed(1200.0), 1200), (regular(7200.0), int(SHRINK_S))])
+def test_a_size_that_somebody_names_is_left_for_a_minute_and_the_last_one_for_its_keep_alive(
+    keep_alive: KeepAlive, sleeps_after_s: int
+) -> None:
+    habits, traffic, allowed = Habits(keep_alive), Traffic(), Range(0, 5)
+    for second in range(3600):
+        habits.wanted(allowed, 0, traffic, float(second))
+    habits.told(3600.0)
+    present, sizes = 3, []
+    for second in range(3600, 3600 + 1300):
+        wanted = habits.wanted(allowed, present, traffic, float(second))
+        present = present if wanted is None else wanted.size
+        sizes.append(present)
+    assert set(sizes[: int(SHRINK_S) - 2]) == {3}
+    assert sizes.index(0) == sleeps_after_s
+    assert max(sizes[int(SHRINK_S) :]) <= 1
+
+
+@given(ranges, st.integers(0, 20))
+def test_no_fewer_than_what_an_update_waits_for_are_wanted_even_above_the_ceiling(allowed: Range, size: int) -> None:
+    assert allowed.with_at_least(size).clamped(0) == max(allowed.floor, size)
+    wanted = desired(allowed.with_at_least(size), size, ASLEEP, seen([0] * 70), 1000.0)
+    assert wanted is None or wanted.size >= size

@@ -95,6 +95,20 @@ def test_who_waits_for_a_crew_that_closes_is_sent_to_look_elsewhere_and_wakes_no
     run(story())
 
 
+def test_who_waits_for_instances_that_are_taken_away_wakes_another() -> None:
+    async def story() -> None:
+        shop = Shop()
+        calls = [shop.call() for _ in range(3)]
+        await so(lambda: (shop.crew.traffic.held, len(shop.host.running)) == (3, 1))
+        shop.crew.scale(0, "not wanted")
+        await so(lambda: shop.crew.size == 1)
+        assert shop.crew.traffic.held == 3
+        await shop.crew.close("the test ends")
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    run(story())
+
+
 def test_a_slot_is_free_again_once_its_instance_is_gone_and_not_before() -> None:
     async def story() -> None:
         shop = Shop()
