@@ -177,8 +177,8 @@ class Endpoint:
 
     # -- the parts -------------------------------------------------------------------------------------------------
     def _control(self) -> Control:
-        changed, strict = self._controller.changed, self._options.strict
-        return Control(self._store, time.time, strict, self._fleet, changed, has_elsewhere=self._jobs.has)
+        changed, strict, scaled = self._controller.changed, self._options.strict, self._autoscaling.scaled
+        return Control(self._store, time.time, strict, self._fleet, changed, self._jobs.has, scaled)
 
     def _scaler(self) -> Scaler:
         rescaling = Rescaling(self._fleet, self._control(), self._options.account, self._options.region)
