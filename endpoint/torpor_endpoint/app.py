@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 import random
-import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -28,6 +27,7 @@ from torpor_endpoint.controller import Controller
 from torpor_endpoint.core import emulation
 from torpor_endpoint.core.delays import TimeScale
 from torpor_endpoint.data_dir import DataDir
+from torpor_endpoint.disks import Disks
 from torpor_endpoint.fleet import Fleet
 from torpor_endpoint.front import Front
 from torpor_endpoint.gateway import Gateway
@@ -211,6 +211,7 @@ class Endpoint:
             self._collector.farewell,
             start_delay_s,
             self._around.images,
+            vacated=self._around.disks.remove,
         )
 
     def _ground(self) -> Ground:
@@ -239,11 +240,12 @@ class Endpoint:
         """An endpoint was deleted: its instances' disks go. Its metrics and logs stay to be read, as on AWS."""
         self._meters.forget(name)
         await asyncio.to_thread(self._autoscaling.forget, name)
-        await asyncio.to_thread(shutil.rmtree, self._dir.instances / name.lower(), ignore_errors=True)
+        await self._around.disks.remove_all(name)
 
     # -- its life --------------------------------------------------------------------------------------------------
     @asynccontextmanager
     async def _life(self) -> AsyncIterator[None]:
+        await asyncio.to_thread(lambda: self._around.disks.sweep(self._store.endpoints()))
         await self._controller.start()
         await self._trainer.start()
         tasks = [asyncio.create_task(kept_up(name, chore)) for name, chore in self._chores().items()]
@@ -280,7 +282,7 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
     return Surroundings(
         endpoint_url=options.url,
         region=options.region,
-        folder=folders.instances,
+        disks=Disks(folders.instances),
         logs=folders.endpoint_logs,
         images=Images.read(options.images),
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",
