@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 import random
-import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -29,6 +28,7 @@ from torpor_endpoint.controller import Controller
 from torpor_endpoint.core import emulation
 from torpor_endpoint.core.delays import TimeScale
 from torpor_endpoint.data_dir import DataDir
+from torpor_endpoint.disks import Disks
 from torpor_endpoint.fleet import Fleet
 from torpor_endpoint.front import Front
 from torpor_endpoint.gateway import Gateway
@@ -178,8 +178,8 @@ class Endpoint:
 
     # -- the parts -------------------------------------------------------------------------------------------------
     def _control(self) -> Control:
-        changed, strict = self._controller.changed, self._options.strict
-        return Control(self._store, time.time, strict, self._fleet, changed, has_elsewhere=self._jobs.has)
+        changed, strict, scaled = self._controller.changed, self._options.strict, self._autoscaling.scaled
+        return Control(self._store, time.time, strict, self._fleet, changed, self._jobs.has, scaled)
 
     def _scaler(self) -> Scaler:
         rescaling = Rescaling(self._fleet, self._control(), self._options.account, self._options.region)
@@ -212,6 +212,7 @@ class Endpoint:
             self._collector.farewell,
             start_delay_s,
             self._around.images,
+            vacated=self._around.disks.remove,
         )
 
     def _ground(self) -> Ground:
@@ -240,11 +241,12 @@ class Endpoint:
         """An endpoint was deleted: its instances' disks go. Its metrics and logs stay, for AWS's APIs."""
         self._meters.forget(name)
         await asyncio.to_thread(self._autoscaling.forget, name)
-        await asyncio.to_thread(shutil.rmtree, self._dir.instances / name.lower(), ignore_errors=True)
+        await self._around.disks.remove_all(name)
 
     # -- its life --------------------------------------------------------------------------------------------------
     @asynccontextmanager
     async def _life(self) -> AsyncIterator[None]:
+        await asyncio.to_thread(lambda: self._around.disks.sweep(self._store.endpoints()))
         await self._controller.start()
         await self._trainer.start()
         tasks = [asyncio.create_task(kept_up(name, chore)) for name, chore in self._chores().items()]
@@ -282,7 +284,7 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
     return Surroundings(
         endpoint_url=options.url,
         region=options.region,
-        folder=folders.instances,
+        disks=Disks(folders.instances),
         logs=folders.endpoint_logs,
         images=Images.read(options.images),
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",

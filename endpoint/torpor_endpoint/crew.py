@@ -19,10 +19,14 @@ from torpor_endpoint.yard import Yard
 
 
 class Numbers:
-    """The slot numbers of one endpoint: always the lowest free one, so that the slot's disk is found again."""
+    """The slot numbers of one variant: always the lowest free one, so that the slot's disk is found again."""
 
     def __init__(self) -> None:
         self._taken: set[int] = set()
+
+    @property
+    def all_free(self) -> bool:
+        return not self._taken
 
     def take(self) -> int:
         number = next(number for number in count() if number not in self._taken)

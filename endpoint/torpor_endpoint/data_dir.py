@@ -40,7 +40,7 @@ class DataDir:
 
     @property
     def instances(self) -> Path:
-        """The instances' disks."""
+        """The instances' disks, as `Disks` lays them out."""
         return self.root / "instances"
 
     @property

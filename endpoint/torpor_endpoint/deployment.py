@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
 from torpor_endpoint.crew import Crew, Numbers
@@ -70,8 +71,9 @@ class Deployment:
     def __init__(self, live: LiveEndpoint, yard: Yard) -> None:
         self.live = live
         self._yard = yard
-        self._numbers = Numbers()
+        self._numbers: WeakValueDictionary[str, Numbers] = WeakValueDictionary()  # by variant, as long as it has a crew
         self._closing: set[asyncio.Task[None]] = set()
+        self._ended = False
 
     async def become(self, variants: Sequence[Variant], told: Collection[str] = ()) -> None:
         """Serve exactly these variants. Raises DeploymentFailed and leaves what served before as it was.
@@ -86,7 +88,7 @@ class Deployment:
         except BaseException:
             for change in changes:
                 change.undo()
-            await asyncio.gather(*(change.crew.close("its deployment failed") for change in changes if change.fresh))
+            await asyncio.gather(*(self._dismiss(one.crew, "its deployment failed") for one in changes if one.fresh))
             raise
         self._swap(changes)
 
@@ -107,7 +109,8 @@ class Deployment:
                 crew.scale(at_start(crew.variant), "the endpoint started")
 
     async def close(self, why: str) -> None:
-        """Drain and stop everything."""
+        """Drain and stop everything. The disks stay, for another start or for whoever deletes the endpoint."""
+        self._ended = True
         crews, self.live.crews = self.live.crews, {}
         await asyncio.gather(*(crew.close(why) for crew in crews.values()), *self._closing)
 
@@ -121,7 +124,8 @@ class Deployment:
                 "endpoint can run: use `torpor` or an AWS XGBoost or scikit-learn image, or say how to start its "
                 "server in a file for --images."
             )
-        return Crew(self.live.name, variant, self._yard, self._numbers)
+        numbers = self._numbers.setdefault(variant.name, Numbers())
+        return Crew(self.live.name, variant, self._yard, numbers)
 
     def _change(self, variant: Variant, told: bool) -> Change:
         """A crew that stays keeps the size that its callers gave it, unless the update names one."""
@@ -140,9 +144,16 @@ class Deployment:
         self.live.crews = {change.variant.name: change.crew for change in changes}
         self.live.trouble = None
         for crew in old:
-            closing = asyncio.create_task(crew.close("it was replaced by an update"))
+            closing = asyncio.create_task(self._dismiss(crew, "it was replaced by an update"))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
+
+    async def _dismiss(self, crew: Crew, why: str) -> None:
+        """Close a crew that an update leaves without traffic, and tell when it was the last of its variant."""
+        await crew.close(why)
+        name = crew.variant.name
+        if name not in self.live.crews and self._numbers[name].all_free and not self._ended:
+            await self._yard.vacated(self.live.name, name)
 
 
 async def _all_ready(crew: Crew, size: int) -> None:

@@ -11,6 +11,7 @@ from torpor_endpoint.core.catalogue import (
     instance_type,
     serverless_vcpus,
 )
+from torpor_endpoint.disks import Disks
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.images import Images
 from torpor_endpoint.records import Variant
@@ -22,7 +23,7 @@ class Surroundings:
 
     endpoint_url: str
     region: str
-    folder: Path  # the instances' disks
+    disks: Disks
     logs: Path  # what they print, `<endpoint>/<variant>/<incarnation>.log`; it stays when they go
     s3_endpoint: str  # where artifacts come from; empty for AWS itself
     s3_folder: Path | None  # the embedded object store, None if another S3 is used
@@ -51,7 +52,7 @@ def size_of(variant: Variant) -> Size:
 
 def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpec:
     """Everything the host needs. What the user set in `Environment` wins over every default of ours but the wiring."""
-    folder = around.folder / slot.endpoint.lower() / slot.variant / str(slot.number)
+    folder = around.disks.of(slot)
     return LaunchSpec(
         slot,
         {**_defaults(variant), **variant.container.environment, **_wiring(variant, around, folder)},

@@ -19,6 +19,10 @@ async def unsung(endpoint: str, variant: str, member: Member) -> None:
     """Nobody wants to know what an instance has to say before it goes."""
 
 
+async def kept(endpoint: str, variant: str) -> None:
+    """Its instances' disks stay where they are."""
+
+
 def at_once(variant: Variant) -> float:
     """An instance is ready as soon as it is."""
     return 0.0
@@ -28,8 +32,9 @@ def at_once(variant: Variant) -> float:
 class Yard:
     """`clock` gives epoch seconds. `start_delay_s` is how long an instance of a variant takes at least to be ready.
 
-    `farewell` is asked for each instance that has drained, while it still answers. The clock may be set back or forth:
-    a life never ends before it began.
+    `farewell` is asked for each instance that has drained, while it still answers. `vacated` is told once the last
+    instance of a variant that is served no more has gone. The clock may be set back or forth: a life never ends before
+    it began.
     """
 
     host: Host
@@ -40,6 +45,7 @@ class Yard:
     start_delay_s: Callable[[Variant], float] = at_once
     images: Images = field(default_factory=Images)
     paces: Paces = PACES
+    vacated: Callable[[str, str], Awaitable[None]] = kept
 
     def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> Life:
         size = variant.instance_type or (f"{SERVERLESS}{variant.serverless.memory_mib}" if variant.serverless else "")

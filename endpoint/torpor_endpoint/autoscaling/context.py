@@ -8,6 +8,7 @@ from torpor_endpoint.autoscaling.activities import Activities
 from torpor_endpoint.autoscaling.bell import Bell, Names
 from torpor_endpoint.autoscaling.errors import Trouble, error
 from torpor_endpoint.autoscaling.records import ScalableTarget, target_name
+from torpor_endpoint.autoscaling.resources import VARIANT
 from torpor_endpoint.autoscaling.variants import Refusal
 from torpor_endpoint.cloudwatch.alarms.keeping import Alarms, NoSuchAction
 from torpor_endpoint.cloudwatch.alarms.records import Alarm, StateChange
@@ -45,6 +46,11 @@ class Autoscaling:
         if found is None:
             raise error(trouble, resource_id=resource_id, dimension=dimension)
         return found
+
+    def scaled(self, endpoint_name: str) -> set[str]:
+        """The endpoint's variants that are targets."""
+        found = (VARIANT.fullmatch(target.resource_id) for target in self.targets.all())
+        return {named["variant"] for named in found if named is not None and named["endpoint"] == endpoint_name}
 
     def bounded(self, target: ScalableTarget) -> None:
         """The target has new bounds, into which its capacity is to be moved."""

@@ -1,6 +1,6 @@
 """What the operations of the control plane work with. They write down what is wanted; others make it so."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,6 +20,11 @@ def nowhere(arn: str) -> bool:
     return False
 
 
+def unscaled(endpoint_name: str) -> Collection[str]:
+    """Nothing is registered with Application Auto Scaling."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Control:
     store: Store
@@ -28,3 +33,4 @@ class Control:
     observed: Observed
     changed: Callable[[str], None]  # called with an endpoint's name after its record changed, from any thread
     has_elsewhere: Callable[[str], bool] = nowhere  # whether something not in the store has this ARN, and so takes tags
+    scaled: Callable[[str], Collection[str]] = unscaled  # an endpoint's variants that are scalable targets

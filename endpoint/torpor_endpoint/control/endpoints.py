@@ -50,6 +50,7 @@ def update_endpoint(control: Control, call: Call) -> dict[str, Any]:
     config = found_endpoint_config(control, call)
     variants = resolved(control, call, config.request)
     check(variant_rules.CONVERSION_RULES, (endpoint.variants, variants))
+    variant_rules.check_scaled(endpoint.variants, variants, control.scaled(endpoint.name))
     if call.params.get("RetainAllVariantProperties"):
         variants = _retained(endpoint.variants, variants, call)
     retained = endpoint.deployment if call.params.get("RetainDeploymentConfig") else None

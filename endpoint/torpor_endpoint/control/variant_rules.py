@@ -119,6 +119,28 @@ def _turns_serverless(current: tuple[Variant, ...], name: str) -> bool:
     return not any(v.serverless for v in same)
 
 
+# "If the update would change the instance type for any model that is a target for auto scaling, the update fails." It
+# cannot be removed either; another model is allowed. A pair is (a variant that is a target, what becomes of it).
+SCALED_RULES: Rules[tuple[Variant, Variant | None]] = (
+    (
+        lambda pair: pair[1] is None,
+        'Production variant "{variant}" is registered as a scalable target: deregister it before you remove it.',
+    ),
+    (
+        lambda pair: pair[1] is not None and pair[0].instance_type != pair[1].instance_type,
+        'Production variant "{variant}" is registered as a scalable target: deregister it before you change its '
+        "instance type.",
+    ),
+)
+
+
+def check_scaled(current: tuple[Variant, ...], new: tuple[Variant, ...], scaled: Collection[str]) -> None:
+    by_name = {v.name: v for v in new}
+    for variant in current:
+        if variant.name in scaled:
+            check(SCALED_RULES, (variant, by_name.get(variant.name)), variant=variant.name)
+
+
 # -- UpdateEndpointWeightsAndCapacities: a pair is (current variant, what is desired) ----------------------------------
 RESCALE_RULES: Rules[tuple[Variant, Wire]] = (
     (

@@ -17,8 +17,9 @@ from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.folders import absence
 from torpor_endpoint.s3.index import Index
 from torpor_endpoint.s3.names import legal_bucket
+from torpor_endpoint.s3.uploads import Uploads
 
-_TABLES: Final = ("objects", "landings", "folders", "uploads", "configurations")
+_TABLES: Final = ("objects", "landings", "folders", "configurations")
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,10 @@ class Bucket:
 
 
 class Buckets:
-    def __init__(self, root: Path, index: Index, clock: Callable[[], float]) -> None:
+    def __init__(self, root: Path, index: Index, uploads: Uploads, clock: Callable[[], float]) -> None:
         self._root = root
         self._index = index
+        self._uploads = uploads
         self._clock = clock
 
     def all(self) -> list[Bucket]:
@@ -63,7 +65,10 @@ class Buckets:
             return self._recorded(name, (self._root / name).stat().st_ino, region)
 
     def delete(self, name: str) -> None:
-        """Remove a bucket that lists no object. Raises BucketNotEmpty when files of another kind lie in it."""
+        """Remove a bucket that lists no object; unfinished uploads hold up directory buckets only, and go with it here.
+
+        Raises BucketNotEmpty when files of another kind lie in it.
+        """
         with self._index.alone():
             if not self._removed(self._root / name):
                 raise S3Error(Refusal.BucketNotEmpty, BucketName=name)
@@ -98,8 +103,8 @@ class Buckets:
         return bucket
 
     def _forget(self, name: str) -> None:
+        self._uploads.abort_all(name)
         with self._index.writing() as rows:
-            rows.execute("DELETE FROM parts WHERE upload IN (SELECT id FROM uploads WHERE bucket = ?)", (name,))
             for table in _TABLES:
                 rows.execute(f"DELETE FROM {table} WHERE bucket = ?", (name,))
             rows.execute("DELETE FROM buckets WHERE name = ?", (name,))

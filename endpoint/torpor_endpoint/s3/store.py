@@ -29,10 +29,10 @@ class ObjectStore:
         self._index = Index(root / RESERVED / "index.sqlite")
         tree = Tree(root)
         self.clock = clock
-        self.buckets = Buckets(root, self._index, clock)
         self.objects = Objects(self._index, tree, clock)
         self.listing = Listing(self._index, tree, self.objects.head)
         self.uploads = Uploads(self._index, self.staging, self.objects, clock)
+        self.buckets = Buckets(root, self._index, self.uploads, clock)
         self.objects.recover()
         self.staging.sweep(keep=self.uploads.files())
 

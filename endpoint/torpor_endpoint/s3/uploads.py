@@ -130,6 +130,13 @@ class Uploads:
                 rows.execute("DELETE FROM uploads WHERE id = ?", (upload.id,))
         self._discard(parts)
 
+    def abort_all(self, bucket: str) -> None:
+        """Forget every upload to a bucket."""
+        with self._index.reading() as rows:
+            uploads = rows.execute(f"SELECT {_COLUMNS} FROM uploads WHERE bucket = ?", (bucket,)).fetchall()
+        for row in uploads:
+            self.abort(_upload(row))
+
     def files(self) -> set[str]:
         """The staged files that are parts."""
         with self._index.reading() as rows:

@@ -74,6 +74,18 @@ def test_traffic_makes_instances_come_and_its_end_makes_them_go(live: LiveEndpoi
     scaling.deregister_scalable_target(**OF)
 
 
+def test_a_target_is_deregistered_before_its_variant_can_go(live: LiveEndpoint) -> None:
+    scaling = live.client("application-autoscaling")
+    production = Variant(one("scaled/model.tar.gz"), "renamed").production("scaled-AllTraffic")
+    live.sagemaker.create_endpoint_config(EndpointConfigName="renamed", ProductionVariants=[production])
+    scaling.register_scalable_target(**OF, MinCapacity=1, MaxCapacity=2)
+    with pytest.raises(ClientError, match=r"ValidationException.*deregister it before you remove it"):
+        live.sagemaker.update_endpoint(EndpointName="scaled", EndpointConfigName="renamed")
+    scaling.deregister_scalable_target(**OF)
+    live.sagemaker.update_endpoint(EndpointName="scaled", EndpointConfigName="renamed")
+    assert live.settled("scaled")["EndpointConfigName"] == "renamed"
+
+
 @pytest.mark.slow
 def test_out_of_zero_as_aws_documents_it(tmp_path: Path) -> None:
     """Requests fail at zero; their alarm, judged by whole minutes, invokes a step policy, and one instance comes."""

@@ -102,6 +102,15 @@ def test_an_endpoint_that_is_deleted_takes_its_targets_along(desk: Desk) -> None
     assert [target["ResourceId"] for target in targets(desk)] == ["endpoint/ep2/variant/v"]
 
 
+def test_the_variants_of_an_endpoint_that_are_targets_are_known(desk: Desk) -> None:
+    for variant, dimension in (("v", INSTANCES), ("w", INSTANCES), ("w", CONCURRENCY)):
+        desk.register(ResourceId=f"endpoint/ep/variant/{variant}", ScalableDimension=dimension)
+    assert desk.context.scaled("ep") == {"v", "w"}
+    assert desk.context.scaled("ep2") == set()
+    desk.client.deregister_scalable_target(**OF)
+    assert desk.context.scaled("ep") == {"w"}
+
+
 def test_tags_are_listed_added_and_taken_away(desk: Desk) -> None:
     arn = desk.register(Tags={"a": "1"})
     desk.client.tag_resource(ResourceARN=arn, Tags={"a": "2", "b": ""})

@@ -16,15 +16,23 @@ MULTI_MODEL = {"Image": "torpor", "Mode": "MultiModel", "ModelDataUrl": "s3://bu
 
 
 class Desk:
-    """A Control whose clock, running instances and changes are plain attributes."""
+    """A Control whose clock, running instances, scalable targets and changes are plain attributes."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self.now_s = 1000.0
         self.ready: dict[str, int] = {}
+        self.scaled: dict[str, set[str]] = {}
         self.changes: list[str] = []
         self._database = opened(":memory:")
         self.store = Store(self._database, lambda: self.now_s)
-        self.control = Control(self.store, lambda: self.now_s, strict, self, self.changes.append)
+        self.control = Control(
+            self.store,
+            lambda: self.now_s,
+            strict,
+            self,
+            self.changes.append,
+            scaled=lambda endpoint: self.scaled.get(endpoint, ()),
+        )
 
     def instance_counts(self, endpoint_name: str) -> Mapping[str, int]:
         return self.ready

@@ -268,6 +268,38 @@ def test_a_serverless_endpoint_may_have_more_variants(desk: Desk) -> None:
     assert [variant.name for variant in pending(desk)] == ["a", "AllTraffic"]
 
 
+@pytest.mark.parametrize(
+    ("variant", "text"),
+    [
+        (production(VariantName="renamed"), "deregister it before you remove it"),
+        (production(InstanceType="ml.c5.xlarge"), "deregister it before you change its instance type"),
+    ],
+)
+def test_a_scalable_target_is_neither_removed_nor_changed_in_type(
+    desk: Desk, variant: dict[str, Any], text: str
+) -> None:
+    desk.create()
+    desk.settle("ep")
+    desk.configure("new", variant)
+    desk.scaled = {"ep": {"AllTraffic"}}
+    code, _, message = desk.refusal("UpdateEndpoint", EndpointName="ep", EndpointConfigName="new")
+    assert (code, text in message) == ("ValidationException", True)
+    assert desk.describe()["EndpointStatus"] == "InService"
+    desk.scaled = {"another": {"AllTraffic"}}  # it has been deregistered
+    update(desk, "new")
+    assert pending(desk)[0].name == variant["VariantName"]
+
+
+def test_a_scalable_target_can_have_another_model_and_other_numbers(desk: Desk) -> None:
+    desk.create()
+    desk.settle("ep")
+    desk("CreateModel", ModelName="better", PrimaryContainer=MULTI_MODEL)
+    desk.configure("new", production(ModelName="better", InitialInstanceCount=2), production(VariantName="another"))
+    desk.scaled = {"ep": {"AllTraffic", "long-gone"}}
+    update(desk, "new")
+    assert [variant.name for variant in pending(desk)] == ["AllTraffic", "another"]
+
+
 def test_a_deployment_config_is_kept_only_when_asked(desk: Desk) -> None:
     desk.create()
     desk.settle("ep")

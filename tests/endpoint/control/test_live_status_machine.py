@@ -119,6 +119,16 @@ def test_an_update_brings_the_new_fleet_first_and_loses_no_request(shop: LiveEnd
     assert number_of(shop.invoke("update", b"1", TargetModel="a.tar")) == 2.0
 
 
+def test_a_variant_that_an_update_renames_leaves_nothing_on_disk(shop: LiveEndpoint) -> None:
+    shop.deploy("renamed", Variant(many("status/old"), "before"))
+    config(shop, "renamed-2", Variant(many("status/new"), "after"))
+    shop.sagemaker.update_endpoint(EndpointName="renamed", EndpointConfigName="renamed-2")
+    shop.settled("renamed")
+    disks = shop.data_dir / "instances/renamed"
+    assert soon(lambda: [path.name for path in disks.iterdir()] == ["after"])
+    assert number_of(shop.invoke("renamed", b"1", TargetModel="a.tar")) == 2.0
+
+
 def test_an_update_that_fails_is_rolled_back_and_loses_no_request(shop: LiveEndpoint) -> None:
     shop.deploy("rollback", Variant(many("status/old")))
     config(shop, "rollback-2", Variant(BROKEN))

@@ -20,6 +20,7 @@ from processes import children, gone, marked, soon
 
 from torpor_container.upstream import UpstreamError
 from torpor_endpoint.crew import Crew, Numbers
+from torpor_endpoint.disks import Disks
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.launch import Surroundings, launch_spec
@@ -198,7 +199,9 @@ def variant() -> VariantRecord:
 
 
 def yard(folder: Path, host: LocalHost, lives: list[Life]) -> Yard:
-    around = Surroundings("http://127.0.0.1:9", "us-east-1", folder / "disks", folder / "logs", "", folder / "s3")
+    around = Surroundings(
+        "http://127.0.0.1:9", "us-east-1", Disks(folder / "disks"), folder / "logs", "", folder / "s3"
+    )
 
     def spec(variant: VariantRecord, slot: Slot) -> Any:
         return launch_spec(variant, slot, around)

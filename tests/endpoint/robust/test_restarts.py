@@ -93,6 +93,17 @@ def test_a_restart_brings_everything_back(
     assert [pid for pid in old if not gone(pid)] == []
 
 
+def test_a_start_removes_the_disks_that_are_nobodys(shop: LiveEndpoint) -> None:
+    answers(shop)
+    shop.kill()
+    disks = DataDir(shop.data_dir).instances
+    for left in ("shop/renamed/0", "deleted/AllTraffic/0"):
+        (disks / left / "models").mkdir(parents=True)
+    shop.start()
+    assert answers(shop) == list(MODELS.values())
+    assert [str(path.relative_to(disks)) for path in disks.glob("*/*")] == ["shop/AllTraffic"]
+
+
 def test_an_instance_killed_under_load_costs_its_own_requests_at_most(shop: LiveEndpoint, mark: str) -> None:
     with traffic(shop, "shop", MODELS, callers=8) as seen:
         for _ in range(2):

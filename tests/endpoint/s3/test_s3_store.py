@@ -1,6 +1,6 @@
 """The store without a server: what it reads again, and what many threads do to it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from hashlib import md5
@@ -15,6 +15,7 @@ from torpor_endpoint.s3.index import Index
 from torpor_endpoint.s3.listing import Listing
 from torpor_endpoint.s3.objects import Draft, Objects
 from torpor_endpoint.s3.paging import Query
+from torpor_endpoint.s3.parts import Part
 from torpor_endpoint.s3.staging import Staging
 from torpor_endpoint.s3.store import ObjectStore
 from torpor_endpoint.s3.tree import Survey, Tree
@@ -166,3 +167,40 @@ def test_many_threads_on_few_keys_see_whole_objects_only(tmp_path: Path) -> None
         }
         assert {file for file in files if not file.startswith(".torpor")} <= listed
         assert list((tmp_path / ".torpor" / "tmp").iterdir()) == []
+
+
+def begin_and_leave(store: ObjectStore) -> None:
+    """An upload of two parts that nobody completes."""
+    upload = store.uploads.begin(ObjectName("bucket", "k"), Traits(), None, None)
+    for number in (1, 2):
+        staged = store.staging.new()
+        staged.write(b"part")
+        store.uploads.add(upload, Part(number, staged.path.name, 4, md5(b"part").hexdigest(), None, 0.0), staged)
+
+
+def removed_and_made_by_hand(store: ObjectStore, root: Path) -> None:
+    (root / "bucket").rename(root / "bucket.elsewhere")  # not deleted, or its inode might be given out again
+    (root / "bucket").mkdir()
+    store.buckets.get("bucket")
+
+
+@pytest.mark.parametrize("end", [lambda store, root: store.delete_bucket("bucket"), removed_and_made_by_hand])
+def test_unfinished_uploads_end_with_their_bucket(tmp_path: Path, end: Callable[[ObjectStore, Path], None]) -> None:
+    with store_at(tmp_path) as store:
+        begin_and_leave(store)
+        end(store, tmp_path)
+        assert not store.uploads.page("bucket", Query()).items
+        assert store.uploads.files() == set()
+        assert list((tmp_path / ".torpor" / "tmp").iterdir()) == []
+
+
+def test_a_bucket_that_stays_keeps_its_uploads(tmp_path: Path) -> None:
+    with store_at(tmp_path) as store:
+        begin_and_leave(store)
+        (tmp_path / "bucket" / "folder").mkdir()
+        (tmp_path / "bucket" / "folder" / "link").symlink_to(tmp_path)
+        with pytest.raises(S3Error, match="not empty"):
+            store.delete_bucket("bucket")
+        store.buckets.create("other")
+        store.delete_bucket("other")
+        assert {path.name for path in (tmp_path / ".torpor" / "tmp").iterdir()} == store.uploads.files() != set()
