@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from math import inf
 from typing import Protocol
 
+from torpor_container.core.pace import LONG_S, Pace
 from torpor_container.core.turns import Line
 from torpor_container.errors import TimedOut
 from torpor_container.formats import Model
@@ -15,10 +15,8 @@ from torpor_container.predicting import Predictors
 from torpor_container.timing import Timing
 from torpor_container.wire import Step
 
-CHEAP_S = 0.0005
-"""A prediction that usually takes less processor time runs on the event loop: a hop to a thread costs a fifth of it."""
 CHEAP_BYTES = 64 * 1024
-LEARNING = 0.2
+"""A larger body is never predicted on the event loop."""
 MEASURED_EVERY = 16
 """Of the predictions on the event loop, one in so many is measured: the clock costs a part of what it measures."""
 
@@ -45,9 +43,12 @@ class Runner(Protocol):
 
 
 class InProcess:
-    """A model of a known format. What predicts cheaply does so on the event loop, the rest on a thread: as measured."""
+    """A model of a known format. What predicts cheaply does so on the event loop, where no time limit holds; the rest
+    on a thread: as measured."""
 
-    def __init__(self, model: Model, predictors: Predictors, cpu_clock: Callable[[], float]) -> None:
+    def __init__(
+        self, model: Model, predictors: Predictors, cpu_clock: Callable[[], float], clock: Callable[[], float]
+    ) -> None:
         """`cpu_clock` counts the processor seconds of the thread that asks: a busy machine makes no model dear."""
         self.format = model.format
         self.needs_folder = False
@@ -55,21 +56,27 @@ class InProcess:
         self._predictors = predictors
         self._line = Line(shares=model.rowwise)
         self._cpu_clock = cpu_clock
-        self._typical_s = inf
+        self._clock = clock
+        self._pace = Pace()
         self._unmeasured = 0
 
     def cheap(self, body: bytes) -> bool:
         """Whether `answer` takes so little that nobody else need go on meanwhile."""
-        return self._typical_s < CHEAP_S and len(body) <= CHEAP_BYTES
+        return self._pace.cheap and len(body) <= CHEAP_BYTES
 
     def answer(self, invocation: Invocation, timing: Timing) -> Reply:
         """Predict here and now."""
         lap = timing.laps()
-        self._unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
+        self._unmeasured = unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
+        began_s = 0.0 if unmeasured else self._cpu_clock()
         try:
-            return self._model.invoke(invocation) if self._unmeasured else self._measured(invocation)
+            return self._model.invoke(invocation)
         finally:
-            lap(Step.PREDICT)
+            took_s = lap(Step.PREDICT)
+            if not unmeasured:
+                self._pace.took(self._cpu_clock() - began_s, took_s)
+            if took_s > LONG_S:
+                self._pace.held_up()
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         if self.cheap(invocation.body):
@@ -97,13 +104,11 @@ class InProcess:
         return [self._measured(invocations[0])]
 
     def _measured(self, invocation: Invocation) -> Reply:
-        began_s = self._cpu_clock()
+        began_s, cpu_began_s = self._clock(), self._cpu_clock()
         try:
             return self._model.invoke(invocation)
         finally:
-            took_s = self._cpu_clock() - began_s
-            usual_s = self._typical_s if self._typical_s < inf else took_s
-            self._typical_s = usual_s + LEARNING * (took_s - usual_s)
+            self._pace.took(self._cpu_clock() - cpu_began_s, self._clock() - began_s)
 
 
 class Scripted:

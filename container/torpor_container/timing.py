@@ -59,15 +59,17 @@ class Timing:
         finally:
             self.add(step, self._clock() - start_s)
 
-    def laps(self) -> Callable[[Step], None]:
-        """A stopwatch, running: each call adds the time since the last one to a step."""
+    def laps(self) -> Callable[[Step], float]:
+        """A stopwatch, running: each call adds the time since the last one to a step, and tells it."""
         last_s = self._clock()
 
-        def lap(step: Step) -> None:
+        def lap(step: Step) -> float:
             nonlocal last_s
             now_s = self._clock()
-            self.add(step, now_s - last_s)
+            took_s = now_s - last_s
+            self.add(step, took_s)
             last_s = now_s
+            return took_s
 
         return lap
 

@@ -23,10 +23,17 @@ def decode_libsvm(body: bytes, layout: Layout) -> Rows:
     if len(rows) * columns > CELLS_MAX:
         raise BadInput(f"{len(rows)} rows of {columns} columns are too many for one request")
     dense = np.full((len(rows), columns), layout.absent, dtype=layout.dtype)
-    for position, row in enumerate(rows):
+    for number, row in enumerate(rows, start=1):
         if row:
-            dense[position, list(row)] = list(row.values())
+            dense[number - 1, list(row)] = _values(number, row, layout)
     return dense
+
+
+def _values(number: int, row: dict[int, float], layout: Layout) -> Rows:
+    try:
+        return layout.array(list(row.values()))
+    except ValueError as error:
+        raise BadInput(f"row {number}: {error}") from None
 
 
 def _row(number: int, tokens: list[bytes]) -> dict[int, float]:

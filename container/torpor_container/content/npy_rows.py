@@ -15,20 +15,28 @@ NUMERIC = "biuf"
 def decode_npy(body: bytes, layout: Layout) -> Rows:
     """A view on the body where the type is right already. Raises BadInput."""
     stream = io.BytesIO(body)
+    shape, fortran, dtype = _header(stream)
+    if dtype.kind not in NUMERIC:
+        raise BadInput(f"an array of {dtype} is not an array of numbers")
     try:
-        shape, fortran, dtype = _header(stream)
-        if dtype.kind not in NUMERIC:
-            raise BadInput(f"an array of {dtype} is not an array of numbers")
         # The header is the caller's: `frombuffer` refuses a shape that the body does not hold.
         flat = np.frombuffer(body, dtype=dtype, count=prod(shape), offset=stream.tell())
         array = flat.reshape(shape, order="F" if fortran else "C")
         with np.errstate(over="ignore"):
             return np.ascontiguousarray(array, dtype=layout.dtype)
-    except (ValueError, OverflowError, EOFError) as error:
-        raise BadInput(f"the body is not an .npy array: {error}") from None
+    except (ValueError, OverflowError, TypeError) as error:
+        raise _no_array(error) from None
 
 
 def _header(stream: io.BytesIO) -> tuple[tuple[int, ...], bool, "np.dtype[np.generic]"]:
-    version = npy.read_magic(stream)
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    return read(stream)
+    """Raises BadInput."""
+    try:
+        version = npy.read_magic(stream)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        return read(stream)
+    except Exception as error:  # noqa: BLE001  it is read as Python's own literals, and may raise what their parser does
+        raise _no_array(error) from None
+
+
+def _no_array(error: Exception) -> BadInput:
+    return BadInput(f"the body is not an .npy array: {str(error) or type(error).__name__}")

@@ -11,12 +11,17 @@ from functools import cache
 from math import nan
 from typing import Any, TypeVar
 
+import numpy as np
+
 from torpor_container.content import Layout, Rows, decode
 from torpor_container.formats import dense
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.served import ServedModel
 
 XGBOOST = "xgboost"
+
+PIECE_ROWS = 4096
+"""More are predicted so many at a time."""
 
 T = TypeVar("T")
 
@@ -32,12 +37,28 @@ def serve(booster: Any, conventions: Conventions, missing: float = nan) -> Serve
         format=XGBOOST,
         native=booster,
         read=lambda call: decode(call.body, call.content_type, layout),
-        predict=_predictor(booster, kind, iterations, missing),
+        predict=in_pieces(_predictor(booster, kind, iterations, missing)),
         answers=conventions.xgboost,
         refusals=(XGBoostError,),  # SageMaker's container too answers 400 for whatever XGBoost finds in the rows
         rowwise=True,
         freed=_apart,
     )
+
+
+def in_pieces(predict: Callable[[Rows], Any]) -> Callable[[Rows], Any]:
+    """The same answers, for a row's is the same alone and among others.
+
+    XGBoost keeps a booster's last answer for the thread that asked, also once another thread has freed the booster: it
+    may not be large.
+    """
+
+    def predicted(rows: Rows) -> Any:
+        if len(rows) <= PIECE_ROWS:
+            return predict(rows)
+        starts = range(0, len(rows), PIECE_ROWS)
+        return np.concatenate([predict(rows[start : start + PIECE_ROWS]) for start in starts])
+
+    return predicted
 
 
 def _predictor(booster: Any, kind: str, iterations: tuple[int, int], missing: float) -> Callable[[Rows], Any]:

@@ -43,7 +43,14 @@ class ServedModel(Generic[Inputs]):
         Raises BadInput, UnsupportedContentType, NotAcceptable, PredictionFailed, OutOfMemory.
         """
         kind = self.answers.choose(invocation.accept)
-        inputs = self.read(invocation)
+        try:
+            inputs = self.read(invocation)
+        except ContainerError:
+            raise
+        except MemoryError as error:
+            raise OutOfMemory(f"out of memory while reading the body: {error}") from error
+        except Exception as error:
+            raise BadInput(f"the body can not be read: {_first_line(error)}") from error
         invocation.body = b""
         try:
             prediction = self.predict(inputs)

@@ -26,6 +26,15 @@ def npy(array: Rows) -> bytes:
     return stream.getvalue()
 
 
+def npy_headed(header: bytes) -> bytes:
+    """An array of 16 zero bytes that says of itself what the header says."""
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16)
+
+
+def npy_of(descr: str, shape: str) -> bytes:
+    return npy_headed(f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}".encode())
+
+
 SAME_ROWS = {
     "csv": ("text/csv", b"1.5,2,nan\n-3,0,4.25\n"),
     "csv, an empty cell": ("text/csv", b"1.5,2,\n-3,0,4.25"),
@@ -104,6 +113,11 @@ FAULTS = {
     "bad json line": ("application/jsonlines", b"[1]\n{", "line 2"),
     "not npy": ("application/x-npy", b"hello", "not an .npy array"),
     "cut npy": ("application/x-npy", npy(ROWS)[:-8], "not an .npy array"),
+    "npy headed by no dictionary": ("application/x-npy", npy_headed(b"{[]: 1}"), "not an .npy array"),
+    "npy headed by many brackets": ("application/x-npy", npy_headed(b"(" * 4000), "not an .npy array"),
+    "npy headed by many signs": ("application/x-npy", npy_headed(b"-" * 5000 + b"1"), "not an .npy array"),
+    "npy of no type": ("application/x-npy", npy_of("()", "(1, 2)"), "not an .npy array"),
+    "npy of a true shape": ("application/x-npy", npy_of("'<f8'", "(True, 2)"), "not an .npy array"),
     "npy of text": ("application/x-npy", npy(np.array(["a"])), "not an array of numbers"),
     "npy of pickles": ("application/x-npy", npy(np.array([{}], dtype=object)), "not an array of numbers"),
 }
@@ -145,9 +159,9 @@ def test_an_unknown_content_type_is_415_and_lists_the_known_ones() -> None:
 
 def test_whole_numbers_are_kept_exact_and_fractions_refused() -> None:
     assert decode(b"[[9007199254740993]]", "application/json", Layout(np.int64)).tolist() == [[9007199254740993]]
-    for content_type, body in (("application/json", b"[[1.5]]"), ("text/csv", b"1.5")):
+    for content_type, body in (("application/json", b"[[1.5]]"), ("text/csv", b"1.5"), ("text/libsvm", b"0:1.5")):
         with pytest.raises(BadInput, match="whole numbers"):
-            decode(body, content_type, Layout(np.int64))
+            decode(body, content_type, Layout(np.int64, absent=0.0))
 
 
 def test_a_number_beyond_float32_is_infinite() -> None:
@@ -172,6 +186,50 @@ def test_what_one_writes_in_any_type_comes_back_the_same(rows: Rows) -> None:
 def test_any_bytes_at_all_are_rows_or_bad_input(body: bytes, content_type: str) -> None:
     with suppress(BadInput):
         assert decode(body, content_type, DOUBLE).ndim == 2
+
+
+NUMBERS = ["1", "-2.5", "1e400", "9" * 400, "9" * 5000, "nan", "x", "_", "\u00b2", " ", "\n"]
+WORDS = {
+    "text/csv": [",", ";", "\t", "\r", '"', "\0", *NUMBERS],
+    "text/libsvm": ["0:1", "1:nan", "1:1e400", "1:2.5", "5:", ":", "qid:1", "99999999999:1", *NUMBERS],
+    "application/json": [
+        *('{"instances":', '{"features":', '{"columns":', '{"data":', '{"a":' * 300, "[" * 70, "]" * 70, "}" * 300),
+        *("{", "}", "[", "]", ",", '"\\ud800"', "NaN", "null", "true", *NUMBERS),
+    ],
+    "header": [
+        *("{", "}", "[", "]", "(", ")", ":", ",", "'descr'", "'shape'", "'<f8'", "'O'", "True", "None", "b''"),
+        *("(" * 3000, "-" * 3000, "not " * 500, "~", "'", "\\", "L", "1j", "#", *NUMBERS),
+    ],
+}
+"""What bodies of each kind are made of, and what is none of it."""
+
+
+def said(kind: str) -> st.SearchStrategy[bytes]:
+    return st.lists(st.sampled_from(WORDS[kind]), min_size=1, max_size=9).map(lambda words: "".join(words).encode())
+
+
+PARTS = said("header").map(bytes.decode)
+MADE = {
+    **{kind: said(kind) for kind in ("text/csv", "text/libsvm", "application/json")},
+    "application/jsonlines": said("application/json"),
+    "application/x-npy": st.one_of(
+        said("header").map(npy_headed),
+        st.builds(npy_of, PARTS, st.just("(1, 2)")),
+        st.builds(npy_of, st.just("'<f8'"), PARTS),
+    ),
+}
+
+
+@pytest.mark.parametrize("content_type", DECODERS)
+@pytest.mark.filterwarnings("ignore")
+@given(data=st.data(), dtype=st.sampled_from([np.float32, np.float64, np.int64, np.object_]))
+@settings(deadline=None)
+def test_what_a_body_is_made_of_in_any_order_is_rows_or_bad_input(
+    content_type: str, data: st.DataObject, dtype: type[np.generic]
+) -> None:
+    body = data.draw(MADE[content_type])
+    with suppress(BadInput):
+        assert decode(body, content_type, Layout(dtype, absent=0.0)).ndim == 2
 
 
 CELLS = st.sampled_from(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from io import BytesIO
 from math import inf, nan
 from typing import Any
 
@@ -14,7 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from torpor_container.content import Rows
-from torpor_container.formats import dense
+from torpor_container.content.media import NPY
+from torpor_container.formats import Conventions, boosters, dense
+from torpor_container.formats.boosters import PIECE_ROWS
+from torpor_container.invocation import Invocation
+from torpor_container.memory import allocated_bytes
 
 COLUMNS = 4
 KINDS: dict[str, dict[str, Any]] = {
@@ -35,8 +40,8 @@ infinite = arrays.arrays(np.float32, shapes, elements=st.sampled_from([1.0, nan,
 def booster(kind: str) -> Any:
     random = np.random.default_rng(7)
     values = random.normal(size=(120, COLUMNS))
-    target = random.integers(0, KINDS[kind].get("num_class", 2), 120)
-    trained = xgboost.train({"nthread": 1, "seed": 7, **KINDS[kind]}, xgboost.DMatrix(values, target), 8)
+    target = random.integers(0, KINDS.get(kind, {}).get("num_class", 2), 120)
+    trained = xgboost.train({"nthread": 1, "seed": 7, **{**KINDS, **OTHERS}[kind]}, xgboost.DMatrix(values, target), 8)
     trained.set_param({"nthread": 1, "device": "cpu"})
     return trained
 
@@ -103,3 +108,49 @@ def test_what_the_booster_refuses_it_refuses_with_the_same_error() -> None:
     ):
         with pytest.raises(xgboost.core.XGBoostError, match="Number of columns in data must equal"):
             predict()
+
+
+# -- many rows ---------------------------------------------------------------------------------------------------------
+OTHERS: dict[str, dict[str, Any]] = {"linear": {"booster": "gblinear"}, "dart": {"booster": "dart", "rate_drop": 0.5}}
+
+
+def many(count: int) -> Rows:
+    return np.random.default_rng(5).normal(size=(count, COLUMNS)).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *OTHERS])
+@pytest.mark.parametrize("count", [PIECE_ROWS, PIECE_ROWS + 1, 2 * PIECE_ROWS + 5])
+def test_many_rows_are_answered_as_the_booster_answers_them_all_at_once(kind: str, count: int) -> None:
+    model = boosters.serve(booster(kind), Conventions())
+    assert outcome(lambda: model.predict(many(count))) == outcome(lambda: expected(kind, many(count), nan))
+
+
+@pytest.mark.parametrize("count", [1, PIECE_ROWS, PIECE_ROWS + 1, 3 * PIECE_ROWS])
+def test_no_more_rows_than_a_piece_has_are_predicted_at_once(count: int) -> None:
+    counts: list[int] = []
+
+    def predict(rows: Rows) -> Rows:
+        counts.append(len(rows))
+        return rows[:, 0]
+
+    assert boosters.in_pieces(predict)(many(count)).tobytes() == many(count)[:, 0].tobytes()
+    assert max(counts) <= PIECE_ROWS
+    assert len(counts) == -(-count // PIECE_ROWS)
+
+
+@pytest.mark.skipif(not allocated_bytes(), reason="the C library does not tell what malloc holds")
+@pytest.mark.parametrize("kind", ["squared error", *OTHERS])
+def test_no_large_answer_stays_with_the_thread_that_predicted_once_the_model_is_closed(kind: str) -> None:
+    """XGBoost lets go of it only where the booster is freed on that same thread."""
+    held: list[int] = []
+    for count in (1, 100_000):
+        stream = BytesIO()
+        np.save(stream, many(count))
+        models = [boosters.serve(booster(kind).copy(), Conventions()) for _ in range(8)]
+        for model in models:
+            model.invoke(Invocation(stream.getvalue(), NPY, NPY))
+            model.close()
+        models.clear()
+        del stream
+        held.append(allocated_bytes())
+    assert held[1] - held[0] < 8 * 4 * 100_000 / 2

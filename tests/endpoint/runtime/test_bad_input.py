@@ -106,6 +106,7 @@ BAD = (
     Bad("good.json", "ModelError", "", 400, b"\xff\xfe\x00"),
     Bad("good.json", "ModelError", "", 400, b'{"instances": [[1, 2', "application/json"),
     Bad("good.json", "ModelError", "", 400, b"\x93NUMPY", "application/x-npy"),
+    Bad("good.json", "ModelError", "not an .npy array", 400, b"\x93NUMPY\x01\x00\x07\x00{[]: 1}", "application/x-npy"),
     Bad("good.json", "ModelError", "text/csv, text/libsvm, application/json", 415, b"\x89PNG", "image/png"),
 )
 

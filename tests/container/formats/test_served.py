@@ -1,0 +1,39 @@
+"""Whatever goes wrong while a body is read is one of the container's errors, and nobody else's trouble."""
+
+import pytest
+
+from torpor_container.content import TOOLKIT
+from torpor_container.errors import BadInput, ContainerError, OutOfMemory, UnsupportedContentType
+from torpor_container.formats.served import ServedModel
+from torpor_container.invocation import Invocation
+
+RAISED = {
+    "a value": (ValueError("no\nnumber"), BadInput, "no"),
+    "a type": (TypeError(), BadInput, "TypeError"),
+    "too deep": (RecursionError("too deep"), BadInput, "too deep"),
+    "no memory": (MemoryError("no room"), OutOfMemory, "no room"),
+    "one of ours": (UnsupportedContentType("no such type"), UnsupportedContentType, "no such type"),
+}
+
+
+def model(error: Exception) -> ServedModel[list[float]]:
+    def read(call: Invocation) -> list[float]:
+        if call.body == b"bad":
+            raise error
+        return [float(call.body)]
+
+    return ServedModel("test", object(), read, lambda rows: rows, TOOLKIT, rowwise=True)
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_what_reading_a_body_raises_is_one_of_the_containers_errors(name: str) -> None:
+    error, becomes, said = RAISED[name]
+    with pytest.raises(becomes, match=f"{said}$") as raised:
+        model(error).invoke(Invocation(b"bad"))
+    assert isinstance(raised.value, ContainerError)
+
+
+def test_a_body_that_can_not_be_read_among_others_is_its_callers_alone() -> None:
+    good, bad, other = model(TypeError()).invoke_together([Invocation(b"1"), Invocation(b"bad"), Invocation(b"2")])
+    assert isinstance(bad, BadInput)
+    assert [one.body for one in (good, other) if not isinstance(one, Exception)] == [b"[1.0]", b"[2.0]"]
