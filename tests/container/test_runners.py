@@ -38,7 +38,7 @@ class Model:
             raise ValueError
         return Reply(b"", "")
 
-    def invoke_together(self, invocations: Sequence[Invocation]) -> Sequence[Reply | Exception]:
+    def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
         return [self.invoke(invocation) for invocation in invocations]
 
     def close(self) -> None: ...
