@@ -40,7 +40,9 @@ class Contract:
         return None
 
     def models(self) -> list[LoadedModel]:
-        return self._tier.models({name: runner for name, (_, runner) in self._loaded.items()})
+        """Those that can be called: one that is being unloaded is listed no more, whoever still uses it."""
+        callable_now = self._loaded.keys() - self._closing
+        return self._tier.models({name: self._loaded[name][1] for name in callable_now})
 
     def url_of(self, name: str) -> str:
         """Raises ModelNotFound."""
@@ -49,8 +51,13 @@ class Contract:
         return self._loaded[name][0]
 
     async def load(self, name: str, url: str) -> None:
-        """LoadModel. Raises AlreadyLoaded, ModelNotFound (no such folder), LoadFailed, LoadOutOfMemory."""
+        """LoadModel. A model that is being unloaded is loaded again once it is gone.
+
+        Raises AlreadyLoaded, ModelNotFound (no such folder), LoadFailed, LoadOutOfMemory.
+        """
         books = self._tier.books
+        while name in self._closing:
+            await self._tier.change()
         if books.get(name) is not None:
             raise AlreadyLoaded(name)
         books.request(name, self._clock())
@@ -74,6 +81,7 @@ class Contract:
             await self._tier.dismiss((name,))
         finally:
             self._closing.discard(name)
+            self._tier.changed()
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
         name = target or ""

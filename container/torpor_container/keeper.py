@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
 from torpor_container.core.resting import Resting
@@ -214,7 +215,7 @@ class Keeper:
         self._tier.go_on(self._measure(name))
 
     async def _bring_from_shelf(self, name: str, story: Story) -> Loaded:
-        placed = await self._shelf.take(name, story)
+        placed = await self._shelf.take(name, story, partial(self._free_a_folder, name, story))
         kept = False
         try:
             found = await self._workshop.recognise(placed)
@@ -228,6 +229,21 @@ class Keeper:
         finally:
             if not kept:
                 self._shelf.give(name)
+
+    async def _free_a_folder(self, newcomer: str, story: Story, missing_bytes: int) -> bool:
+        """The disk has no room: of the idle models that need their folders, the least recently used leaves.
+
+        Nobody does, and it is False, if all of them together have less than is missing.
+        """
+        books = self._tier.books
+        idle = [(model.used_s, name) for name, model in books if not model.pins and self._runners[name].needs_folder]
+        if sum(self._shelf.size_of(name) for _, name in idle) < missing_bytes:
+            return False
+        _, leaver = min(idle)
+        books.drop(leaver, f"{newcomer} needs the room of its folder on disk", self._clock())
+        story.victims.append(leaver)
+        await self._tier.dismiss((leaver,))
+        return True
 
     async def _load(self, name: str, found: Found, story: Story) -> Loaded:
         """AWS: on 507 "it unloads unused models and tries again", until nothing idle is left."""
@@ -265,10 +281,12 @@ class Keeper:
 
     def _drop_if_spent(self, name: str) -> bool:
         """Nobody shall get this model again, and nobody uses it: it leaves."""
-        alive = self._runners[name].alive
-        if alive and self._cache:
+        runner = self._runners[name]
+        if runner.alive and self._cache:
+            if runner.needs_folder:
+                self._shelf.changed()  # it may leave for another's folder, if it is idle
             return False
-        reason = "ModelCacheSetting is Disabled" if alive else "its process ended"
+        reason = "ModelCacheSetting is Disabled" if runner.alive else "its process ended"
         dropped = self._tier.books.drop(name, reason, self._clock())
         if dropped:
             self._tier.dismiss((name,))

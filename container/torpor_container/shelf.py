@@ -11,7 +11,7 @@ from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits, unpack
 from torpor_container.core.residency import Hit, Residency
-from torpor_container.tier import Tier
+from torpor_container.tier import MakeRoom, Tier
 from torpor_container.timing import Story
 from torpor_container.wire import Step
 from torpor_container.workshop import Placed
@@ -43,17 +43,17 @@ class Shelf:
         self._revalidate = revalidate
         self._unproved: set[str] = set()  # left by an earlier process: the object in S3 may be a newer one by now
 
-    async def take(self, name: str, story: Story) -> Placed:
+    async def take(self, name: str, story: Story, make_room: MakeRoom | None = None) -> Placed:
         """The folder of this model, from disk if it is there, pinned until given back.
 
-        Raises the artifact errors and NoRoom.
+        `make_room` is asked when too many folders are pinned to fetch it. Raises the artifact errors and NoRoom.
         """
         if self._revalidate or name in self._unproved:
             await self._drop_if_stale(name)
             self._unproved.discard(name)
         if not isinstance(await self._tier.requested(name), Hit):
             try:
-                await self._fetch(name, story)
+                await self._fetch(name, story, make_room)
             except BaseException as error:
                 self._tier.books.failed(name, str(error) or type(error).__name__, self._tier.clock())
                 self._tier.changed()
@@ -66,6 +66,14 @@ class Shelf:
     def give(self, name: str) -> None:
         """The folder is needed no more by this caller; it stays for the next one."""
         self._tier.released(name)
+
+    def size_of(self, name: str) -> int:
+        """How many bytes a folder that is on disk has."""
+        return self._entry(name).size_bytes
+
+    def changed(self) -> None:
+        """There may be room to make now: who waits for it asks again."""
+        self._tier.changed()
 
     async def drop(self, name: str, reason: str) -> None:
         """Remove a folder nobody uses."""
@@ -110,15 +118,20 @@ class Shelf:
         assert entry is not None, "the books say that it is on disk"
         return entry
 
-    async def _fetch(self, name: str, story: Story) -> None:
+    async def _fetch(self, name: str, story: Story, make_room: MakeRoom | None) -> None:
         key = self._prefix.key_of(name)
         began_s = self._tier.clock()
         with story.step(Step.DOWNLOAD):
             head = await self._store.head(key)
-        await self._tier.dismiss(await self._tier.admitted(name, head.size_bytes * UNPACKED_RATIO))
+        await self._tier.dismiss(await self._tier.admitted(name, self._predicted_bytes(head), make_room))
         size_bytes = await self._bring(key, head, story)
         now_s = self._tier.clock()
         self._tier.books.loaded(name, size_bytes, now_s - began_s, now_s)
+
+    def _predicted_bytes(self, head: ArtifactHead) -> int:
+        """A guess refuses nothing: only what is more than the whole disk already as it lies in S3 can never fit."""
+        budget_bytes = self._tier.books.budget_bytes
+        return max(head.size_bytes, min(head.size_bytes * UNPACKED_RATIO, budget_bytes))
 
     async def _bring(self, key: str, head: ArtifactHead, story: Story) -> int:
         try:

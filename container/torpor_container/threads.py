@@ -16,16 +16,18 @@ class Threads:
         self._size = size
         self._name = name
         self._pool = self._made()
+        self._free = asyncio.Semaphore(size)  # the line is here: in a pool that is given up, nobody waits
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
-        """Do it on a thread. Work that has begun cannot be stopped: cancelled, it runs on, and counts as lost."""
-        future = self._pool.submit(work, *arguments)
-        try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            if future.running():
-                self._give_up(future)
-            raise
+        """Do it on a thread, once one is free. Work that has begun cannot be stopped: cancelled, it runs on as lost."""
+        async with self._free:
+            future = self._pool.submit(work, *arguments)
+            try:
+                return await asyncio.wrap_future(future)
+            except asyncio.CancelledError:
+                if future.running():
+                    self._give_up(future)
+                raise
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -36,7 +38,7 @@ class Threads:
     def _give_up(self, future: "Future[Any]") -> None:
         self.lost += 1
         future.add_done_callback(lambda _: self._came_back())
-        self._pool.shutdown(wait=False)  # what waits in line there is still done by the threads that are left
+        self._pool.shutdown(wait=False)  # the threads that are left there end what they do
         self._pool = self._made()
 
     def _came_back(self) -> None:

@@ -11,6 +11,10 @@ from torpor_container.wire import LoadedModel
 
 log = logging.getLogger(__name__)
 
+MakeRoom = Callable[[int], Awaitable[bool]]
+"""Told how many bytes are missing even without all that is idle, it frees some of what is in use. False, and it frees
+nothing, if so much is not to be had now."""
+
 
 class Tier:
     """Asks the books again whenever something changed, until they say yes or never; sees leavers out."""
@@ -39,7 +43,7 @@ class Tier:
             await self.change()
         return plan
 
-    async def admitted(self, name: str, size_bytes: int) -> tuple[str, ...]:
+    async def admitted(self, name: str, size_bytes: int, make_room: MakeRoom | None = None) -> tuple[str, ...]:
         """Wait for room; answer who must leave for it. Raises NoRoom if there can never be enough."""
         while True:
             match self.books.admit(name, size_bytes, self.clock()):
@@ -49,7 +53,8 @@ class Tier:
                     raise NoRoom(f"{name} can not be loaded: {reason}")
                 case Later(_, victims):
                     self.dismiss(victims)
-                    await self.change()
+                    if make_room is None or self.books.at_limit or not await make_room(self._missing_bytes(size_bytes)):
+                        await self.change()
 
     def released(self, name: str) -> bool:
         """Give a pin back. True if nobody uses the model now."""
@@ -89,6 +94,9 @@ class Tier:
         while going_on := set(self._background):
             await asyncio.gather(*going_on, return_exceptions=True)
             self._background -= going_on
+
+    def _missing_bytes(self, size_bytes: int) -> int:
+        return self.books.planned_bytes - self.books.idle_bytes + size_bytes - self.books.budget_bytes
 
     async def _see_out(self, names: Sequence[str]) -> None:
         """One leaver's trouble is no other's, nor the newcomer's: it is logged, and its place in the books is free."""

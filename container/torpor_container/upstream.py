@@ -126,7 +126,7 @@ class Connection(asyncio.Protocol):
         if self._loop.time() < self._until_s:
             self._alarm = self._loop.call_at(self._until_s, self._ring)
         else:
-            self._fail(UpstreamTimedOut(f"no answer within {self._timeout_s:g} s"))
+            self._fail(UpstreamTimedOut(f"no answer within {round(self._timeout_s, 2):g} s"))
 
     # -- asyncio.Protocol ------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -214,10 +214,10 @@ class Upstream:
         self._idle: deque[Connection] = deque()
 
     async def send(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
-        """One request. Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut.
+        """One request, and the connection for it, within `timeout_s`.
 
-        What may be done twice is sent again if its connection had been closed. The body of all else is emptied as it is
-        sent: a large one need not be held beside its answer.
+        Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut. What may be done twice is sent again if its connection
+        had been closed. The body of all else is emptied as it is sent: a large one need not be held beside its answer.
         """
         try:
             return await self._sent(method, path, headers, body, timeout_s)
@@ -247,7 +247,11 @@ class Upstream:
         return True
 
     async def _sent(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
-        connection = self._kept() or await self._opened()
+        connection = self._kept()
+        if connection is None:
+            until_s = asyncio.get_running_loop().time() + timeout_s
+            connection = await self._opened(timeout_s)
+            timeout_s = until_s - asyncio.get_running_loop().time()
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         head = _head(method, path, headers, size_of(body))
         connection.request(head, body, timeout_s, partial(_settle, waiting))
@@ -283,9 +287,12 @@ class Upstream:
             connection.close()
         return None
 
-    async def _opened(self) -> Connection:
+    async def _opened(self, within_s: float) -> Connection:
         try:
-            return await _connected(self._address)
+            async with asyncio.timeout(within_s):
+                return await _connected(self._address)
+        except TimeoutError as error:
+            raise UpstreamRefused(f"it took no connection within {within_s:g} s") from error
         except OSError as error:
             raise UpstreamRefused(f"it does not take connections: {error}") from error
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Mapping, MutableMapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,14 @@ class Platform:
         self._thread.join()
         self._loop.close()
 
+    def sent(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> "Future[Answer]":
+        """One request, whose answer may come later. The instance sees requests in the order in which they are sent."""
+        return asyncio.run_coroutine_threadsafe(self._exchange(method, path, body, headers or {}), self._loop)
+
     def request(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
-        work = self._exchange(method, path, body, headers or {})
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(WITHIN_S)
+        return self.sent(method, path, body, headers).result(WITHIN_S)
 
     def get(self, path: str) -> Answer:
         return self.request("GET", path)
@@ -63,7 +69,10 @@ class Platform:
         return self.request("DELETE", f"/models/{name}")
 
     def load(self, name: str, url: str) -> Answer:
-        return self.request("POST", "/models", json.dumps({"model_name": name, "url": url}).encode())
+        return self.loading(name, url).result(WITHIN_S)
+
+    def loading(self, name: str, url: str) -> "Future[Answer]":
+        return self.sent("POST", "/models", json.dumps({"model_name": name, "url": url}).encode())
 
     def invoke(self, name: str, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
         return self.request("POST", f"/models/{name}/invoke", body, headers or {"Content-Type": "text/csv"})

@@ -13,6 +13,7 @@ from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper, Patience
 from torpor_container.shelf import Shelf
+from torpor_container.tier import MakeRoom
 from torpor_container.timing import Story, Timing
 from torpor_container.workshop import Found, Loaded, Placed, Workshop
 
@@ -23,12 +24,13 @@ SIZE_BYTES = 100
 class Scene:
     """What happened, in order, and what shall happen: `pause` is awaited at every step.
 
-    `broken` models do not load, and `greedy` ones find no memory while another is loaded.
+    `broken` models do not load, `greedy` ones find no memory while another is loaded, `scripts` need their folders.
     """
 
     events: list[tuple[str, str]] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     greedy: set[str] = field(default_factory=set)
+    scripts: set[str] = field(default_factory=set)
     pause: Callable[[], Awaitable[object]] = lambda: asyncio.sleep(0)
 
     def happened(self, what: str, name: str) -> None:
@@ -66,13 +68,16 @@ class FakeShelf(Shelf):
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
-    async def take(self, name: str, story: Story) -> Placed:
+    async def take(self, name: str, story: Story, make_room: MakeRoom | None = None) -> Placed:
         self._scene.happened("download", name)
         await self._scene.pause()
         return Placed(name, name, Path(name))
 
     def give(self, name: str) -> None:
         self._scene.happened("give", name)
+
+    def changed(self) -> None:
+        """It always has room."""
 
     async def drop(self, name: str, reason: str) -> None:
         self._scene.happened("delete", name)
@@ -96,7 +101,7 @@ class FakeWorkshop(Workshop):
             raise LoadFailed(f"{name} is broken")
         if name in self._scene.greedy and self.loaded:
             raise NoMemoryNow(f"{name} wants all the memory there is")
-        runner = FakeRunner(name, self._scene)
+        runner = FakeRunner(name, self._scene, needs_folder=name in self._scene.scripts)
         self.loaded.append(runner)
         self._left_bytes += self.litter_bytes
         return Loaded(runner, SIZE_BYTES)
@@ -117,13 +122,15 @@ class FakeWorkshop(Workshop):
 
 
 class Site:
-    """The keeper, its books and its edges. `room` is how many models fit."""
+    """The keeper, its books and its edges. `room` is how many models fit. Its shelf may be a real one."""
 
-    def __init__(self, room: int = 2, patience: Patience | None = None, cache: bool = True) -> None:
+    def __init__(
+        self, room: int = 2, patience: Patience | None = None, cache: bool = True, shelf: Shelf | None = None
+    ) -> None:
         self.scene = Scene()
         self.workshop = FakeWorkshop(self.scene)
         self.books = Residency(room * SIZE_BYTES, LRU(), loads_max=4)
-        shelf = FakeShelf(self.scene)
+        shelf = shelf or FakeShelf(self.scene)
         self.keeper = Keeper(shelf, self.workshop, self.books, patience or Patience(), self.clock, cache)
 
     def clock(self) -> float:

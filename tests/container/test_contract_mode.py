@@ -229,6 +229,27 @@ def test_an_unload_waits_for_those_in_flight_and_takes_no_more(scripted: Platfor
     assert answers["unload"].status == 200
 
 
+def test_a_model_that_is_being_unloaded_is_listed_no_more_and_can_be_loaded_again(
+    scripted: Platform, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    url = unpacked(tmp_path, "back", {"inference.py": SCRIPT.encode()})
+    scripted.load("back", url)
+    invoking = scripted.sent("POST", "/models/back/invoke", str(pipe).encode())
+    with pipe.open("w") as held:  # opens when the call is inside its model
+        unloading = scripted.sent("DELETE", "/models/back")
+        loading = scripted.loading("back", url)
+        listed = scripted.get("/models")
+        assert (listed.status, b'"back"' in listed.body) == (200, False)
+        assert [unloading.done(), loading.done()] == [False, False]
+        held.write("done")
+    answers = [future.result(60.0) for future in (invoking, unloading, loading)]
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert scripted.get("/models/back").status == 200
+    assert scripted.delete("back").status == 200
+
+
 FICKLE = """
 import os, time
 def model_fn(model_dir):

@@ -1,18 +1,20 @@
 """The disk tier at work: what is kept, what a restart finds, what leaves, and what an interrupted caller leaves."""
 
 import asyncio
+import gzip
 import io
 import tarfile
 import threading
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
+from keeper_site import Site
 
 from torpor_container.artifacts.disk import DiskTier, Entry
-from torpor_container.artifacts.errors import ArtifactMissing
+from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.store import ArtifactHead
 from torpor_container.artifacts.unpack import UnpackLimits
@@ -20,7 +22,7 @@ from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Residency
 from torpor_container.errors import NoRoom
 from torpor_container.shelf import Shelf
-from torpor_container.timing import Story
+from torpor_container.timing import Story, Timing
 
 CONTENT_BYTES = 20_000
 LIMITS = UnpackLimits(1_000_000, 100.0, 10)
@@ -35,16 +37,17 @@ class FakeStore:
         self.gate.set()
         self.reads: Counter[str] = Counter()
         self.files: dict[str, Path] = {}
+        self.pack: Callable[[bytes], bytes] = tar
 
     async def head(self, key: str) -> ArtifactHead:
         if key not in self.objects:
             raise ArtifactMissing("bucket", key)
-        return ArtifactHead(len(tar(self.objects[key])), str(hash(self.objects[key])), self.files.get(key))
+        return ArtifactHead(len(self.pack(self.objects[key])), str(hash(self.objects[key])), self.files.get(key))
 
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         self.reads[key] += 1
         await self.gate.wait()
-        into.write_bytes(tar(self.objects[key]))  # noqa: ASYNC240  it is a test's own small file
+        into.write_bytes(self.pack(self.objects[key]))  # noqa: ASYNC240  it is a test's own small file
 
     def lay(self, key: str, file: Path) -> None:
         """The object lies here too, and can be read in place."""
@@ -182,6 +185,80 @@ def test_an_artifact_that_can_never_fit_is_refused_and_the_others_stay(tmp_path:
             await content(small, "big")
         assert await content(small, "a") == b"one"
         assert store.reads == {"a": 1}
+
+    run(story())
+
+
+def test_what_fits_is_not_refused_for_a_guess_at_its_size(tmp_path: Path) -> None:
+    async def story() -> None:
+        large = bytes(4 * CONTENT_BYTES)
+        small = shelf(tmp_path, FakeStore(a=b"one", large=large), budget_bytes=100_000)
+        assert await content(small, "a") == b"one"
+        assert await content(small, "large") == large
+        assert small.used_bytes == len(large)
+
+    run(story())
+
+
+def test_what_turns_out_too_large_once_it_is_unpacked_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(packed=bytes(6 * CONTENT_BYTES))
+        store.pack = lambda body: gzip.compress(tar(body))
+        small = shelf(tmp_path, store, budget_bytes=100_000)
+        with pytest.raises(DiskFull, match="120000 bytes"):
+            await content(small, "packed")
+        assert (small.used_bytes, found(tmp_path, "*/artifact.json"), found(tmp_path, ".unfinished/*")) == (0, [], [])
+
+    run(story())
+
+
+def scripts(root: Path, **sizes_bytes: int) -> Site:
+    """Scripts, memory for all of them, and a disk for two small ones, but not for a third one's guess."""
+    store = FakeStore(**{name: bytes(size_bytes) for name, size_bytes in sizes_bytes.items()})
+    site = Site(room=len(sizes_bytes), shelf=shelf(root, store, budget_bytes=130_000))
+    site.scene.scripts = set(sizes_bytes)
+    return site
+
+
+def test_the_least_recently_used_idle_script_leaves_memory_when_its_folder_is_in_the_way(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
+        for name in "aba":
+            await site.call(name)
+        timing = Timing(site.clock)
+        async with site.keeper.lend("c", timing):
+            assert site.resident() == {"a", "c"}
+        assert timing.cold is not None
+        assert timing.cold["victims"] == ["b"]
+        assert site.books.why_absent("b") == "c needs the room of its folder on disk"
+        assert await site.call("b") == b"b"
+
+    run(story())
+
+
+def test_who_waits_for_busy_scripts_folders_gets_the_first_that_is_idle(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
+        async with site.keeper.lend("a", Timing(site.clock)):
+            async with site.keeper.lend("b", Timing(site.clock)):
+                waiting = asyncio.create_task(site.call("c"))
+                done, _ = await asyncio.wait((waiting,), timeout=0.05)
+                assert not done
+            assert await waiting == b"c"
+            assert site.resident() == {"a", "c"}
+
+    run(story())
+
+
+def test_no_script_leaves_in_vain(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = scripts(tmp_path, a=CONTENT_BYTES, b=CONTENT_BYTES, large=4 * CONTENT_BYTES)
+        await site.call("a")
+        async with site.keeper.lend("b", Timing(site.clock)):
+            waiting = asyncio.create_task(site.call("large"))  # by its guess it needs the whole disk
+            await asyncio.wait((waiting,), timeout=0.05)
+            assert site.resident() == {"a", "b"}
+        assert await waiting == b"large"
 
     run(story())
 

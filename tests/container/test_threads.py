@@ -36,3 +36,20 @@ def test_who_gives_up_in_the_queue_loses_no_thread() -> None:
         threads.close()
 
     asyncio.run(story())
+
+
+def test_what_waits_behind_threads_that_all_hang_is_done_once_they_are_given_up() -> None:
+    async def story() -> None:
+        threads, go_on, done = Threads(2, "test"), threading.Event(), list[int]()
+        hung = [asyncio.create_task(threads.run(go_on.wait, 30.0)) for _ in range(2)]
+        await asyncio.sleep(0)  # they take both threads
+        waiting = [asyncio.create_task(threads.run(done.append, number)) for number in range(2)]
+        await asyncio.sleep(0)
+        for task in hung:
+            task.cancel()
+        await asyncio.wait_for(asyncio.gather(*waiting), 5.0)
+        assert (sorted(done), threads.lost) == ([0, 1], 2)
+        go_on.set()
+        threads.close()
+
+    asyncio.run(story())

@@ -1,8 +1,9 @@
 """The hop to an instance, against a server on a Unix socket that answers exactly what a test tells it to."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,28 @@ def test_a_late_answer_never_becomes_the_next_callers(tmp_path: Path) -> None:
             assert (await get(upstream)).body == b"ok"
 
     run(story())
+
+
+def test_opening_a_connection_is_part_of_the_time_limit_and_what_was_not_sent_is_kept() -> None:
+    async def story() -> None:
+        chunks = [b"1,2"]
+        with full_queue() as address, pytest.raises(UpstreamRefused, match=r"no connection within 0\.05 s"):
+            await Upstream(address).send("POST", "/invocations", (), chunks, 0.05)
+        assert chunks == [b"1,2"]
+
+    run(story())
+
+
+@contextmanager
+def full_queue() -> Iterator[tuple[str, int]]:
+    """The address of a server that takes no connection: as many wait already as may."""
+    with ExitStack() as sockets:
+        listening = sockets.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(4):
+            waiting = sockets.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        yield listening.getsockname()
 
 
 def test_a_caller_who_is_cancelled_takes_its_connection_along(tmp_path: Path) -> None:

@@ -260,12 +260,15 @@ class Store:
     """Objects whose way to the disk takes the profile's time, unpacking included.
 
     Their heads tell a third of what they take there: the shelf expects three times what a head tells, and is right.
+    What can never fit is as large as in S3: the shelf knows it at once then, as the simulator does.
     """
 
     yards: Yards
 
     async def head(self, key: str) -> ArtifactHead:
-        return ArtifactHead(self.yards.profiles[key].disk_bytes // UNPACKED_RATIO, "1")
+        disk_bytes = self.yards.profiles[key].disk_bytes
+        fits = disk_bytes <= self.yards.machine.disk_bytes
+        return ArtifactHead(disk_bytes // UNPACKED_RATIO if fits else disk_bytes, "1")
 
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         self.yards.downloads += 1
