@@ -1,8 +1,10 @@
 """The script's own process: loads it, says so, then serves one request after another until the socket ends."""
 
+import os
 import resource
 import socket
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,9 +17,16 @@ from torpor_container.invocation import Invocation
 
 
 def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
-    """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes` and `conventions`."""
+    """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes` and `conventions`.
+
+    `environment` is the script's whole environment, if given, and the second and third descriptor are its output.
+    """
+    connection, *output = descriptors
+    _print_to(output)
+    if "environment" in arguments:
+        _see_only(arguments["environment"])
     main(
-        socket.socket(fileno=descriptors[0]),
+        socket.socket(fileno=connection),
         arguments["directory"],
         arguments["script"],
         conventions=Conventions(**arguments.get("conventions", {})),
@@ -66,6 +75,19 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
         return _error(Kind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
         return _error(Kind.ERROR, PredictionFailed.because(error))
+
+
+def _print_to(output: Sequence[int]) -> None:
+    """Let these be standard output and error. A line that is printed is told at once, also if the script is killed."""
+    for given, taken in zip(output, (1, 2), strict=False):
+        os.dup2(given, taken)
+        os.close(given)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it is what Python made it
+
+
+def _see_only(environment: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 def limit_memory(extra_bytes: int) -> None:
