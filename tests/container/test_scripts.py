@@ -1,4 +1,4 @@
-"""Script processes forked from a warm parent: what they see, and nothing else."""
+"""Script processes forked from a warm parent: what they see, and what becomes of all that they start."""
 
 import asyncio
 import json
@@ -9,22 +9,32 @@ from time import monotonic
 
 import pytest
 from formats.script_processes import write_script
+from processes import gone
 
-from torpor_container.errors import LoadFailed
+from torpor_container.errors import LoadFailed, TimedOut
 from torpor_container.formats import Conventions
 from torpor_container.invocation import Invocation
+from torpor_container.memory import uss_bytes
 from torpor_container.parent import Parent
 from torpor_container.runners import Scripted
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.timing import Timing
 
+MIB = 1024 * 1024
 SCRIPT = """
-import json, os
+import json, os, subprocess, sys, time
 def model_fn(model_dir):
     return None
 def transform_fn(model, body, content_type, accept):
-    return json.dumps(dict(os.environ)), "application/json"
+    if body == b"environment":
+        return json.dumps(dict(os.environ)), "application/json"
+    if body == b"hang":
+        time.sleep(600)
+    held = "held = b'x' * (30 << 20); print('ready', flush=True); import time; time.sleep(600)"
+    started = subprocess.Popen([sys.executable, "-S", "-c", held], stdout=subprocess.PIPE, start_new_session=True)
+    started.stdout.readline()
+    return str(started.pid), "text/plain"
 """
 
 
@@ -61,5 +71,25 @@ def test_an_environment_that_is_too_large_to_pass_on_fails_the_load(tmp_path: Pa
         with pytest.raises(LoadFailed, match="200000"):
             async with running(tmp_path, {"MUCH": "x" * 200_000}):
                 pass
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("how", ["unloaded", "hangs"])
+def test_what_a_script_started_counts_as_its_memory_and_ends_with_it(tmp_path: Path, how: str) -> None:
+    """Also what has a session of its own."""
+
+    async def story() -> None:
+        async with running(tmp_path, {}) as script:
+            before = script.own_bytes()
+            started = int(await asked(script, b"start"))
+            assert script.own_bytes() - before > 30 * MIB
+            assert uss_bytes(started) > 30 * MIB
+            if how == "hangs":
+                with pytest.raises(TimedOut):
+                    await asked(script, b"hang", 0.1)
+            else:
+                await script.close()
+            assert await asyncio.to_thread(gone, started)
 
     asyncio.run(story())

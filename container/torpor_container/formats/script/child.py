@@ -14,6 +14,7 @@ from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import Frame, Kind
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.invocation import Invocation
+from torpor_container.processes import descendants, kill
 
 
 def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
@@ -25,13 +26,16 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
     _print_to(output)
     if "environment" in arguments:
         _see_only(arguments["environment"])
-    main(
-        socket.socket(fileno=connection),
-        arguments["directory"],
-        arguments["script"],
-        conventions=Conventions(**arguments.get("conventions", {})),
-        memory_bytes=arguments.get("memory_bytes"),
-    )
+    try:
+        main(
+            socket.socket(fileno=connection),
+            arguments["directory"],
+            arguments["script"],
+            conventions=Conventions(**arguments.get("conventions", {})),
+            memory_bytes=arguments.get("memory_bytes"),
+        )
+    finally:
+        kill(descendants(os.getpid()))  # nobody could tell whose they were once this process is gone
     return 0
 
 
