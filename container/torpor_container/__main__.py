@@ -25,11 +25,12 @@ def main() -> None:
     except BadSetting as error:
         print(f"torpor-container: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    given = dict(os.environ)
     for name, value in ONE_THREAD.items():
         os.environ.setdefault(name, value)  # on all cores XGBoost takes several times as long to load a small model
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     bind = f"unix:{settings.socket}" if settings.socket else f"0.0.0.0:{settings.port}"
-    Server(lambda: Instance(settings).app(), ServerOptions(bind=bind)).run()
+    Server(lambda: Instance(settings, environment=given).app(), ServerOptions(bind=bind)).run()
 
 
 def _usage() -> str:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -35,8 +34,9 @@ from torpor_container.memory import cpu_s, lean_heap
 from torpor_container.parent import Parent
 from torpor_container.rest import Rest
 from torpor_container.routes import Routes
+from torpor_container.scripts import Scripts
 from torpor_container.serving import Kept, Serving
-from torpor_container.settings import BadSetting, Settings
+from torpor_container.settings import BadSetting, Settings, theirs
 from torpor_container.shelf import Shelf
 from torpor_container.single import Single
 from torpor_container.submitted import SubmittedCode
@@ -63,9 +63,12 @@ def end() -> None:
 class Instance:
     """Everything that one instance is made of."""
 
-    def __init__(self, settings: Settings, ended: Callable[[], None] = end) -> None:
-        """`ended` is called when a foreign container's process ends by itself."""
+    def __init__(
+        self, settings: Settings, ended: Callable[[], None] = end, environment: Mapping[str, str] = os.environ
+    ) -> None:
+        """`ended` is called when a foreign container's process ends by itself; `environment` is the container's."""
         lean_heap()
+        self._environment = environment
         self._settings = settings
         self._journal = Journal(clock)
         conventions = Conventions(multi_model=settings.multi_model, default_accept=settings.default_accept)
@@ -113,12 +116,13 @@ class Instance:
     def _make_workshop(self, conventions: Conventions, ended: Callable[[], None]) -> Workshop:
         settings = self._settings
         if settings.container is None:
-            return BuiltInWorkshop(settings, conventions, self._parent, clock, self._make_submitted())
+            scripts = Scripts(settings, conventions, self._parent, theirs(self._environment))
+            return BuiltInWorkshop(settings, conventions, scripts, clock, self._make_submitted())
         base_dir = Path(settings.base_dir)
         server = ForeignServer(settings.container, base_dir, self._parent, ended)
         if settings.multi_model:
-            return ForeignWorkshop(server, theirs(os.environ), clock)
-        return ForeignSingleWorkshop(server, theirs(os.environ), base_dir, clock)
+            return ForeignWorkshop(server, theirs(self._environment), clock)
+        return ForeignSingleWorkshop(server, theirs(self._environment), base_dir, clock)
 
     def _make_serving(self) -> Serving:
         settings = self._settings
@@ -164,16 +168,7 @@ class Instance:
     def _make_store(self, prefix: Prefix) -> ArtifactStore:
         if prefix.scheme == "file":
             return FolderArtifactStore(Path(prefix.bucket))
-        remote = partial(S3ArtifactStore, prefix.bucket, S3Access.read(os.environ, self._settings.s3_endpoint))
+        remote = partial(S3ArtifactStore, prefix.bucket, S3Access.read(self._environment, self._settings.s3_endpoint))
         if not self._settings.s3_folder:
             return remote()
         return FolderArtifactStore(Path(self._settings.s3_folder), prefix.bucket, otherwise=LateArtifactStore(remote))
-
-
-def theirs(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a foreign container sees of the environment: all but what is Torpor's own.
-
-    What was installed beside this Python is found too: its commands need not be on the path of whoever started us.
-    """
-    own = {name: value for name, value in environment.items() if not name.startswith("TORPOR_")}
-    return {**own, "PATH": os.pathsep.join((own.get("PATH", os.defpath), os.path.dirname(sys.executable)))}

@@ -17,7 +17,6 @@ from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.gauge import Gauge
 from torpor_container.memory import give_back
 from torpor_container.meter import Meter
-from torpor_container.parent import Parent
 from torpor_container.predicting import Predictors
 from torpor_container.runners import InProcess, Runner
 from torpor_container.scripts import Scripts
@@ -49,7 +48,7 @@ class BuiltInWorkshop:
         self,
         settings: Settings,
         conventions: Conventions,
-        parent: Parent,
+        scripts: Scripts,
         clock: Callable[[], float],
         submitted: SubmittedCode | None = None,
     ) -> None:
@@ -69,7 +68,7 @@ class BuiltInWorkshop:
         self._loaders = Threads(settings.loads_max, "load")
         self._measurers = Threads(1, "measure")  # never behind a model's own code
         self._gauge = Gauge(clock)
-        self._scripts = Scripts(settings, conventions, parent)
+        self._scripts = scripts
         self._sizing = Sizing(
             {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in self._formats}
         )

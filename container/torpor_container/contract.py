@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from torpor_container.core.residency import Admit, Residency
-from torpor_container.errors import AlreadyLoaded, LoadOutOfMemory, ModelNotFound
+from torpor_container.errors import AlreadyLoaded, LoadOutOfMemory, ModelNotFound, NotCalled
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.runners import Runner
 from torpor_container.tier import Tier
@@ -88,10 +88,15 @@ class Contract:
         self.url_of(name)
         self._tier.books.request(name, self._clock())
         try:
-            runner = await self._living(name, timing)
-            return await runner.invoke(invocation, self._timeout_s, timing)
+            return await self._invoke(name, invocation, timing)
+        except NotCalled:  # it is started again
+            return await self._invoke(name, invocation, timing)
         finally:
             self._tier.released(name)
+
+    async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
+        runner = await self._living(name, timing)
+        return await runner.invoke(invocation, self._timeout_s, timing)
 
     async def _living(self, name: str, timing: Timing) -> Runner:
         """The model's runner. A script whose process has ended is started again: the platform does not know of it."""

@@ -13,6 +13,7 @@
     │   ├── OutOfMemory             507
     │   ├── NoAnswer                500
     │   ├── ModelDied               500, or 507 when it was killed as the kernel kills for memory
+    │   │   └── NotCalled           as it was for whom it held
     │   └── TimedOut                500
     ├── LoadFault                   the artifact, or what it needs, is at fault
     │   ├── LoadFailed              500
@@ -135,7 +136,7 @@ class NoAnswer(ModelFault):
 
 
 class ModelDied(ModelFault):
-    """The model's own process ended while it held the request, or before."""
+    """The model's own process ended while it held the request."""
 
     fault = Fault.MODEL_DIED
 
@@ -144,6 +145,10 @@ class ModelDied(ModelFault):
         super().__init__(f"the model's process ended: {reason or f'exit code {exit_code}'}")
         self.exit_code = exit_code
         self.status = 507 if exit_code in KILLED_EXITS else 500
+
+
+class NotCalled(ModelDied):
+    """The model's own process had ended before the request's turn came: another process may serve it."""
 
 
 class TimedOut(ModelFault):

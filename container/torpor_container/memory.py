@@ -23,12 +23,12 @@ TRIES = 3
 
 
 def uss_bytes(pid: int | str = "self") -> int:
-    """The pages that only this process holds, in bytes; 0 for a process that is gone."""
+    """The pages that only this process holds, in bytes; 0 for a process that is gone, or is another user's."""
     if not sys.platform.startswith("linux"):
         return _peak_rss_bytes()
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_bytes().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return 0
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Private_"))
 

@@ -12,6 +12,7 @@ from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.memory import uss_bytes
 from torpor_container.predicting import Predictors
+from torpor_container.processes import descendants
 from torpor_container.timing import Timing
 from torpor_container.wire import Step
 
@@ -144,4 +145,5 @@ class Scripted:
         return self._process.alive
 
     def own_bytes(self) -> int:
-        return uss_bytes(self._process.pid)
+        """The script's, and those of all that it started."""
+        return sum(map(uss_bytes, (self._process.pid, *descendants(self._process.pid))))

@@ -1,6 +1,8 @@
 """Starts user scripts, each in a process of its own forked from a warm parent."""
 
+import os
 import socket
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,15 +15,24 @@ from torpor_container.settings import Settings
 from torpor_container.warm import Child, Job
 
 START = "torpor_container.formats.script.child:start"
+OUTPUT = (1, 2)
 
 
 class Scripts:
-    """The instance's way to script processes."""
+    """The instance's way to script processes. What they print goes where the instance's own output goes."""
 
-    def __init__(self, settings: Settings, conventions: Conventions, parent: Parent) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        conventions: Conventions,
+        parent: Parent,
+        environment: Mapping[str, str] = os.environ,
+    ) -> None:
+        """`environment` is all that scripts see of any: the warm parent's own is the endpoint's."""
         self._settings = settings
         self._conventions = conventions
         self._parent = parent
+        self._environment = environment
 
     async def start(self, directory: Path, script: Path) -> Scripted:
         """Run the script, and wait until it has loaded. Raises LoadFailed, LoadOutOfMemory."""
@@ -44,10 +55,11 @@ class Scripts:
             "script": str(script),
             "memory_bytes": self._settings.memory_bytes,
             "conventions": asdict(self._conventions),
+            "environment": dict(self._environment),
         }
         try:
-            return await self._parent.fork(Job(START, arguments), [theirs.fileno()])
-        except OSError as error:
+            return await self._parent.fork(Job(START, arguments), [theirs.fileno(), *OUTPUT])
+        except (OSError, ValueError) as error:
             ours.close()
             raise LoadFailed(f"no process could be started for the script: {error}") from error
         except BaseException:

@@ -6,7 +6,7 @@ Each mode answers the same four questions: ready? state? invoke! and, where the 
 import asyncio
 from typing import Protocol
 
-from torpor_container.errors import ModelLost, TargetMissing
+from torpor_container.errors import ModelLost, NotCalled, TargetMissing
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper
 from torpor_container.rest import Rest
@@ -67,7 +67,7 @@ class Kept:
         name = self._keeper.name_of(target)
         try:
             return await self._invoke(name, invocation, timing)
-        except ModelLost:  # it was not called, and is loaded anew
+        except (ModelLost, NotCalled):  # it was not called, and is loaded anew
             return await self._invoke(name, invocation, timing)
 
     def at_once(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply | None:

@@ -5,6 +5,7 @@ container's `Environment`.
 """
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -168,3 +169,12 @@ def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
         return setting.read(text)
     except ValueError as error:
         raise BadSetting(f"{setting.variable}={text!r}: {error}. {setting.meaning}") from error
+
+
+def theirs(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a foreign container, or a user's script, sees of the environment: all but what is Torpor's own.
+
+    What was installed beside this Python is found too: its commands need not be on the path of whoever started us.
+    """
+    own = {name: value for name, value in environment.items() if not name.startswith("TORPOR_")}
+    return {**own, "PATH": os.pathsep.join((own.get("PATH", os.defpath), os.path.dirname(sys.executable)))}

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady
+from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotCalled, NotReady
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Patience
 from torpor_container.runners import Runner
@@ -71,6 +71,12 @@ class Single:
         ]
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
+        try:
+            return await self._invoke(invocation, timing)
+        except NotCalled:  # it is started again
+            return await self._invoke(invocation, timing)
+
+    async def _invoke(self, invocation: Invocation, timing: Timing) -> Reply:
         runner = await self._ready(timing)
         try:
             return await runner.invoke(invocation, self._timeout_s, timing)

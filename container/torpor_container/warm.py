@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torpor_container.processes import descendants, kill
+
 MESSAGE_MAX_BYTES = 200_000
 """What a Unix socket takes in at once, so that a warm parent which is still importing holds nobody up."""
 
@@ -52,16 +54,14 @@ class Child:
         return not self._exit.done()
 
     def terminate(self) -> None:
-        self._signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End it and all it started, now: the warm parent does so when the line closes."""
-        self._signal(signal.SIGKILL)
-
-    def _signal(self, number: int) -> None:
         if self.running:
             with suppress(ProcessLookupError):
-                os.kill(self.pid, number)
+                os.kill(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it and all it started, now, as the warm parent does when the line closes."""
+        if self.running:
+            kill((self.pid, *descendants(self.pid)))  # who left its group is found only while it lives
 
     async def _watch(self, reader: asyncio.StreamReader) -> int:
         try:

@@ -22,8 +22,9 @@ import socket
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NoReturn
+
+from torpor_container.processes import children, descendants, kill
 
 PRELOAD = (
     "numpy",
@@ -189,10 +190,10 @@ class WarmParent:
 
 
 def kill_session(leader: int) -> None:
-    """Kill a child that was not waited for yet, and every process of its group."""
+    """Kill a child that was not waited for yet, and every process of its group or below it."""
+    started = descendants(leader)  # those in sessions of their own can not be told from others' once it is gone
     kill_group(leader)
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(leader, signal.SIGKILL)  # one so young that it does not lead its group yet
+    kill((leader, *started))  # itself too: one so young does not lead its group yet
 
 
 def kill_group(leader: int) -> None:
@@ -205,16 +206,9 @@ def kill_descendants() -> None:
     """Kill every child, and as it dies its children, which the kernel hands on to the subreaper: nobody gets away."""
     with suppress(ChildProcessError):
         while True:
-            for pid in _children():
+            for pid in children(os.getpid()):
                 kill_session(pid)
             os.wait()
-
-
-def _children() -> list[int]:
-    try:
-        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
-    except FileNotFoundError:  # not Linux, or a kernel without the list
-        return []
 
 
 def adopt_orphans() -> None:

@@ -13,12 +13,14 @@ from torpor_container.built_in import FLOOR_BYTES, BuiltInWorkshop
 from torpor_container.formats import Conventions
 from torpor_container.gauge import Gauge
 from torpor_container.parent import Parent
+from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.workshop import Loaded, Placed
 
 
 def workshop() -> BuiltInWorkshop:
-    return BuiltInWorkshop(Settings.read({}), Conventions(), Parent(""), lambda: 0.0)
+    settings, conventions = Settings.read({}), Conventions()
+    return BuiltInWorkshop(settings, conventions, Scripts(settings, conventions, Parent(""), {}), lambda: 0.0)
 
 
 def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

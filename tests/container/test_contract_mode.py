@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -270,6 +271,16 @@ def test_a_script_that_ends_is_started_again(tmp_path: Path) -> None:
             assert platform.invoke("fickle", bad).status == 500
             assert platform.invoke("fickle", b"stay").body == b"here"
         assert platform.delete("fickle").status == 200
+
+
+def test_who_waits_in_line_behind_a_script_that_hangs_is_served_once_it_is_started_again(tmp_path: Path) -> None:
+    with Platform(tmp_path, TORPOR_INVOCATION_TIMEOUT_SECONDS="1") as platform, ThreadPoolExecutor() as pool:
+        platform.load("fickle", unpacked(tmp_path, "fickle", {"inference.py": FICKLE.encode()}))
+        hanging = pool.submit(platform.invoke, "fickle", b"hang")
+        time.sleep(0.3)
+        behind = [pool.submit(platform.invoke, "fickle", b"stay") for _ in range(3)]
+        assert hanging.result().status == 500
+        assert [call.result().body for call in behind] == [b"here"] * 3
 
 
 def test_every_path_may_have_a_prefix(tmp_path: Path, booster: bytes) -> None:

@@ -16,6 +16,7 @@ from torpor_container.errors import (
     LoadFailed,
     LoadOutOfMemory,
     ModelDied,
+    NotCalled,
     OutOfMemory,
     PredictionFailed,
     UnknownFormat,
@@ -86,9 +87,10 @@ def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_o
 )
 def test_a_script_that_ends_is_told_by_its_exit_code(on_demand: Path, harm: str, exit_code: int, status: int) -> None:
     async def steps(process: ScriptProcess) -> None:
-        for source in (harm, "pass"):
+        for source, error in ((harm, ModelDied), ("pass", NotCalled)):
             with pytest.raises(ModelDied) as raised:
                 await process.invoke(call(source))
+            assert type(raised.value) is error
             assert (raised.value.exit_code, raised.value.status) == (exit_code, status)
 
     story(on_demand, steps)
@@ -98,9 +100,25 @@ def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(on_demand: Path) 
     async def steps(process: ScriptProcess) -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(process.invoke(call("time.sleep(600)")), 0.2)
-        with pytest.raises(ModelDied, match="did not answer in time") as raised:
+        with pytest.raises(NotCalled, match="did not answer in time") as raised:
             await process.invoke(call("pass"))
         assert raised.value.status == 500
+
+    story(on_demand, steps)
+
+
+@pytest.mark.parametrize(
+    ("harm", "end"), [("time.sleep(600)", TimeoutError), ("os.kill(os.getpid(), signal.SIGKILL)", ModelDied)]
+)
+def test_those_in_line_behind_a_call_that_ends_the_script_were_not_called(
+    on_demand: Path, harm: str, end: type[Exception]
+) -> None:
+    async def steps(process: ScriptProcess) -> None:
+        ending = asyncio.create_task(asyncio.wait_for(process.invoke(call("time.sleep(0.2); " + harm)), 1.0))
+        await asyncio.sleep(0.1)
+        behind = [asyncio.create_task(process.invoke(call("pass"))) for _ in range(3)]
+        ends = await asyncio.gather(ending, *behind, return_exceptions=True)
+        assert [type(error) for error in ends] == [end, NotCalled, NotCalled, NotCalled]
 
     story(on_demand, steps)
 
@@ -160,8 +178,9 @@ def test_a_script_that_hangs_does_not_hold_up_its_unloading(on_demand: Path) -> 
         hanging = asyncio.create_task(process.invoke(call("time.sleep(600)")))
         await asyncio.sleep(0)
         await process.close()
-        with pytest.raises(ModelDied, match="unloaded"):
+        with pytest.raises(ModelDied, match="unloaded") as raised:
             await hanging
+        assert not isinstance(raised.value, NotCalled)
 
     story(on_demand, steps)
 
@@ -207,7 +226,7 @@ def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path: Path) -> None:
         async with started(tmp_path) as process:
             with pytest.raises(TimeoutError):
                 await process.loaded(timeout_s=0.3)
-            with pytest.raises(ModelDied, match="did not load in time"):
+            with pytest.raises(NotCalled, match="did not load in time"):
                 await process.invoke(call("pass"))
 
     asyncio.run(run())

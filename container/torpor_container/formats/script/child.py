@@ -1,8 +1,10 @@
 """The script's own process: loads it, says so, then serves one request after another until the socket ends."""
 
+import os
 import resource
 import socket
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,17 +14,28 @@ from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import Frame, Kind
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.invocation import Invocation
+from torpor_container.processes import descendants, kill
 
 
 def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
-    """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes` and `conventions`."""
-    main(
-        socket.socket(fileno=descriptors[0]),
-        arguments["directory"],
-        arguments["script"],
-        conventions=Conventions(**arguments.get("conventions", {})),
-        memory_bytes=arguments.get("memory_bytes"),
-    )
+    """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes` and `conventions`.
+
+    `environment` is the script's whole environment, if given, and the second and third descriptor are its output.
+    """
+    connection, *output = descriptors
+    _print_to(output)
+    if "environment" in arguments:
+        _see_only(arguments["environment"])
+    try:
+        main(
+            socket.socket(fileno=connection),
+            arguments["directory"],
+            arguments["script"],
+            conventions=Conventions(**arguments.get("conventions", {})),
+            memory_bytes=arguments.get("memory_bytes"),
+        )
+    finally:
+        kill(descendants(os.getpid()))  # nobody could tell whose they were once this process is gone
     return 0
 
 
@@ -66,6 +79,19 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
         return _error(Kind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
         return _error(Kind.ERROR, PredictionFailed.because(error))
+
+
+def _print_to(output: Sequence[int]) -> None:
+    """Let these be standard output and error. A line that is printed is told at once, also if the script is killed."""
+    for given, taken in zip(output, (1, 2), strict=False):
+        os.dup2(given, taken)
+        os.close(given)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it is what Python made it
+
+
+def _see_only(environment: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 def limit_memory(extra_bytes: int) -> None:

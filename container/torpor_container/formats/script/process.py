@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import NoReturn, Protocol
 
 from torpor_container import errors
-from torpor_container.errors import KILLED_EXITS, ContainerError, LoadFailed, LoadOutOfMemory, ModelDied
+from torpor_container.errors import KILLED_EXITS, ContainerError, LoadFailed, LoadOutOfMemory, ModelDied, NotCalled
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 from torpor_container.invocation import Invocation, Reply
@@ -75,12 +75,15 @@ class ScriptProcess:
     async def invoke(self, invocation: Invocation, began: Callable[[], None] = lambda: None) -> Reply:
         """One request, after those that came before it; `began` is called when its turn has come.
 
-        Raises what the script's process reports, or ModelDied. A caller that gives up while the script works on its
-        request ends the process: there is no other way to stop it, and its late answer would be the next caller's.
+        Raises what the script's process reports, ModelDied, or NotCalled where it had ended before. A caller that
+        gives up while the script works on its request ends the process: there is no other way to stop it, and its
+        late answer would be the next caller's.
         """
         request = frames.encode(Frame(Kind.INVOKE, _fields(invocation), invocation.body))
         async with self._turn:
             began()
+            if not self.alive:
+                raise NotCalled(await self._exit_code(), self._ended)
             try:
                 frame = await self._exchange(request)
             except (asyncio.IncompleteReadError, ConnectionError, BadFrame):
@@ -94,8 +97,10 @@ class ScriptProcess:
 
     @property
     def alive(self) -> bool:
-        """False once its process has ended, or was told to."""
-        return not self._ended and self._watch is not None and not self._watch.done()
+        """False once its process has ended, hung up, or was told to end."""
+        if self._ended or self._streams is None or self._watch is None:
+            return False
+        return not self._watch.done() and not self._streams[0].at_eof()
 
     async def close(self) -> None:
         """Let the script go: the end of the socket ends its loop, and a moment later the process is ended."""
@@ -109,8 +114,7 @@ class ScriptProcess:
             await self._watch
 
     async def _exchange(self, request: bytes) -> Frame:
-        if self._streams is None or self._ended:
-            raise ConnectionResetError
+        assert self._streams is not None
         writer = self._streams[1]
         writer.write(request)
         await writer.drain()

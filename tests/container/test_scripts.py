@@ -1,0 +1,95 @@
+"""Script processes forked from a warm parent: what they see, and what becomes of all that they start."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from formats.script_processes import write_script
+from processes import gone
+
+from torpor_container.errors import LoadFailed, TimedOut
+from torpor_container.formats import Conventions
+from torpor_container.invocation import Invocation
+from torpor_container.memory import uss_bytes
+from torpor_container.parent import Parent
+from torpor_container.runners import Scripted
+from torpor_container.scripts import Scripts
+from torpor_container.settings import Settings
+from torpor_container.timing import Timing
+
+MIB = 1024 * 1024
+SCRIPT = """
+import json, os, subprocess, sys, time
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    if body == b"environment":
+        return json.dumps(dict(os.environ)), "application/json"
+    if body == b"hang":
+        time.sleep(600)
+    held = "held = b'x' * (30 << 20); print('ready', flush=True); import time; time.sleep(600)"
+    started = subprocess.Popen([sys.executable, "-S", "-c", held], stdout=subprocess.PIPE, start_new_session=True)
+    started.stdout.readline()
+    return str(started.pid), "text/plain"
+"""
+
+
+@asynccontextmanager
+async def running(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Scripted]:
+    parent = Parent("")
+    scripts = Scripts(Settings.read({}), Conventions(), parent, environment)
+    try:
+        script = await scripts.start(folder, write_script(folder, SCRIPT))
+        yield script
+        await script.close()
+    finally:
+        await parent.close()
+
+
+async def asked(script: Scripted, body: bytes, timeout_s: float = 30.0) -> bytes:
+    return (await script.invoke(Invocation(body, "application/octet-stream"), timeout_s, Timing(monotonic))).body
+
+
+def test_a_script_sees_its_environment_and_nothing_of_the_warm_parent_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OF_THE_PARENT", "and of nobody else")
+
+    async def story() -> None:
+        async with running(tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
+            assert json.loads(await asked(script, b"environment")) == {"MY_THRESHOLD": "0.7"}
+
+    asyncio.run(story())
+
+
+def test_an_environment_that_is_too_large_to_pass_on_fails_the_load(tmp_path: Path) -> None:
+    async def story() -> None:
+        with pytest.raises(LoadFailed, match="200000"):
+            async with running(tmp_path, {"MUCH": "x" * 200_000}):
+                pass
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("how", ["unloaded", "hangs"])
+def test_what_a_script_started_counts_as_its_memory_and_ends_with_it(tmp_path: Path, how: str) -> None:
+    """Also what has a session of its own."""
+
+    async def story() -> None:
+        async with running(tmp_path, {}) as script:
+            before = script.own_bytes()
+            started = int(await asked(script, b"start"))
+            assert script.own_bytes() - before > 30 * MIB
+            assert uss_bytes(started) > 30 * MIB
+            if how == "hangs":
+                with pytest.raises(TimedOut):
+                    await asked(script, b"hang", 0.1)
+            else:
+                await script.close()
+            assert await asyncio.to_thread(gone, started)
+
+    asyncio.run(story())

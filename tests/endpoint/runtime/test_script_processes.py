@@ -1,0 +1,83 @@
+"""Scripts on a live endpoint: what they see, where their words go, and who is served when one of them ends."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from artifacts import put, script
+from live import LiveEndpoint, Variant, many, one
+from processes import soon
+from runtime_answers import refusal
+
+TELLING = """
+import os, subprocess, sys
+print("the script is loaded")
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    print("asked for", body)
+    print("and told so", file=sys.stderr)
+    subprocess.run(["sh", "-c", "echo by a program of its own"])
+    return os.environ.get(str(body), "not there"), "text/plain"
+"""
+FICKLE = """
+import os, time
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    what, _, inside = str(body).partition(" ")
+    if what == "stay":
+        return "here", "text/plain"
+    open(inside, "w").close()
+    time.sleep(0.3 if what == "leave" else 600)
+    os.kill(os.getpid(), 9)
+"""
+TARGET = {"TargetModel": "m.tar.gz"}
+
+
+def deployed(live: LiveEndpoint, name: str, source: str, environment: dict[str, str]) -> str:
+    put(live.folder(name.lower()), {"m.tar.gz": script(source)})
+    return live.deploy(name, Variant(many(name.lower(), environment)))
+
+
+def test_a_script_sees_its_container_s_environment_and_its_words_are_in_the_log(live: LiveEndpoint) -> None:
+    name = deployed(live, "Telling", TELLING, {"MY_THRESHOLD": "0.7"})
+    seen = {
+        variable: live.invoke(name, variable.encode(), **TARGET)["Body"].decode()
+        for variable in ("MY_THRESHOLD", "AWS_ENDPOINT_URL", "SAGEMAKER_MULTI_MODEL", "TORPOR_WARM_PARENT")
+    }
+    assert seen == {
+        "MY_THRESHOLD": "0.7",
+        "AWS_ENDPOINT_URL": live.url,
+        "SAGEMAKER_MULTI_MODEL": "true",
+        "TORPOR_WARM_PARENT": "not there",
+    }
+    words = {"the script is loaded", "asked for MY_THRESHOLD", "and told so", "by a program of its own"}
+    assert soon(lambda: words <= logged(live, name))
+
+
+def logged(live: LiveEndpoint, endpoint: str) -> set[str]:
+    events = live.client("logs").filter_log_events(logGroupName=f"/aws/sagemaker/Endpoints/{endpoint}")["events"]
+    return {event["message"] for event in events}
+
+
+@pytest.mark.parametrize("how", ["hang", "leave"])
+@pytest.mark.parametrize("kind", ["Many", "One"])
+def test_who_waits_in_line_behind_a_call_that_ends_the_script_is_served_by_the_next_process(
+    live: LiveEndpoint, tmp_path: Path, kind: str, how: str
+) -> None:
+    put(live.folder("fickle"), {"m.tar.gz": script(FICKLE)})
+    environment = {"TORPOR_INVOCATION_TIMEOUT_SECONDS": "2"}
+    container = many("fickle", environment) if kind == "Many" else one("fickle/m.tar.gz", environment)
+    name = live.deploy(f"Fickle{kind}{how.title()}", Variant(container))
+    members: dict[str, Any] = TARGET if kind == "Many" else {}
+    inside = tmp_path / "inside"
+    os.mkfifo(inside)
+    with ThreadPoolExecutor() as pool:
+        bad = pool.submit(refusal, lambda: live.invoke(name, f"{how} {inside}".encode(), **members))
+        inside.open().close()  # returns when the script is at work
+        behind = [pool.submit(live.invoke, name, b"stay", **members) for _ in range(3)]
+        assert bad.result()["OriginalStatusCode"] == (0 if how == "hang" else 507)
+        assert [call.result()["Body"] for call in behind] == [b"here"] * 3
