@@ -94,6 +94,11 @@ class EndpointProcess:
         self._clients.append(made)
         return made
 
+    def release(self, client: Any) -> None:
+        """Close one of its clients, or callers, before it ends itself."""
+        self._clients.remove(client)
+        client.close()
+
     def bucket_folder(self, name: str) -> Path:
         """The folder that is this bucket, made if need be: a file put into it is an object."""
         folder = self.data_dir / "s3" / name
