@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,25 +43,36 @@ class Plan:
         return {**fixed, "ManagedInstanceScaling": scaling} if self.may_sleep else fixed
 
 
-def deploy(sagemaker: Any, plan: Plan) -> None:
+def new_revision(name: str) -> str:
+    """A name for the next model and endpoint configuration of this endpoint."""
+    return f"{name}-{uuid.uuid4().hex[:8]}"
+
+
+def deploy(sagemaker: Any, plan: Plan, revision: str | None = None) -> None:
     """Create the endpoint, or update it if there is one, and wait. One that failed is replaced, as AWS demands.
 
+    `revision` names its new model and endpoint configuration, for who removes them later.
     Raises EndpointFailed with its FailureReason, or with what SageMaker's API refused.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        revision = _configure(sagemaker, plan)
+        revision = revision or new_revision(plan.name)
+        _configure(sagemaker, plan, revision)
         _put(sagemaker, plan.name, revision)
     except (BotoCoreError, ClientError) as error:
         raise EndpointFailed(f"endpoint {plan.name}: {error}") from error
     until_in_service(sagemaker, plan.name, revision)
 
 
-def withdraw(sagemaker: Any, name: str) -> None:
-    """Delete the endpoint and wait until it is gone."""
-    sagemaker.delete_endpoint(EndpointName=name)
-    _settled(sagemaker, name)
+def withdraw(sagemaker: Any, name: str, revisions: Iterable[str] = ()) -> None:
+    """Delete the endpoint, wait until it is gone, and delete its revisions. What is gone already is left at that."""
+    if _settled(sagemaker, name):  # on its way to anything, it cannot be deleted
+        _found(sagemaker.delete_endpoint, EndpointName=name)
+        _settled(sagemaker, name)
+    for revision in revisions:
+        _found(sagemaker.delete_endpoint_config, EndpointConfigName=revision)
+        _found(sagemaker.delete_model, ModelName=revision)
 
 
 def until_in_service(sagemaker: Any, name: str, config: str) -> None:
@@ -71,9 +82,8 @@ def until_in_service(sagemaker: Any, name: str, config: str) -> None:
         raise EndpointFailed(f"endpoint {name}: {found.get('FailureReason', 'no reason was given')}")
 
 
-def _configure(sagemaker: Any, plan: Plan) -> str:
-    """A model and an endpoint configuration of one new name, which is answered."""
-    revision = f"{plan.name}-{uuid.uuid4().hex[:8]}"
+def _configure(sagemaker: Any, plan: Plan, revision: str) -> None:
+    """A model and an endpoint configuration of one new name."""
     container = {
         "Image": plan.image,
         "Mode": "MultiModel",
@@ -83,7 +93,6 @@ def _configure(sagemaker: Any, plan: Plan) -> str:
     variant = {"VariantName": plan.variant, "ModelName": revision, **plan.capacity}
     sagemaker.create_model(ModelName=revision, ExecutionRoleArn=ROLE, PrimaryContainer=container)
     sagemaker.create_endpoint_config(EndpointConfigName=revision, ProductionVariants=[variant])
-    return revision
 
 
 def _put(sagemaker: Any, name: str, config: str) -> None:
@@ -105,12 +114,16 @@ def _settled(sagemaker: Any, name: str, within_s: float = IN_SERVICE_WITHIN_S) -
 
 
 def _described(sagemaker: Any, name: str) -> dict[str, Any]:
+    return _found(sagemaker.describe_endpoint, EndpointName=name)
+
+
+def _found(operation: Callable[..., dict[str, Any]], **members: str) -> dict[str, Any]:
+    """What an operation on a resource answers; nothing if there is no such resource."""
     from botocore.exceptions import ClientError
 
     try:
-        found: dict[str, Any] = sagemaker.describe_endpoint(EndpointName=name)
+        return operation(**members)
     except ClientError as error:
         if "Could not find" in error.response["Error"]["Message"]:
             return {}
         raise
-    return found

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -93,6 +94,11 @@ class EndpointProcess:
         self._clients.append(made)
         return made
 
+    def release(self, client: Any) -> None:
+        """Close one of its clients, or callers, before it ends itself."""
+        self._clients.remove(client)
+        client.close()
+
     def bucket_folder(self, name: str) -> Path:
         """The folder that is this bucket, made if need be: a file put into it is an object."""
         folder = self.data_dir / "s3" / name
@@ -147,15 +153,18 @@ def _spawn(listener: socket.socket, arguments: Sequence[str], log: Path) -> "sub
 
 
 def _end(process: "subprocess.Popen[bytes]", clients: list[Any], temporary: Path | None) -> None:
-    for client in clients:
-        client.close()  # a server that drains would wait for the connections that a client keeps
-    process.terminate()
+    """Called once only, as finalizers are: when it is interrupted, it ends the process the hard way."""
     try:
-        process.wait(STOPPED_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # its whole session
-        process.wait()
-    if process.stdin is not None:
-        process.stdin.close()
-    if temporary is not None:
-        shutil.rmtree(temporary, ignore_errors=True)
+        for client in clients:
+            client.close()  # a server that drains would wait for the connections that a client keeps
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(STOPPED_WITHIN_S)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)  # its whole session
+            process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)

@@ -3,13 +3,15 @@
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torpor import accounts, frames, seen
-from torpor.deploying import IMAGE, Plan, deploy, withdraw
+from torpor.deploying import IMAGE, Plan, deploy, new_revision, withdraw
+from torpor.errors import EndpointFailed
 from torpor.process import EndpointProcess, Start
 from torpor.rows import decode, encode
 from torpor.story import Story
@@ -30,9 +32,12 @@ class Local:
         self._process = process
         self._plan = plan
         self._alone = alone
-        self._sagemaker = process.client("sagemaker")
-        self._runtime = process.client("sagemaker-runtime")
-        self._s3 = process.client("s3")
+        self._closed = False
+        self._clients: list[Any] = []
+        self._revisions: list[str] = []
+        self._sagemaker = self.client("sagemaker")
+        self._runtime = self.client("sagemaker-runtime")
+        self._s3 = self.client("s3")
 
     def __enter__(self) -> "Local":
         return self
@@ -77,12 +82,16 @@ class Local:
         return self._plan.model_data_url
 
     def client(self, service: str, **options: Any) -> Any:
-        """A boto3 client of any service, wired to it."""
-        return self._process.client(service, **options)
+        """A boto3 client of any service, wired to it, and closed with it."""
+        made = self._process.client(service, **options)
+        self._clients.append(made)
+        return made
 
     def caller(self, **options: Any) -> "Caller":
-        """A `torpor.Caller` of it, for code that calls often. `options` are the Caller's own."""
-        return self._process.caller(**options)
+        """A `torpor.Caller` of it, for code that calls often, closed with it. `options` are the Caller's own."""
+        made = self._process.caller(**options)
+        self._clients.append(made)
+        return made
 
     # -- calling ---------------------------------------------------------------------------------------------------
     def invoke(
@@ -118,6 +127,13 @@ class Local:
         name = key or Path(artifact).name
         self._s3.upload_file(str(artifact), BUCKET, f"{self.name}/{name}")
         return name
+
+    def _clear(self) -> None:
+        """Remove every artifact."""
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{self.name}/")
+        for page in pages:
+            if keys := [{"Key": found["Key"]} for found in page.get("Contents", ())]:
+                self._s3.delete_objects(Bucket=BUCKET, Delete={"Objects": keys, "Quiet": True})
 
     def models(self) -> list[seen.ResidentModel]:
         """The models in memory now, by name."""
@@ -157,26 +173,47 @@ class Local:
         """
         settings = {**self._plan.environment, **_settings(memory_mib, environment)}
         changed = replace(self._plan, environment=settings)
-        deploy(self._sagemaker, changed)
+        self._revisions.append(new_revision(self.name))
+        deploy(self._sagemaker, changed, self._revisions[-1])
         self._plan = changed
 
     def close(self) -> None:
-        """Stop everything it started; on a process that it shares, only delete the endpoint."""
+        """Stop everything it started; on a process that it shares, delete the endpoint. Once closed, it stays so."""
         if self._alone:
             self._process.close()
-        else:
-            withdraw(self._sagemaker, self.name)
+        elif not self._closed:  # the name may be another one's by now
+            self._leave()
+
+    def _leave(self) -> None:
+        """Delete the endpoint, and close its own clients."""
+        try:
+            withdraw(self._sagemaker, self.name, self._revisions)
+            self._closed = True
+        finally:
+            while self._clients:
+                self._process.release(self._clients.pop())
 
 
 class SharedProcess(EndpointProcess):
     """An endpoint process that serves several multi-model endpoints, side by side or one after another."""
 
     def local(self, models: "str | PathLike[str] | None" = None, *, name: str = "local", **options: Any) -> Local:
-        """As `torpor.local`, and with its options as far as they are the endpoint's own."""
-        plan = planned(name, **options)
-        copy_models(models, self.bucket_folder(BUCKET) / name)
-        endpoint = Local(self, plan, alone=False)
-        endpoint.deploy()
+        """As `torpor.local`, and with its options as far as they are the endpoint's own.
+
+        Its models are those of the folder alone: an earlier endpoint of this name leaves it none.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        endpoint = Local(self, planned(name, **options), alone=False)
+        try:
+            folder = self.bucket_folder(BUCKET) / name
+            endpoint._clear()
+            copy_models(models, folder)
+            endpoint.deploy()
+        except BaseException:
+            with suppress(EndpointFailed, BotoCoreError, ClientError):  # what came first says more
+                endpoint.close()
+            raise
         return endpoint
 
 

@@ -99,6 +99,11 @@ def test_invoke_reads_a_file(run: Run, tmp_path: Path) -> None:
     assert len(json.loads(done.stdout)) == 2
 
 
+def test_invoke_prints_the_answers_bytes_and_no_more(run: Run, endpoint: torpor.Local) -> None:
+    done = run("invoke", "shared", "--target-model", CITIES[2], "--body", ROW)
+    assert done.stdout_bytes == endpoint.invoke_raw(CITIES[2], ROW, content_type="text/csv")["Body"].read()
+
+
 def test_ls_shows_what_is_in_memory(run: Run, endpoint: torpor.Local) -> None:
     endpoint.invoke(CITIES[3], ROWS)
     shown = run("ls").stdout

@@ -5,10 +5,13 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from torpor.process import EndpointProcess
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pidfds and lifelines are Linux's")
 
@@ -52,3 +55,14 @@ def test_everything_ends_with_an_owner_that_was_killed(models: Path, temporary: 
         os.close(process)
         assert ended
     assert list(temporary.iterdir()) == []
+
+
+def test_an_interrupted_close_leaves_nothing() -> None:
+    process = EndpointProcess()
+    os.kill(process.pid, signal.SIGSTOP)  # so it does not end when it is asked to
+    interrupt = threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
+    with pytest.raises(KeyboardInterrupt), process:
+        interrupt.start()
+    assert not process.data_dir.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)

@@ -30,7 +30,7 @@ def invoke(
         "Accept": accept,
     }
     answer = call(connection, {name: value for name, value in members.items() if value is not None})
-    typer.echo(answer["Body"].read())
+    typer.echo(answer["Body"].read(), nl=sys.stdout.isatty())
     if timing:
         typer.echo(answer["ResponseMetadata"]["HTTPHeaders"].get("server-timing", ""), err=True)
 

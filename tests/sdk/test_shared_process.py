@@ -1,0 +1,96 @@
+"""`torpor_endpoint.local`: an endpoint leaves nothing on a process that goes on."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from torpor.errors import EndpointFailed
+from torpor.serving import BUCKET, Local, SharedProcess, planned
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[SharedProcess]:
+    with SharedProcess() as process:
+        yield process.until_ready()
+
+
+@pytest.fixture(scope="module")
+def sagemaker(shared: SharedProcess) -> Any:
+    return shared.client("sagemaker")
+
+
+def resources(sagemaker: Any) -> list[Any]:
+    endpoints, configs = sagemaker.list_endpoints()["Endpoints"], sagemaker.list_endpoint_configs()["EndpointConfigs"]
+    return [*endpoints, *configs, *sagemaker.list_models()["Models"]]
+
+
+def sockets() -> int:
+    links = [Path("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
+    return sum(os.readlink(link).startswith("socket:") for link in links if link.is_symlink())
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux lists descriptors")
+
+
+@needs_proc
+def test_its_connections_end_with_it(shared: SharedProcess, sagemaker: Any) -> None:
+    sagemaker.list_endpoints()
+    before = sockets()
+    with shared.local() as endpoint:
+        endpoint.put(b"no model", key="a.tar.gz")
+        endpoint.client("sagemaker").list_models()
+        with pytest.raises(ClientError, match="not found"):
+            endpoint.caller().invoke("nowhere")
+        assert sockets() >= before + 4
+    assert sockets() == before
+
+
+@needs_proc
+def test_its_connections_end_though_it_cannot_be_deleted(shared: SharedProcess) -> None:
+    before = sockets()
+    with pytest.raises(ClientError, match="no_name"), Local(shared, planned("no_name"), alone=False) as endpoint:
+        endpoint.client("sagemaker").list_models()
+    assert sockets() == before
+
+
+def test_nothing_of_it_is_left(shared: SharedProcess, sagemaker: Any) -> None:
+    with shared.local() as endpoint:
+        endpoint.deploy(memory_mib=512)
+        assert len(resources(sagemaker)) == 5
+    assert resources(sagemaker) == []
+
+
+@pytest.mark.parametrize("name", ["local", "no_name"])
+def test_nothing_is_left_of_one_that_failed(shared: SharedProcess, sagemaker: Any, name: str) -> None:
+    with pytest.raises(EndpointFailed, match=r"nobodys:1|no_name"):
+        shared.local(name=name, image="nobodys:1")
+    assert resources(sagemaker) == []
+
+
+def test_an_earlier_ones_models_are_not_its_own(shared: SharedProcess, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.tar.gz").write_text("no model")
+    with shared.local(tmp_path / "one") as endpoint, shared.local(tmp_path / "one", name="local-2"):
+        endpoint.put(b"no model", key="not//ordinary")
+    with shared.local(tmp_path / "two") as endpoint:
+        found = endpoint.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]
+        assert [entry["Key"] for entry in found] == ["local-2/one.tar.gz", "local/two.tar.gz"]
+
+
+def test_it_may_be_gone_when_it_is_closed(shared: SharedProcess, sagemaker: Any) -> None:
+    with shared.local() as endpoint:
+        sagemaker.delete_endpoint(EndpointName=endpoint.name)
+    assert resources(sagemaker) == []
+
+
+def test_closed_again_it_leaves_another_of_its_name_alone(shared: SharedProcess) -> None:
+    with shared.local() as endpoint:
+        endpoint.close()
+        with shared.local() as another:
+            endpoint.close()
+            another.deploy()
