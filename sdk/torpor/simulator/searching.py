@@ -21,6 +21,7 @@ from torpor.simulator.site import Call
 from torpor.simulator.ways import MONTH_H
 from torpor.simulator.workloads.trace import Ids
 from torpor_container.core.policies import OFFLINE
+from torpor_endpoint.core.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.prices import Prices
 
 IDLE_S = (300.0, 1200.0, 3600.0)
@@ -71,7 +72,7 @@ class Goal:
 class Space:
     """What may be chosen. Raises BadScenario for what cannot be, or cannot be deployed."""
 
-    instance_types: Sequence[str] | None = None  # None: all that have a price, and no GPU
+    instance_types: Sequence[str] | None = None  # None: the catalogue's that have a price, and no GPU
     instances_max: int = 8
     policies: Sequence[str] = SEARCHED
     idle_s: Sequence[float] = IDLE_S  # none: it may not sleep
@@ -92,12 +93,12 @@ class Space:
 
     def always_on(self, prices: Prices) -> list[Scenario]:
         """By price. Raises BadScenario where one has no price: nobody could say what it costs."""
-        types = self.instance_types or [name for name, one in prices.types.items() if not one.gpus and one.usd_per_hour]
+        types = self.instance_types or [name for name, one in prices.types.items() if _is_tried(name, one)]
         usd = {name: usd for name in types if (usd := prices.usd_per_hour(name)) is not None}
         if unknown := [name for name in types if name not in usd]:
             raise BadScenario(f"instance_types: no price is known for {', '.join(unknown)}: give a list that has it")
         if not usd:
-            raise BadScenario("instance_types: the prices are of no type without a GPU: say which types")
+            raise BadScenario("instance_types: the prices are of no known type without a GPU: say which types")
         counts = range(1, self.instances_max + 1)
         by_price = sorted((usd[name] * count, count, name) for name in usd for count in counts)
         return [
@@ -256,8 +257,14 @@ class Search:
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
+def _is_tried(name: str, one: InstanceType) -> bool:
+    """Without being named. A price list also has types that nobody can deploy here."""
+    return name in CATALOGUE and not one.gpus and bool(one.usd_per_hour)
+
+
 def _load(times_s: Floats, models: Ids, names: Sequence[str], given: Given, late_s: float) -> Load:
-    """A request that comes while its model may be on its way, or may be waited for, needs no memory before it."""
+    """Where two calls of a model are both in time, it was kept from when the first one had it, which is no later than
+    `late_s` after it came."""
     called, place = np.unique(models, return_inverse=True)
     profiles = [given.profile(names[number]) for number in called.tolist()]
     quickest = exp(-SPREAD_MAX * given.spreads.load_sigma)

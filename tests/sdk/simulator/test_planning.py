@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,18 @@ def test_a_bad_question_is_named_by_its_field(changes: dict[str, float], told: s
 def test_a_bad_space_is_named_by_its_field(space: dict[str, Any], told: str) -> None:
     with pytest.raises(BadScenario, match=told):
         Space(**space)
+
+
+def test_types_of_a_price_list_that_are_not_in_the_catalogue_are_tried_by_nobody_who_names_none() -> None:
+    types = {name: PRICES.types[name] for name in ("ml.m5.large", "ml.t2.medium")}
+    types["ml.inf1.xlarge"] = replace(types["ml.m5.large"], name="ml.inf1.xlarge", usd_per_hour=0.01)
+    prices = replace(PRICES, types=types)
+    assert {one.instance_type for one in Space().always_on(prices)} == {"ml.m5.large", "ml.t2.medium"}
+    assert planned(space=Space(instances_max=1, policies=("LRU",), idle_s=()), prices=prices).best is not None
+    with pytest.raises(BadScenario, match=r"instance_type is one of the catalogue's types.* not ml\.inf1\.xlarge"):
+        Space(("ml.inf1.xlarge",))
+    with pytest.raises(BadScenario, match="the prices are of no known type without a GPU: say which types"):
+        Space().always_on(replace(prices, types={"ml.inf1.xlarge": types["ml.inf1.xlarge"]}))
 
 
 def test_a_type_without_a_price_is_named() -> None:
