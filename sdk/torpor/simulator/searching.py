@@ -9,7 +9,7 @@ broken off.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import exp, floor, inf
+from math import ceil, exp, floor, inf
 
 import numpy as np
 
@@ -33,8 +33,8 @@ LATE_MAX = 2
 is worth knowing. Every policy is tried, since one may lose each call that another one keeps, as LRU does in a loop."""
 DEARER_MAX = 2.0
 """So many times as dear may an instance be that is awake for a part of the time only."""
-SPREAD_MAX = 4.0
-"""No load is quicker, or slower, than so many standard deviations."""
+SPREAD_MAX = 6.0
+"""No load is quicker than by so many standard deviations: one in a thousand million would be."""
 EXACT = 1e-6
 """What binary fractions are off by: 10 % of 10 requests are 1, and not a trifle less."""
 
@@ -137,11 +137,17 @@ class Load:
     first: int  # calls that are the first of a model which is then late
     largest: str  # the model that was called and takes most memory
     slow: int  # calls of slow models
+    slow_models: int
     kept: Floats  # the byte-seconds that it takes to keep slow models for so many of their next calls, at the least
 
     def late_min(self, room_bytes: int) -> int:
-        """So many are late in this much memory, whatever the policy: it holds no more than its bytes times the span."""
-        return self.slow - int(np.searchsorted(self.kept, room_bytes * self.span_s, side="right"))
+        """So many are late in this much memory, whatever the policy: it holds no more than its bytes times the span.
+
+        Who is in time without a model that was kept has come near the end of a load, however long that was queued. The
+        call before it at the same instance waited for the same load and is late: at least each second one is.
+        """
+        kept = int(np.searchsorted(self.kept, room_bytes * self.span_s, side="right"))
+        return max(self.slow_models, ceil((self.slow - kept) / 2))
 
 
 @dataclass(eq=False)
@@ -276,13 +282,14 @@ def _load(times_s: Floats, models: Ids, names: Sequence[str], given: Given, late
     order = np.argsort(place, kind="stable")
     gaps_s, again = np.diff(times_s[order]), np.diff(place[order]) == 0
     which = place[order][1:]
-    kept = bytes_[which] * np.maximum(0.0, gaps_s - pull_s[which] / quickest - late_s)
+    kept = bytes_[which] * np.maximum(0.0, gaps_s - late_s)
     return Load(
         len(times_s),
         float(times_s[-1] - times_s[0]),
         int((pull_s + predict_s > late_s).sum()),
         profiles[int(bytes_.argmax())].name,
         int(slow[place].sum()),
+        int(slow.sum()),
         np.cumsum(np.sort(kept[again & slow[which]])),
     )
 
