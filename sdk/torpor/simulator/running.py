@@ -30,6 +30,7 @@ from torpor.simulator.workloads import (
     named,
     requests,
 )
+from torpor.story import counted
 from torpor_container.core.policies import OFFLINE, Future, Policy
 from torpor_container.core.residency import Decision
 
@@ -121,7 +122,7 @@ def load(
     if isinstance(profiles, Path | str):
         profiles = fitting.given(profiles)
     if profiles is not None:
-        return Given(opened, profiles, spreads or Spreads(), seed, what)
+        return Given(opened, profiles, spreads or Spreads(), seed, what, _left_out(opened))
     if isinstance(opened, Ledger):
         return _fitted(opened, spreads, seed, what)
     assumed = "the sizes and times of all models: drawn by the laws of torpor.simulator.workloads.TABULAR"
@@ -136,7 +137,15 @@ def _fitted(ledger: Ledger, spreads: Spreads | None, seed: int, what: str) -> Gi
         around = around.altered(wake_s=found.wake_s)
     measured = spreads or Spreads(found.predict_sigma, found.load_sigma)
     assumed = (f"the times of {len(found.assumed):,} models: by a law of the others",) if found.assumed else ()
-    return Given(ledger, found.profiles, measured, seed, what, assumed, scenario=around)
+    return Given(ledger, found.profiles, measured, seed, what, (*assumed, *_left_out(ledger)), scenario=around)
+
+
+def _left_out(trace: Trace) -> tuple[str, ...]:
+    """What is to be said of a ledger's requests that are not played."""
+    if not isinstance(trace, Ledger) or not trace.refused:
+        return ()
+    requests, names = counted(sum(trace.refused.values()), "request"), counted(len(trace.refused), "name")
+    return (f"{requests} for {names} that only ever got errors: no models, and left out",)
 
 
 def run(

@@ -9,7 +9,7 @@ broken off.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import exp, floor, inf
+from math import ceil, exp, floor, inf
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from torpor.simulator.site import Call
 from torpor.simulator.ways import MONTH_H
 from torpor.simulator.workloads.trace import Ids
 from torpor_container.core.policies import OFFLINE
+from torpor_endpoint.core.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.prices import Prices
 
 IDLE_S = (300.0, 1200.0, 3600.0)
@@ -32,8 +33,8 @@ LATE_MAX = 2
 is worth knowing. Every policy is tried, since one may lose each call that another one keeps, as LRU does in a loop."""
 DEARER_MAX = 2.0
 """So many times as dear may an instance be that is awake for a part of the time only."""
-SPREAD_MAX = 4.0
-"""No load is quicker, or slower, than so many standard deviations."""
+SPREAD_MAX = 6.0
+"""No load is quicker than by so many standard deviations: one in a thousand million would be."""
 EXACT = 1e-6
 """What binary fractions are off by: 10 % of 10 requests are 1, and not a trifle less."""
 
@@ -71,7 +72,7 @@ class Goal:
 class Space:
     """What may be chosen. Raises BadScenario for what cannot be, or cannot be deployed."""
 
-    instance_types: Sequence[str] | None = None  # None: all that have a price, and no GPU
+    instance_types: Sequence[str] | None = None  # None: the catalogue's that have a price, and no GPU
     instances_max: int = 8
     policies: Sequence[str] = SEARCHED
     idle_s: Sequence[float] = IDLE_S  # none: it may not sleep
@@ -92,12 +93,12 @@ class Space:
 
     def always_on(self, prices: Prices) -> list[Scenario]:
         """By price. Raises BadScenario where one has no price: nobody could say what it costs."""
-        types = self.instance_types or [name for name, one in prices.types.items() if not one.gpus and one.usd_per_hour]
+        types = self.instance_types or [name for name, one in prices.types.items() if _is_tried(name, one)]
         usd = {name: usd for name in types if (usd := prices.usd_per_hour(name)) is not None}
         if unknown := [name for name in types if name not in usd]:
             raise BadScenario(f"instance_types: no price is known for {', '.join(unknown)}: give a list that has it")
         if not usd:
-            raise BadScenario("instance_types: the prices are of no type without a GPU: say which types")
+            raise BadScenario("instance_types: the prices are of no known type without a GPU: say which types")
         counts = range(1, self.instances_max + 1)
         by_price = sorted((usd[name] * count, count, name) for name in usd for count in counts)
         return [
@@ -136,11 +137,17 @@ class Load:
     first: int  # calls that are the first of a model which is then late
     largest: str  # the model that was called and takes most memory
     slow: int  # calls of slow models
+    slow_models: int
     kept: Floats  # the byte-seconds that it takes to keep slow models for so many of their next calls, at the least
 
     def late_min(self, room_bytes: int) -> int:
-        """So many are late in this much memory, whatever the policy: it holds no more than its bytes times the span."""
-        return self.slow - int(np.searchsorted(self.kept, room_bytes * self.span_s, side="right"))
+        """So many are late in this much memory, whatever the policy: it holds no more than its bytes times the span.
+
+        Who is in time without a model that was kept has come near the end of a load, however long that was queued. The
+        call before it at the same instance waited for the same load and is late: at least each second one is.
+        """
+        kept = int(np.searchsorted(self.kept, room_bytes * self.span_s, side="right"))
+        return max(self.slow_models, ceil((self.slow - kept) / 2))
 
 
 @dataclass(eq=False)
@@ -256,8 +263,14 @@ class Search:
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
+def _is_tried(name: str, one: InstanceType) -> bool:
+    """Without being named. A price list also has types that nobody can deploy here."""
+    return name in CATALOGUE and not one.gpus and bool(one.usd_per_hour)
+
+
 def _load(times_s: Floats, models: Ids, names: Sequence[str], given: Given, late_s: float) -> Load:
-    """A request that comes while its model may be on its way, or may be waited for, needs no memory before it."""
+    """Where two calls of a model are both in time, it was kept from when the first one had it, which is no later than
+    `late_s` after it came."""
     called, place = np.unique(models, return_inverse=True)
     profiles = [given.profile(names[number]) for number in called.tolist()]
     quickest = exp(-SPREAD_MAX * given.spreads.load_sigma)
@@ -269,13 +282,14 @@ def _load(times_s: Floats, models: Ids, names: Sequence[str], given: Given, late
     order = np.argsort(place, kind="stable")
     gaps_s, again = np.diff(times_s[order]), np.diff(place[order]) == 0
     which = place[order][1:]
-    kept = bytes_[which] * np.maximum(0.0, gaps_s - pull_s[which] / quickest - late_s)
+    kept = bytes_[which] * np.maximum(0.0, gaps_s - late_s)
     return Load(
         len(times_s),
         float(times_s[-1] - times_s[0]),
         int((pull_s + predict_s > late_s).sum()),
         profiles[int(bytes_.argmax())].name,
         int(slow[place].sum()),
+        int(slow.sum()),
         np.cumsum(np.sort(kept[again & slow[which]])),
     )
 

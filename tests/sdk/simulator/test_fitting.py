@@ -182,12 +182,24 @@ def test_a_minute_whose_cold_starts_are_kept_no_more_does_not_count(tmp_path: Pa
 
 def test_a_model_that_was_called_and_never_seen_to_load_is_assumed_and_named(tmp_path: Path) -> None:
     requests = [load(f"{n}.onnx", 0.1 * n, MB * n) for n in (1, 2, 9)]
-    requests += [invocation(model="resident.onnx"), invocation(model="missing", status=404, steps={"overhead": 0.1})]
+    requests += [invocation(model="resident.onnx")]
     result = found(tmp_path, requests)
-    assert result.assumed == ("missing", "resident.onnx")
-    for name in result.assumed:
-        assert (result.profiles[name].memory_bytes, result.profiles[name].load_s) == (2 * MB, 0.2)
-    assert result.profiles["missing"].predict_s == 0.002
+    assert result.assumed == ("resident.onnx",)
+    assert (result.profiles["resident.onnx"].memory_bytes, result.profiles["resident.onnx"].load_s) == (2 * MB, 0.2)
+
+
+def test_a_name_that_was_only_ever_an_error_is_no_model(tmp_path: Path) -> None:
+    """Cold or warm; one that once answered is a model, also where only its cold start is still known."""
+    wrong = [invocation(model=name, status=400, steps={"download": 0.003}) for name in ("typo", "other", "other")]
+    wrong += [invocation(model="warm", status=424)]
+    site = Site(tmp_path)
+    for one in [load("a"), load("b"), invocation(NOON_S + 60, model="b", status=500), *wrong]:
+        site.ledger.invoked(one)
+    site.flush()
+    site.ledger.tables.database.rows("DELETE FROM minutes WHERE model = 'b' AND minute_s = ?", NOON_S)
+    site.ledger.close()
+    result = fitted(tmp_path / "ledger.sqlite")
+    assert (set(result.profiles), result.assumed) == ({"a", "b"}, ())
 
 
 # -- the variant's figures ---------------------------------------------------------------------------------------------

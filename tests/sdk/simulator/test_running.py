@@ -198,6 +198,19 @@ def test_a_ledger_is_played_with_what_was_measured_in_it(tmp_path: Path) -> None
     assert load(tmp_path / "ledger.sqlite").drawn  # the moments of warm requests within their minutes
 
 
+def test_what_a_ledger_refused_is_not_played_and_the_result_says_so(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    for number in range(4):
+        wrong = {"download": 0.003, "overhead": 0.001}
+        site.ledger.invoked(invocation(SINCE_S + 80 + number, wrong, model=f"typo-{number % 2}", status=400))
+    told = "4 requests for 2 names that only ever got errors: no models, and left out"
+    path = ledger(tmp_path, "houses")
+    site.ledger.close()
+    for profiles in (None, unit("abc")):
+        result = simulate(path, profiles)
+        assert (result.requests, result.cold, result.assumed) == (33, 3, (told,))
+
+
 def test_one_of_a_ledgers_variants_is_named_behind_its_file(tmp_path: Path) -> None:
     path = ledger(tmp_path, "houses", "flats")
     assert simulate(f"{path}#flats/v").requests == simulate(f"{path}#houses").requests == 33

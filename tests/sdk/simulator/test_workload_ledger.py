@@ -17,9 +17,11 @@ SINCE_S = 1_700_000_040.0
 """A whole minute that is over."""
 
 
-def invocation(at_s: float, model: str, load_s: float = 0.0, size: int = 100, endpoint: str = "e") -> Invocation:
+def invocation(
+    at_s: float, model: str, load_s: float = 0.0, size: int = 100, endpoint: str = "e", status: int = 200
+) -> Invocation:
     steps = {Step.LOAD: load_s, Step.PREDICT: 0.01}
-    return Invocation(SINCE_S + at_s, "r", endpoint, "v", model, "i", 200, steps, load_s + 0.01, size, 5, None)
+    return Invocation(SINCE_S + at_s, "r", endpoint, "v", model, "i", status, steps, load_s + 0.01, size, 5, None)
 
 
 def ledger(folder: Path, *invocations: Invocation, whole: int = 100) -> Path:
@@ -62,6 +64,23 @@ def test_bytes_add_up_to_what_the_minute_had(tmp_path: Path) -> None:
     (chunk,) = read(path).chunks()
     assert chunk.request_bytes is not None
     assert sorted(chunk.request_bytes.tolist()) == [20, 20, 1_000]
+
+
+def test_a_name_that_was_only_ever_an_error_is_no_model(tmp_path: Path) -> None:
+    typos = [invocation(65 + number, f"typo-{number % 2}", 0.1 * (number % 2), status=400) for number in range(3)]
+    path = ledger(tmp_path, invocation(3, "a", 0.5), *typos, invocation(150, "a", status=500), invocation(151, "a"))
+    trace = Ledger(path)
+    assert [request.model for request in requests(trace)] == ["a", "a", "a"]
+    assert trace.names == ["a"]
+    assert trace.refused == {"typo-0": 2, "typo-1": 1}
+    answered_late = ledger(tmp_path, invocation(210, "typo-1"))
+    assert Ledger(answered_late, until_s=SINCE_S + 180).refused == trace.refused
+    assert Ledger(answered_late).refused == {"typo-0": 2}
+
+
+def test_a_ledger_of_errors_alone_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadTrace, match=r"ledger\.sqlite: every request to e/v was an error"):
+        list(Ledger(ledger(tmp_path, invocation(1, "a", status=400), invocation(2, "b", status=500))).chunks())
 
 
 def test_one_endpoint_is_chosen_and_a_seed_gives_one_trace(tmp_path: Path) -> None:

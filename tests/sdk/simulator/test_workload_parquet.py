@@ -22,12 +22,29 @@ def test_timestamps_and_dictionaries_are_understood(tmp_path: Path) -> None:
     assert [tuple(one) for one in requests(read(path))] == [(1.5, "b"), (60.0, "a")]
 
 
+def test_names_may_be_bytes_or_whole_numbers_and_a_dictionary_may_have_more_than_are_used(tmp_path: Path) -> None:
+    coded = arrow.DictionaryArray.from_arrays([2, 1, 2], ["", "a", "b"])
+    for models, names in (([b"m\xc3\xbc", b"a", b"a"], ["mü", "a", "a"]), ([7, 8, 7], ["7", "8", "7"]), (coded, "bab")):
+        trace = read(stored(tmp_path, time=[0.0, 1.0, 2.0], model=models))
+        assert [model for _, model in requests(trace)] == list(names)
+        assert set(trace.names) == set(names)
+
+
+def test_a_timestamp_is_what_it_says_in_any_unit_and_century(tmp_path: Path) -> None:
+    far_us = 9_300_000_000_000_000  # in the year 2264: nanoseconds would have begun again
+    times = arrow.array([1_500_000, far_us], arrow.timestamp("us", "Europe/Berlin"))
+    assert [at_s for at_s, _ in requests(read(stored(tmp_path, time=times, model=["a", "b"])))] == [1.5, far_us / 1e6]
+
+
 @pytest.mark.parametrize(
     ("columns", "complaint"),
     [
         ({"time": [0.0, None], "model": ["a", "b"]}, "row 2: column 'time' has no value"),
         ({"time": [0.0, 1.0], "model": ["a", None]}, "row 2: column 'model' has no value"),
         ({"time": [0.0, 1.0], "model": ["a", ""]}, "row 2: the model has no name"),
+        ({"time": [0.0, 1.0], "model": [b"a", b"\xff"]}, r"row 2: b'\\xff' is no model's name: that is text in UTF-8"),
+        ({"time": [0.0, 1.0], "model": [0.5, 1.5]}, r"row 1: 0\.5 is no model's name: that is text, or a whole number"),
+        ({"time": [0.0, 1.0], "model": [True, False]}, "is no model's name: that is text, or a whole number"),
         ({"time": ["x", "y"], "model": ["a", "b"]}, "column 'time' holds string, no numbers"),
         ({"time": [0.0], "model": ["a"], "user": ["me"]}, "column 'user' is unknown"),
         ({"time": [1.0, 0.5], "model": ["a", "a"]}, "row 2: time 0.5 is earlier"),

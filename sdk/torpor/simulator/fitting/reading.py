@@ -15,7 +15,9 @@ SINGLES_MAX = 100_000
 """No more predictions that are known one by one are read."""
 
 
-CALLED = f"SELECT model FROM minutes WHERE {ONE} UNION SELECT model FROM cold_starts WHERE {ONE}"
+CALLED = f"""SELECT model FROM minutes WHERE {ONE} GROUP BY model HAVING sum(errors) < sum(requests)
+    UNION SELECT model FROM cold_starts WHERE {ONE} AND status < {ERROR_FROM}"""
+"""A name that was only ever an error is no model."""
 WHOLE = f"SELECT model, instance, status, steps, cold FROM cold_starts WHERE {ONE} ORDER BY number"
 STARTS = f"""SELECT ready_s - started_s FROM lives
     WHERE {ONE} AND ready_s IS NOT NULL AND why_started <> 'deployed'"""  # that start makes the warm parent too

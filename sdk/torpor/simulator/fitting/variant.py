@@ -41,7 +41,8 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
     """From `ledger.sqlite`, also of an endpoint that runs.
 
     A model has the medians of its own loads where it has three on record, otherwise its format's law at its own size;
-    one that was called and has no load on record gets the law at the usual size. Raises BadTrace.
+    one that answered and has no load on record gets the law at the usual size. A name that was only ever an error is no
+    model. Raises BadTrace.
     """
     record = read(Path(path), endpoint, variant)
     predict_s = figures.predict_s(record)

@@ -3,9 +3,10 @@
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Container, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from math import inf
 from operator import itemgetter
@@ -27,6 +28,8 @@ MINUTES = f"""SELECT minute_s, model, sum(requests), sum(request_bytes) FROM min
 """By the table's own key, so that nothing is sorted before the first row. Without the `+`, SQLite leaves out of the key
 what is known of it, and then sorts."""
 COLD = f"SELECT at_s, model, request_bytes FROM cold_starts WHERE {ONE} AND at_s >= ? AND at_s < ? ORDER BY at_s"
+ALL = f"""SELECT model, sum(requests), sum(requests) - sum(errors) FROM minutes
+    WHERE {ONE} AND minute_s < ? GROUP BY model"""
 WRITTEN_WITHIN_S = 5.0
 """After a minute is over: the endpoint writes each second what was answered. Who waits for longer is counted later."""
 
@@ -40,14 +43,20 @@ class Part(NamedTuple):
     minutes: list[Minute]
     cold: list[Cold]
 
+    def without(self, names: Container[str]) -> "Part":
+        return Part(
+            [row for row in self.minutes if row[1] not in names], [row for row in self.cold if row[1] not in names]
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Ledger(Filed):
     """`ledger.sqlite` of an endpoint, also of one that runs. Times are epoch seconds.
 
     A warm request is set at a random moment of its minute, with the seed, and has the mean size of those. So is a
-    cold start that the ledger no longer keeps whole. A variant with one model has its own name for the model's. Only
-    minutes that began before `until_s` are read: where it is past, what comes later changes nothing.
+    cold start that the ledger no longer keeps whole. A variant with one model has its own name for the model's. A name
+    that was only ever an error is no model: its requests are left out. Only minutes that began before `until_s` are
+    read: where it is past, what comes later changes nothing.
     """
 
     endpoint: str | None = None
@@ -60,17 +69,25 @@ class Ledger(Filed):
         """Up to the last minute that is over, so that each reading is the same trace while the endpoint runs."""
         return cls(path, endpoint, variant, until_s=(time.time() - WRITTEN_WITHIN_S) // MINUTE_S * MINUTE_S)
 
+    @cached_property
+    def refused(self) -> Mapping[str, int]:
+        """The names that were only ever an error, and how many requests each had. Raises BadTrace, also where there is
+        no other name."""
+        with _opened(self.path) as ledger:
+            one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
+            called = ledger.execute(ALL, (*one, self.until_s)).fetchall()
+        if not any(answered for *_, answered in called):
+            raise BadTrace(f"{self.path}: every request to {'/'.join(one)} was an error")
+        return {model: requests for model, requests, answered in called if not answered}
+
     def _chunks(self) -> Iterator[Chunk]:
-        rng = np.random.default_rng(self.seed)
-        try:
-            with closing(_opened(self.path)) as ledger:
-                one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
-                since_s = -inf
-                while (part := _part(ledger, one, since_s, self.until_s)).minutes:
-                    yield self._chunk(part, rng, one[1])
-                    since_s = part.minutes[-1][0]
-        except sqlite3.Error as error:
-            raise BadTrace(f"{self.path} cannot be read as a ledger: {error}") from error
+        rng, refused = np.random.default_rng(self.seed), self.refused
+        with _opened(self.path) as ledger:
+            one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
+            since_s = -inf
+            while (part := _part(ledger, one, since_s, self.until_s)).minutes:
+                yield self._chunk(part.without(refused), rng, one[1])
+                since_s = part.minutes[-1][0]
 
     def _chunk(self, part: Part, rng: np.random.Generator, own: str) -> Chunk:
         cold, warm = part.cold, _less(*part)
@@ -103,9 +120,16 @@ def one_variant(
     return found[0]
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    """To be read. A replay reads in whichever thread has the turn, one at a time."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """To be read; what fails is a BadTrace. A replay reads in whichever thread has the turn, one at a time."""
+    try:
+        with closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        ) as ledger:
+            yield ledger
+    except sqlite3.Error as error:
+        raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
 
 
 def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, until_s: float) -> Part:

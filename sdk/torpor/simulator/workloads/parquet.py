@@ -13,6 +13,9 @@ from torpor.extras import require
 from torpor.simulator.workloads.columns import BYTES, MODEL, NAMES, TIME, Columns, found
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Trace
 
+PER_S = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+"""Of Arrow's units of time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Parquet(Filed):
@@ -44,7 +47,7 @@ class Parquet(Filed):
 
     def _times_s(self, arrays: Mapping[str, Any], name: str, scale: float) -> Any:
         if str(arrays[name].type).startswith("timestamp"):
-            return arrays[name].to_numpy(zero_copy_only=False).astype("datetime64[ns]").astype(np.int64) / 1e9
+            return arrays[name].cast("int64").to_numpy(zero_copy_only=False) / PER_S[arrays[name].type.unit]
         return self._numbers(arrays, name, np.float64) * scale
 
     def _numbers(self, arrays: Mapping[str, Any], name: str, kind: type) -> Any:
@@ -54,14 +57,18 @@ class Parquet(Filed):
         return values.astype(kind)
 
     def _models(self, array: Any, read: int) -> Any:
-        """Each name is looked up once a batch."""
+        """Each name is looked up once a batch. A dictionary may have more than are used."""
         coded = array if hasattr(array, "dictionary") else array.dictionary_encode()
         texts = coded.dictionary.to_pylist()
         places = coded.indices.to_numpy(zero_copy_only=False)
-        if "" in texts:
-            row = int((places == texts.index("")).argmax())
-            raise BadTrace(f"{self.path}: row {read + row + 1}: the model has no name")
-        return np.array([self._names[str(text)] for text in texts], dtype=np.int32)[places]
+        numbers = np.zeros(len(texts), np.int32)
+        for place in np.unique(places).tolist():
+            try:
+                numbers[place] = self._names[_text(texts[place])]
+            except ValueError as error:
+                row = read + int((places == place).argmax()) + 1
+                raise BadTrace(f"{self.path}: row {row}: {error}") from error
+        return numbers[places]
 
 
 def write(trace: Trace, path: Path) -> None:
@@ -77,6 +84,18 @@ def write(trace: Trace, path: Path) -> None:
             table = arrow.table(columns)
             writer = writer or files.enter_context(parquet.ParquetWriter(path, table.schema))
             writer.write_table(table)
+
+
+def _text(value: Any) -> str:
+    """Some writers store text as bytes, without saying that it is text. Raises ValueError."""
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, bytes):
+        raise ValueError(f"{value!r} is no model's name: that is text, or a whole number")
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{value!r} is no model's name: that is text in UTF-8") from error
 
 
 @contextmanager
