@@ -1,6 +1,7 @@
 """Scripts on a live endpoint: what they see, where their words go, and who is served when one of them ends."""
 
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def transform_fn(model, body, content_type, accept):
     if what == "stay":
         return "here", "text/plain"
     open(inside, "w").close()
-    time.sleep(0.3 if what == "leave" else 600)
+    time.sleep(0.5 if what == "leave" else 600)
     os.kill(os.getpid(), 9)
 """
 TARGET = {"TargetModel": "m.tar.gz"}
@@ -78,6 +79,7 @@ def test_who_waits_in_line_behind_a_call_that_ends_the_script_is_served_by_the_n
     with ThreadPoolExecutor() as pool:
         bad = pool.submit(refusal, lambda: live.invoke(name, f"{how} {inside}".encode(), **members))
         inside.open().close()  # returns when the script is at work
+        time.sleep(0.2)  # who came with the call that hangs has waited as long as it when the time is over
         behind = [pool.submit(live.invoke, name, b"stay", **members) for _ in range(3)]
         assert bad.result()["OriginalStatusCode"] == (0 if how == "hang" else 507)
         assert [call.result()["Body"] for call in behind] == [b"here"] * 3

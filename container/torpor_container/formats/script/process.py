@@ -83,7 +83,7 @@ class ScriptProcess:
         async with self._turn:
             began()
             if not self.alive:
-                raise NotCalled(await self._exit_code(), self._ended)
+                raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
             try:
                 frame = await self._exchange(request)
             except (asyncio.IncompleteReadError, ConnectionError, BadFrame):
