@@ -20,6 +20,7 @@ import selectors
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -236,7 +237,7 @@ def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
             _redirect_output(job["log"])
         for name in ONE_THREAD:
             os.environ.pop(name, None)
-        os.environ.update(job.get("environment") or {})
+        _see(job.get("environment") or {})
         code = _named(job["run"])(job.get("arguments") or {}, descriptors) or 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else 1
@@ -246,6 +247,14 @@ def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _see(environment: Mapping[str, str]) -> None:
+    """These variables too. Who is wired to an endpoint sees nothing else of AWS: it could lead to the real one."""
+    if "AWS_ENDPOINT_URL" in environment:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            del os.environ[name]
+    os.environ.update(environment)
 
 
 def _redirect_output(path: str) -> None:

@@ -20,6 +20,9 @@ from torpor_container.warm import Job, OwnedWarmParent, WarmParent
 MODULES = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))
 
 
+OF_THE_OPERATOR = {"AWS_PROFILE": "work", "AWS_ENDPOINT_URL_S3": "http://elsewhere"}
+
+
 @dataclass(frozen=True)
 class Ground:
     """A running warm parent: where it listens, its process, and a folder for the children's logs."""
@@ -50,7 +53,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
             command,
             stdin=subprocess.PIPE,
             pass_fds=[listener.fileno()],
-            env={**os.environ, "PYTHONPATH": MODULES},
+            env={**os.environ, **OF_THE_OPERATOR, "PYTHONPATH": MODULES},
             start_new_session=True,
         )
     yield Ground(folder / "s", process.pid, folder)
@@ -94,6 +97,20 @@ def test_a_child_gets_its_environment_its_log_its_arguments_and_its_descriptors(
         assert await child.wait() == 0
         assert await told(read) == "hello"
         assert log.read_text() == "green None\n"  # the threads that the parent must not start are the child's to start
+        os.close(read)
+        os.close(write)
+
+    run(story())
+
+
+@pytest.mark.parametrize("wired", [True, False])
+def test_a_child_that_is_wired_to_an_endpoint_sees_nothing_else_of_aws(ground: Ground, wired: bool) -> None:
+    async def story() -> None:
+        read, write = os.pipe()
+        environment = {"AWS_ENDPOINT_URL": "http://here"} if wired else {}
+        await (await ground.parent.fork(Job("warm_jobs:tell_of_aws", {}, environment), [write])).wait()
+        seen = set((await told(read)).split())
+        assert seen == environment.keys() if wired else seen >= OF_THE_OPERATOR.keys()
         os.close(read)
         os.close(write)
 
@@ -220,7 +237,7 @@ def test_when_the_owner_is_killed_everything_ends_even_what_went_its_own_way(tmp
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(tmp_path / "s")],
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": MODULES},
+        env={**os.environ, **OF_THE_OPERATOR, "PYTHONPATH": MODULES},
         start_new_session=True,
     )
     with owner, suppress(ProcessLookupError):
