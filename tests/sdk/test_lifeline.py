@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -61,8 +62,12 @@ def test_an_interrupted_close_leaves_nothing() -> None:
     process = EndpointProcess()
     os.kill(process.pid, signal.SIGSTOP)  # so it does not end when it is asked to
     interrupt = threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
-    with pytest.raises(KeyboardInterrupt), process:
-        interrupt.start()
-    assert not process.data_dir.exists()
-    with pytest.raises(ProcessLookupError):
-        os.kill(process.pid, 0)
+    try:
+        with pytest.raises(KeyboardInterrupt), process:
+            interrupt.start()
+        assert not process.data_dir.exists()
+        with pytest.raises(ProcessLookupError):
+            os.kill(process.pid, 0)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
