@@ -11,6 +11,7 @@ from urllib.request import urlopen
 
 from torpor.deploying import Plan, deploy
 from torpor.process import EndpointProcess
+from torpor_container import processes
 
 BUCKET = "benchmark"
 IDLE = {"TORPOR_IDLE_SECONDS": "1"}
@@ -79,13 +80,10 @@ class Sleepers:
 
 def children(pid: int) -> list[int]:
     """Those that run; one that has ended and is not buried yet is none."""
-    with suppress(FileNotFoundError, ProcessLookupError):
-        found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [int(child) for child in found if _state(child) != "Z"]
-    return []
+    return [child for child in processes.children(pid) if _state(child) != "Z"]
 
 
-def _state(pid: str) -> str:
+def _state(pid: int) -> str:
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     return "Z"

@@ -1,6 +1,5 @@
 """Starts user scripts, each in a process of its own forked from a warm parent."""
 
-import os
 import socket
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -26,7 +25,7 @@ class Scripts:
         settings: Settings,
         conventions: Conventions,
         parent: Parent,
-        environment: Mapping[str, str] = os.environ,
+        environment: Mapping[str, str],
     ) -> None:
         """`environment` is all that scripts see of any: the warm parent's own is the endpoint's."""
         self._settings = settings

@@ -20,12 +20,16 @@ MESSAGE_MAX_BYTES = 200_000
 
 @dataclass(frozen=True)
 class Job:
-    """What a child shall run: `module:function(arguments, descriptors) -> exit code`."""
+    """What a child shall run: `module:function(arguments, descriptors) -> exit code`.
+
+    It inherits the warm parent's environment, but for variables that begin with one of `forgotten`.
+    """
 
     run: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     log: Path | None = None
+    forgotten: tuple[str, ...] = ()
 
     def message(self) -> bytes:
         job = {
@@ -33,6 +37,7 @@ class Job:
             "arguments": dict(self.arguments),
             "environment": dict(self.environment),
             "log": str(self.log) if self.log else None,
+            "forgotten": self.forgotten,
         }
         return json.dumps(job).encode() + b"\n"
 

@@ -3,7 +3,7 @@
 It never predicts and never starts a thread: a fork of a process that did may hang. It listens on a Unix socket; each
 connection asks for one child and is that child's lifeline from then on:
 
-    client ──► {"run": "module:function", "arguments": {...}, "environment": {...}, "log": path}\\n   (+ descriptors)
+    client ──► {"run": "module:function", "arguments": {...}, "log": path, ...}\\n   (+ descriptors)
     client ◄── {"pid": 123}\\n … {"exit": 0}\\n
 
 When the client closes the connection, or dies, its child is killed with its whole session. When the owner of the
@@ -237,7 +237,7 @@ def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
             _redirect_output(job["log"])
         for name in ONE_THREAD:
             os.environ.pop(name, None)
-        _see(job.get("environment") or {})
+        _see(job.get("environment") or {}, tuple(job.get("forgotten") or ()))
         code = _named(job["run"])(job.get("arguments") or {}, descriptors) or 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else 1
@@ -249,11 +249,10 @@ def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
         os._exit(code)
 
 
-def _see(environment: Mapping[str, str]) -> None:
-    """These variables too. Who is wired to an endpoint sees nothing else of AWS: it could lead to the real one."""
-    if "AWS_ENDPOINT_URL" in environment:
-        for name in [name for name in os.environ if name.startswith("AWS_")]:
-            del os.environ[name]
+def _see(environment: Mapping[str, str], forgotten: tuple[str, ...]) -> None:
+    """These variables, beside those that are inherited and do not begin with one of the forgotten."""
+    for name in [name for name in os.environ if name.startswith(forgotten)]:
+        del os.environ[name]
     os.environ.update(environment)
 
 

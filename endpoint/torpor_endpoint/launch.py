@@ -16,6 +16,9 @@ from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.images import Images
 from torpor_endpoint.records import Variant
 
+OF_AWS = ("AWS_",)
+"""The variables of whoever started the endpoint that could lead a container to the real AWS begin so."""
+
 
 @dataclass(frozen=True)
 class Surroundings:
@@ -30,6 +33,11 @@ class Surroundings:
     images: Images = field(default_factory=Images)
     access_key: str = "torpor"
     secret_key: str = "torpor"
+
+    @property
+    def emulated(self) -> bool:
+        """Whether artifacts come from here: then nothing of a container may reach AWS by accident."""
+        return self.s3_folder is not None
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,7 @@ def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpe
         slot,
         {**_defaults(variant), **variant.container.environment, **_wiring(variant, around, folder)},
         around.logs / slot.endpoint / slot.variant,
+        OF_AWS if around.emulated else (),
     )
 
 
@@ -97,7 +106,7 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "AWS_REGION": around.region,
         "AWS_DEFAULT_REGION": around.region,
     }
-    if around.s3_folder is not None:  # everything is emulated: nothing of the container may reach AWS by accident
+    if around.emulated:
         wiring |= {
             "AWS_ENDPOINT_URL": around.endpoint_url,
             "AWS_ACCESS_KEY_ID": around.access_key,

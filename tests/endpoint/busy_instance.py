@@ -1,4 +1,4 @@
-"""An instance that answers everything with its state, and uses half a core; and the fleet that a crew is in."""
+"""An instance that answers everything with its state, and uses half a core; and a collector of its state."""
 
 import asyncio
 import json
@@ -11,6 +11,8 @@ from crew_world import SLOT, World
 from ledger_site import life
 
 from torpor_container.upstream import Upstream
+from torpor_endpoint.cloudwatch.registry import MetricRegistry
+from torpor_endpoint.collector import Collector
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.members import Member
 
@@ -21,6 +23,12 @@ def fleet_of(world: World) -> Fleet:
     fleet = Fleet()
     fleet.serve(LiveEndpoint("shop", "arn", {"v": world.crew}))
     return fleet
+
+
+def collecting(world: World) -> tuple[MetricRegistry, Collector]:
+    """The metrics, and a collector of the world's crew that writes them."""
+    registry = MetricRegistry(world.epoch)
+    return registry, Collector(fleet_of(world), registry, world.epoch)
 
 
 @asynccontextmanager

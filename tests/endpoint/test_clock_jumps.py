@@ -4,15 +4,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from busy_instance import DIMENSIONS, busy, fleet_of
+from busy_instance import DIMENSIONS, busy, collecting, fleet_of
 from crew_world import DAY_S, World
 from ledger_site import NOON_S, Site, invocation, life
 from mortal_host import MortalHost
 from virtual_time import run
 
 from torpor_endpoint.cloudwatch import metrics
-from torpor_endpoint.cloudwatch.registry import MetricRegistry
-from torpor_endpoint.collector import Collector
 from torpor_endpoint.sizer import IDLE_S, Sizer
 
 JUMPS_S = pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
@@ -70,8 +68,7 @@ def test_the_collector_goes_on_and_no_level_is_negative(tmp_path: Path, jump_s: 
     async def story() -> None:
         with MortalHost() as host:
             world = World(host)
-            registry = MetricRegistry(world.epoch)
-            collector = Collector(fleet_of(world), registry, world.epoch)
+            registry, collector = collecting(world)
             async with busy(tmp_path / "i") as member:
                 world.crew.offer(member)
                 for off_s in (0.0, 0.0, jump_s, jump_s, 0.0, 0.0):

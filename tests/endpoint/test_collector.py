@@ -4,22 +4,19 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from busy_instance import DIMENSIONS, busy, fleet_of
+from busy_instance import DIMENSIONS, busy, collecting
 from crew_world import World
 from mortal_host import MortalHost
 from virtual_time import run
 
 from torpor_endpoint.cloudwatch import metrics
-from torpor_endpoint.cloudwatch.registry import MetricRegistry
-from torpor_endpoint.collector import Collector
 
 
 def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_path: Path) -> None:
     async def story() -> None:
         with MortalHost() as host:
             world = World(host)
-            registry = MetricRegistry(world.epoch)
-            collector = Collector(fleet_of(world), registry, world.epoch)
+            registry, collector = collecting(world)
             series = registry.series(metrics.CONCURRENT_REQUESTS_PER_MODEL, DIMENSIONS)
 
             async def told() -> list[tuple[float, float]]:
@@ -47,8 +44,7 @@ def test_processor_use_is_the_same_when_it_is_asked_for_again_and_again(tmp_path
     async def story() -> None:
         with MortalHost() as host:
             world = World(host)
-            registry = MetricRegistry(world.epoch)
-            collector = Collector(fleet_of(world), registry, world.epoch)
+            registry, collector = collecting(world)
             cpu = registry.series(metrics.CPU_UTILIZATION, DIMENSIONS)
             async with busy(tmp_path / "i") as member:
                 world.crew.offer(member)

@@ -26,11 +26,15 @@ class Slot:
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """What to start: the container's whole environment, and the folder for its output."""
+    """What to start: the container's own environment, and the folder for its output.
+
+    Variables that begin with one of `forgotten` are not handed down from the endpoint's own.
+    """
 
     slot: Slot
     environment: Mapping[str, str] = field(default_factory=dict)
     logs: Path | None = None
+    forgotten: tuple[str, ...] = ()
 
 
 class Phase(StrEnum):

@@ -128,7 +128,8 @@ class LocalHost:
     async def _forked(self, spec: LaunchSpec, launched: Launched, listener: int) -> Child:
         parent = await self._living_warm_parent()
         environment = {**spec.environment, "TORPOR_WARM_PARENT": str(parent.path)}
-        return await parent.fork(Job("torpor_container.instance:start", {}, environment, launched.log), [listener])
+        job = Job("torpor_container.instance:start", {}, environment, launched.log, spec.forgotten)
+        return await parent.fork(job, [listener])
 
     async def _living_warm_parent(self) -> OwnedWarmParent:
         """Each has a socket of its own: what one leaves behind is never taken for another's."""
