@@ -1,6 +1,7 @@
-"""Looking at processes from outside, through /proc: who is whose child, who is gone, who carries a mark."""
+"""Processes, seen from outside through /proc: who is whose child, who is gone or stopped, who carries a mark."""
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,6 +40,12 @@ def soon(true: Callable[[], bool], within_s: float = 5.0) -> bool:
     while not true() and time.monotonic() < deadline:
         time.sleep(0.01)
     return true()
+
+
+def stop(pid: int) -> None:
+    """Stop this process, and wait until it is: of signals that come together, SIGTERM is taken before SIGSTOP."""
+    os.kill(pid, signal.SIGSTOP)
+    assert soon(lambda: state(pid) == "T")
 
 
 def gone(pid: int, within_s: float = 5.0) -> bool:

@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from processes import descendants, stop
 
 from torpor.process import EndpointProcess
 
@@ -28,13 +28,6 @@ endpoint.invoke("city0.tar.gz", [[1, 2, 3, 4]])
 print("serving", flush=True)
 sys.stdin.read()
 """
-
-
-def descendants(pid: int) -> Iterator[int]:
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (thread / "children").read_text().split()):
-            yield child
-            yield from descendants(child)
 
 
 def test_everything_ends_with_an_owner_that_was_killed(models: Path, temporary: Path) -> None:
@@ -60,8 +53,7 @@ def test_everything_ends_with_an_owner_that_was_killed(models: Path, temporary: 
 
 def test_an_interrupted_close_leaves_nothing() -> None:
     process = EndpointProcess()
-    os.kill(process.pid, signal.SIGSTOP)  # so it does not end when it is asked to
-    os.waitid(os.P_PID, process.pid, os.WSTOPPED)  # of signals that come together, SIGTERM is taken before SIGSTOP
+    stop(process.pid)  # so it does not end when it is asked to
     interrupt = threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
     try:
         with pytest.raises(KeyboardInterrupt), process:

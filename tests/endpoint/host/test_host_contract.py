@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import children, gone, soon
+from processes import children, gone, soon, stop
 
 from torpor_container.upstream import Upstream, UpstreamError
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Slot
@@ -165,7 +165,7 @@ def test_terminating_asks_first_and_forces_when_the_grace_is_over(
         async with ground(make_host, tmp_path) as at:
             willing, stuck = await at.launched(0), await at.launched(1)
             (pid,) = [pid for pid in at.instances() if pid != at.instances()[0]]
-            os.kill(pid, signal.SIGSTOP)
+            stop(pid)
             await asyncio.wait_for(at.host.terminate(willing.slot, 30.0), 5.0)
             await asyncio.wait_for(at.host.terminate(stuck.slot, 0.2), 5.0)
             assert (at.host.list(), at.host.health(stuck.slot)) == ((), None)
@@ -181,7 +181,7 @@ def test_who_stops_waiting_for_the_end_of_an_instance_does_not_leave_it_running(
     async def story() -> None:
         async with ground(make_host, tmp_path) as at:
             launched = await at.launched()
-            os.kill(at.instances()[0], signal.SIGSTOP)
+            stop(at.instances()[0])
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 0.1)
             assert soon(lambda: at.instances() == [])
@@ -195,7 +195,7 @@ def test_what_somebody_stopped_waiting_for_the_next_one_sees_out(
     async def story() -> None:
         async with ground(make_host, tmp_path) as at, stray_of(at.spec()) as stray:
             launched = await at.launched()
-            os.kill(at.instances()[0], signal.SIGSTOP)
+            stop(at.instances()[0])
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 0.1)
             await at.host.terminate(launched.slot, 5.0)
