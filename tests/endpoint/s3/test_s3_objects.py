@@ -224,6 +224,15 @@ def test_how_an_object_cannot_be_kept_is_refused(s3: Any, bucket: str, wrong: di
     assert code(refused) == (expected, 400)
 
 
+def test_an_objects_time_is_the_same_wherever_it_is_told(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    told = s3.head_object(Bucket=bucket, Key="k")["LastModified"]
+    assert s3.list_objects_v2(Bucket=bucket)["Contents"][0]["LastModified"] == told
+    assert s3.list_object_versions(Bucket=bucket)["Versions"][0]["LastModified"] == told
+    copied = s3.copy_object(Bucket=bucket, Key="l", CopySource={"Bucket": bucket, "Key": "k"})
+    assert s3.head_object(Bucket=bucket, Key="l")["LastModified"] == copied["CopyObjectResult"]["LastModified"]
+
+
 def test_a_thousand_objects_are_deleted_by_one_call(s3: Any, bucket: str, server: Any) -> None:
     names = [f"models/{number}" for number in range(1000)]
     (server.root / bucket / "models").mkdir()

@@ -119,6 +119,16 @@ def test_a_part_can_be_a_range_of_another_object(s3: Any, bucket: str) -> None:
     assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"2345"
 
 
+def test_a_part_is_no_copy_of_bytes_that_are_not_there(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="source", Body=b"0123456789")
+    upload = begun(s3, bucket)
+    source = {"CopySource": {"Bucket": bucket, "Key": "source"}, "CopySourceRange": "bytes=2-10"}
+    with pytest.raises(ClientError, match="not valid for source object of size: 10") as refused:
+        s3.upload_part_copy(**upload, PartNumber=1, **source)
+    assert code(refused) == "InvalidArgument"
+    assert "Parts" not in s3.list_parts(**upload)
+
+
 def test_uploads_and_parts_are_listed_in_pages(s3: Any, bucket: str) -> None:
     uploads = [begun(s3, bucket, key) for key in ("a", "b/c", "b/d")]
     parts_of(s3, uploads[0], SECOND, SECOND, SECOND)
