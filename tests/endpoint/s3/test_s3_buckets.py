@@ -142,9 +142,10 @@ def test_a_policy_is_kept_as_json(s3: Any, bucket: str) -> None:
     s3.put_bucket_policy(Bucket=bucket, Policy=policy)
     assert s3.get_bucket_policy(Bucket=bucket)["Policy"] == policy
     assert s3.get_bucket_policy_status(Bucket=bucket)["PolicyStatus"] == {"IsPublic": False}
-    with pytest.raises(ClientError) as refused:
-        s3.put_bucket_policy(Bucket=bucket, Policy="nonsense")
-    assert code(refused) == "MalformedPolicy"
+    for wrong in ("nonsense", "[]"):
+        with pytest.raises(ClientError) as refused:
+            s3.put_bucket_policy(Bucket=bucket, Policy=wrong)
+        assert code(refused) == "MalformedPolicy"
 
 
 def test_public_access_can_be_blocked(s3: Any, bucket: str) -> None:
@@ -216,12 +217,20 @@ def test_a_configuration_without_a_rule_is_malformed(
     assert code(refused) == "MalformedXML"
 
 
-@pytest.mark.parametrize("keys", [["a", "a"], ["aws:a"], [str(number) for number in range(51)]])
-def test_a_buckets_tags_are_checked_wherever_they_come(s3: Any, bucket: str, keys: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (["a", "a"], "InvalidTag"),
+        (["aws:a"], "InvalidTag"),
+        (["a?"], "InvalidTag"),
+        ([str(number) for number in range(51)], "BadRequest"),
+    ],
+)
+def test_a_buckets_tags_are_checked_wherever_they_come(s3: Any, bucket: str, keys: list[str], expected: str) -> None:
     tags = [{"Key": key, "Value": ""} for key in keys]
     with pytest.raises(ClientError) as refused:
         s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags})
-    assert code(refused) == "InvalidTag"
+    assert code(refused) == expected
     with pytest.raises(ClientError) as refused:
         s3.create_bucket(Bucket="badly-tagged", CreateBucketConfiguration={"Tags": tags})
-    assert code(refused) == "InvalidTag"
+    assert code(refused) == expected

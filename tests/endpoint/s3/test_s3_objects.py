@@ -206,6 +206,7 @@ def test_a_copy_to_itself_must_change_something(s3: Any, bucket: str) -> None:
     for directive in ("MetadataDirective", "TaggingDirective"):
         with pytest.raises(ClientError, match=r"Unknown (metadata|tagging) directive"):
             s3.copy_object(Bucket=bucket, Key="l", CopySource=source, **{directive: "KEEP"})
+    s3.copy_object(Bucket=bucket, Key="k", CopySource=source, StorageClass="STANDARD")  # as it is already
     s3.copy_object(Bucket=bucket, Key="k", CopySource=source, StorageClass="GLACIER")
     assert s3.head_object(Bucket=bucket, Key="k")["StorageClass"] == "GLACIER"
 
@@ -265,15 +266,40 @@ def test_metadata_beyond_two_kilobytes_is_refused(s3: Any, bucket: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tags",
-    [[("a", "1")] * 2, [(str(n), "") for n in range(11)], [("k" * 129, "")], [("a", "v" * 257)], [("aws:a", "")]],
+    ("tags", "expected"),
+    [
+        ([("a", "1")] * 2, "InvalidTag"),
+        ([(str(n), "") for n in range(11)], "BadRequest"),
+        ([("k" * 129, "")], "InvalidTag"),
+        ([("a", "v" * 257)], "InvalidTag"),
+        ([("aws:a", "")], "InvalidTag"),
+        ([("a&b", "")], "InvalidTag"),
+        ([("a", "<b>")], "InvalidTag"),
+        ([("a", "b\tc")], "InvalidTag"),
+    ],
 )
-def test_tags_that_s3_does_not_take_are_refused(s3: Any, bucket: str, tags: list[tuple[str, str]]) -> None:
+def test_tags_that_s3_does_not_take_are_refused(
+    s3: Any, bucket: str, tags: list[tuple[str, str]], expected: str
+) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     tag_set = [{"Key": key, "Value": value} for key, value in tags]
     with pytest.raises(ClientError) as refused:
         s3.put_object_tagging(Bucket=bucket, Key="k", Tagging={"TagSet": tag_set})
-    assert code(refused) == ("InvalidTag", 400)
+    assert code(refused) == (expected, 400)
+
+
+def test_tags_may_have_letters_of_any_kind_and_some_signs(s3: Any, bucket: str) -> None:
+    tags = [{"Key": "größe 日本", "Value": "a+b-c=d.e_f:g/h@i 9\u3000"}, {"Key": "empty", "Value": ""}]
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    s3.put_object_tagging(Bucket=bucket, Key="k", Tagging={"TagSet": tags})
+    assert s3.get_object_tagging(Bucket=bucket, Key="k")["TagSet"] == tags
+
+
+@pytest.mark.parametrize("tagging", ["a=1&a=2", "a=%ff"])
+def test_tags_in_a_header_are_a_query_that_names_each_once(s3: Any, bucket: str, tagging: str) -> None:
+    with pytest.raises(ClientError, match="shall be encoded as UTF-8") as refused:
+        s3.put_object(Bucket=bucket, Key="k", Body=b"", Tagging=tagging)
+    assert code(refused) == ("InvalidArgument", 400)
 
 
 def test_an_object_tells_its_attributes(s3: Any, bucket: str) -> None:
@@ -283,6 +309,14 @@ def test_an_object_tells_its_attributes(s3: Any, bucket: str) -> None:
     )
     assert (told["ETag"], told["ObjectSize"]) == ("5d41402abc4b2a76b9719d911017c592", 5)
     assert told["Checksum"]["ChecksumSHA256"] == "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="
+
+
+@pytest.mark.parametrize("attributes", [["ETag", "Colour"], []])
+def test_an_attribute_that_no_object_has_is_refused(s3: Any, bucket: str, attributes: list[str]) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    with pytest.raises(ClientError, match="Invalid attribute name") as refused:
+        s3.get_object_attributes(Bucket=bucket, Key="k", ObjectAttributes=attributes)
+    assert code(refused) == ("InvalidArgument", 400)
 
 
 def test_a_presigned_link_reads_and_writes(s3: Any, server: Any, bucket: str) -> None:

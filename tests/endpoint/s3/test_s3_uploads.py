@@ -1,5 +1,6 @@
 """Multipart uploads through boto3."""
 
+import urllib.request
 from hashlib import md5
 from typing import Any
 
@@ -101,6 +102,25 @@ def test_the_whole_must_have_the_checksum_that_its_writer_names(s3: Any, bucket:
     with pytest.raises(ClientError) as refused:
         completed(s3, upload, parts, ChecksumCRC32="AAAAAA==", ChecksumType="FULL_OBJECT")
     assert code(refused) == "BadDigest"
+
+
+def test_a_composite_checksum_is_made_of_those_that_the_caller_names(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket, ChecksumAlgorithm="SHA256")
+    parts = parts_of(s3, upload, SECOND, ChecksumAlgorithm="SHA256")
+    with pytest.raises(ClientError, match="missing for part 1 in the request") as refused:
+        completed(s3, upload, [{"PartNumber": 1, "ETag": parts[0]["ETag"]}])
+    assert code(refused) == "InvalidRequest"
+    with pytest.raises(ClientError, match="created using the COMPOSITE checksum mode") as refused:
+        completed(s3, upload, parts, ChecksumType="FULL_OBJECT")
+    assert code(refused) == "InvalidRequest"
+    completed(s3, upload, parts, ChecksumType="COMPOSITE")
+
+
+def test_a_completed_upload_says_where_its_object_is(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket, "a b/ü")
+    done = completed(s3, upload, parts_of(s3, upload, SECOND))
+    with urllib.request.urlopen(done["Location"]) as answer:
+        assert answer.read() == SECOND
 
 
 def test_a_part_sent_again_replaces_the_earlier_one(s3: Any, bucket: str) -> None:
