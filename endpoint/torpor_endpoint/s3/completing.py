@@ -94,7 +94,7 @@ def _check_whole(call: Call, upload: Upload, parts: list[Part]) -> None:
     for algorithm, value in said.items():
         if checksum is None or algorithm != checksum.algorithm:
             raise mismatch(upload.algorithm, algorithm)
-        if value.partition("-")[0] != checksum.digest:
+        if value not in (checksum.value, checksum.digest):
             raise S3Error(Refusal.BadDigest, f"The {algorithm} you specified did not match the calculated checksum.")
     size = call.headers.get("x-amz-mp-object-size")
     if size is not None and size != str(sum(part.size_bytes for part in parts)):

@@ -85,6 +85,15 @@ def test_a_bucket_is_made_with_its_tags(s3: Any) -> None:
     assert s3.get_bucket_tagging(Bucket="made-with-tags")["TagSet"] == tags
 
 
+def test_a_bucket_is_made_with_its_ownership(s3: Any) -> None:
+    s3.create_bucket(Bucket="made-with-ownership", ObjectOwnership="BucketOwnerPreferred")
+    told = s3.get_bucket_ownership_controls(Bucket="made-with-ownership")
+    assert told["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerPreferred"}]
+    with pytest.raises(ClientError) as refused:
+        s3.create_bucket(Bucket="made-without", ObjectOwnership="Everybody")
+    assert code(refused) == "InvalidArgument"
+
+
 def test_a_bucket_that_was_to_lock_its_objects_is_not_made(s3: Any) -> None:
     with pytest.raises(ClientError) as refused:
         s3.create_bucket(Bucket="locked", ObjectLockEnabledForBucket=True)
@@ -166,7 +175,7 @@ def test_every_object_is_its_own_version(s3: Any, bucket: str) -> None:
     assert s3.get_object(Bucket=bucket, Key="k", VersionId="null")["Body"].read() == b"1"
     with pytest.raises(ClientError) as refused:
         s3.get_object(Bucket=bucket, Key="k", VersionId="other")
-    assert code(refused) == "NoSuchVersion"
+    assert code(refused) == "InvalidArgument"
 
 
 def test_the_first_list_form_tells_where_its_next_page_begins(s3: Any, bucket: str) -> None:

@@ -249,9 +249,12 @@ def test_a_thousand_objects_are_deleted_by_one_call(s3: Any, bucket: str, server
 
 def test_another_version_than_the_only_one_is_not_deleted(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
-    with pytest.raises(ClientError) as refused:
-        s3.delete_object(Bucket=bucket, Key="k", VersionId="other")
-    assert code(refused) == ("NoSuchVersion", 404)
+    for call in (s3.delete_object, s3.get_object):
+        with pytest.raises(ClientError, match="Invalid version id specified") as refused:
+            call(Bucket=bucket, Key="k", VersionId="other")
+        assert code(refused) == ("InvalidArgument", 400)
+    with pytest.raises(ClientError, match="Invalid version id specified"):
+        s3.copy_object(Bucket=bucket, Key="l", CopySource={"Bucket": bucket, "Key": "k", "VersionId": "other"})
     told = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "k", "VersionId": "other"}]})
     assert told["Errors"][0]["Code"] == "NoSuchVersion"
     assert keys(s3, bucket) == ["k"]

@@ -1,7 +1,8 @@
 """Multipart uploads through boto3."""
 
 import urllib.request
-from hashlib import md5
+from base64 import b64decode, b64encode
+from hashlib import md5, sha256
 from typing import Any
 
 import pytest
@@ -113,7 +114,11 @@ def test_a_composite_checksum_is_made_of_those_that_the_caller_names(s3: Any, bu
     with pytest.raises(ClientError, match="created using the COMPOSITE checksum mode") as refused:
         completed(s3, upload, parts, ChecksumType="FULL_OBJECT")
     assert code(refused) == "InvalidRequest"
-    completed(s3, upload, parts, ChecksumType="COMPOSITE")
+    whole = b64encode(sha256(b64decode(parts[0]["ChecksumSHA256"])).digest()).decode()
+    with pytest.raises(ClientError) as refused:
+        completed(s3, upload, parts, ChecksumType="COMPOSITE", ChecksumSHA256=f"{whole}-2")
+    assert code(refused) == "BadDigest"
+    completed(s3, upload, parts, ChecksumType="COMPOSITE", ChecksumSHA256=f"{whole}-1")
 
 
 def test_a_completed_upload_says_where_its_object_is(s3: Any, bucket: str) -> None:

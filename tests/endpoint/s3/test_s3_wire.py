@@ -296,3 +296,11 @@ def test_a_number_without_end_is_no_number(
 @pytest.mark.parametrize("method", ["PATCH", "OPTIONS", "POST"])
 def test_a_method_that_s3_does_not_know_here_is_refused(server: Server, bucket: str, method: str) -> None:
     assert asked(server, method, f"/{bucket}/k", b"")[0] == 405
+
+
+def test_a_deletion_that_is_malformed_anywhere_deletes_nothing(server: Server, s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    body = b"<Delete><Object><Key>k</Key></Object><Object><ETag>e</ETag></Object></Delete>"
+    status, _, answer = asked(server, "POST", f"/{bucket}?delete", body)
+    assert (status, b"MalformedXML" in answer) == (400, True)
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 1
