@@ -55,6 +55,13 @@ def check_read(wish: Conditions, etag: str, modified_s: float, now_s: float) -> 
         raise NotModified("If-Modified-Since")
 
 
+def ranges(if_range: str | None, etag: str, modified_s: float) -> bool:
+    """Whether a range is heeded. RFC 9110: "MUST ignore the Range header field if the If-Range condition" is false."""
+    if if_range is None:
+        return True
+    return if_range.strip().strip('"') == etag or _date_s(if_range, default=-1) == int(modified_s)
+
+
 def check_copy(wish: Conditions, etag: str, modified_s: float, now_s: float) -> None:
     """As for a read, except that a copy has no 304."""
     try:

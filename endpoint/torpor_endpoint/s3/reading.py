@@ -8,7 +8,7 @@ from io import FileIO
 from typing import Final
 
 from torpor_endpoint.s3.call import Call
-from torpor_endpoint.s3.conditions import NotModified, check_read, conditions
+from torpor_endpoint.s3.conditions import NotModified, check_read, conditions, ranges
 from torpor_endpoint.s3.entries import Entry
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import BATCH_BYTES, Answer
@@ -77,7 +77,8 @@ def _part(call: Call, entry: Entry) -> Span | None:
     """The bytes asked for by range or by part number; None for all of them."""
     number = call.query.get("partNumber")
     if number is None:
-        return span(call.headers.get("range"), entry.size_bytes)
+        heeded = ranges(call.headers.get("if-range"), entry.etag or "", entry.modified_s)
+        return span(call.headers.get("range"), entry.size_bytes) if heeded else None
     if "range" in call.headers:
         raise S3Error(Refusal.InvalidRequest, "Cannot specify both Range header and partNumber query parameter")
     sizes = entry.traits.part_sizes or (entry.size_bytes,)

@@ -91,7 +91,7 @@ async def list_parts(call: Call) -> Answer:
             call.site.owner(),
             text("StorageClass", upload.traits.storage_class),
             text("PartNumberMarker", after),
-            text("NextPartNumberMarker", page[-1].number if page else None),
+            text("NextPartNumberMarker", page[-1].number if page else 0),
             text("MaxParts", limit),
             flag("IsTruncated", len(parts) > limit),
             text("ChecksumAlgorithm", upload.algorithm),

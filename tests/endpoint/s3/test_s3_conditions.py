@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from torpor_endpoint.s3.conditions import Conditions, NotModified, check_copy, check_read, check_write
+from torpor_endpoint.s3.conditions import Conditions, NotModified, check_copy, check_read, check_write, ranges
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.ranges import Span, copied_span, span
 
@@ -82,6 +82,14 @@ def test_a_copy_that_is_refused_names_the_condition(wish: Conditions, condition:
     with pytest.raises(S3Error) as refused:
         check_copy(wish, "e", MODIFIED_S, NOW_S)
     assert refused.value.elements == {"Condition": condition}
+
+
+@pytest.mark.parametrize(
+    ("if_range", "heeded"),
+    [(None, True), ('"e"', True), ('"x"', False), ('W/"e"', False), (THEN, True), (BEFORE, False), (LATER, False)],
+)
+def test_a_range_of_what_has_changed_is_passed_over(if_range: str | None, heeded: bool) -> None:
+    assert ranges(if_range, "e", MODIFIED_S) is heeded
 
 
 @pytest.mark.parametrize(("header", "expected"), RANGES)

@@ -156,6 +156,7 @@ def test_a_part_is_no_copy_of_bytes_that_are_not_there(s3: Any, bucket: str) -> 
 
 def test_uploads_and_parts_are_listed_in_pages(s3: Any, bucket: str) -> None:
     uploads = [begun(s3, bucket, key) for key in ("a", "b/c", "b/d")]
+    assert s3.list_parts(**uploads[0])["NextPartNumberMarker"] == 0
     parts_of(s3, uploads[0], SECOND, SECOND, SECOND)
     pages = s3.get_paginator("list_parts").paginate(**uploads[0], PaginationConfig={"PageSize": 2})
     assert [part["PartNumber"] for page in pages for part in page["Parts"]] == [1, 2, 3]

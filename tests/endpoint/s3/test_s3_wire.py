@@ -298,6 +298,16 @@ def test_a_method_that_s3_does_not_know_here_is_refused(server: Server, bucket: 
     assert asked(server, method, f"/{bucket}/k", b"")[0] == 405
 
 
+def test_who_resumes_reading_what_has_changed_gets_all_of_it(server: Server, s3: Any, bucket: str) -> None:
+    etag = s3.put_object(Bucket=bucket, Key="k", Body=b"hello")["ETag"]
+    headers = {"range": "bytes=2-", "if-range": etag}
+    status, told, body = asked(server, "GET", f"/{bucket}/k", headers=headers)
+    assert (status, told["content-range"], body) == (206, "bytes 2-4/5", b"llo")
+    s3.put_object(Bucket=bucket, Key="k", Body=b"HELLO")
+    status, _, body = asked(server, "GET", f"/{bucket}/k", headers=headers)
+    assert (status, body) == (200, b"HELLO")
+
+
 def test_a_deletion_that_is_malformed_anywhere_deletes_nothing(server: Server, s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     body = b"<Delete><Object><Key>k</Key></Object><Object><ETag>e</ETag></Object></Delete>"
