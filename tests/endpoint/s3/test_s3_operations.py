@@ -39,7 +39,7 @@ def asked(name: str) -> Request:
         elif where.get("location") == "header":
             headers[where["name"].lower()] = "x"
     address = Address("bucket" if "Bucket" in path else None, "key" if "Key" in path else None)
-    return Request(model.http["method"], address, query, headers, body=None)  # type: ignore[arg-type]
+    return Request(model.http["method"], "", address, query, headers, body=None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", S3.operation_names)
