@@ -109,13 +109,13 @@ def show(given: "Given", results: list["Result"], prices: "Prices", slo_s: float
     """A line per scenario, in the order that was asked for, and what the figures rest on."""
     printer, first = console(), results[0]
     lasted = span(min(one.duration_s for one in results))
-    printer.print(f"{first.trace} · {story.counted(first.requests, 'request')} in {lasted}", style="bold", markup=False)
+    printer.print(f"{first.trace} · {story.counted(first.requests, 'request')} in {lasted}", style="bold")
     rare = {"failed": any(one.failed for one in results), "wakes": asleep(results), "instance-h": asleep(results)}
     rows = [{name: cell for name, cell in cells(one, prices, slo_s).items() if rare.get(name, True)} for one in results]
     printer.print(fitted(rows, SPARE, printer.width))
     printer.print()
     for line in notes(given, results, prices):
-        printer.print(line, style="dim", markup=False)
+        printer.print(line, style="dim")
 
 
 def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str]:
