@@ -7,6 +7,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 
 from torpor import story
@@ -67,8 +69,11 @@ def simulate(
     ]
     if plot is not None:
         drawable(scenarios, priced)
-    with Log(decisions) as log:
-        results = [played(given, scenario, log, check) for scenario in scenarios]
+    with Log(decisions) as log, Status("", console=Console(stderr=True)) as status:
+        results = []
+        for number, scenario in enumerate(scenarios, 1):
+            status.update(f"playing {number} of {len(scenarios)}: {scenario.name}")
+            results.append(played(given, scenario, log, check))
     show(given, results, priced, slo_s)
     if check:
         console().print(RECOUNTED, style="dim")
