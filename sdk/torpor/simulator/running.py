@@ -79,7 +79,7 @@ class Given:
     """What happens to a scenario: the traffic, what its models take, and the seed of all that is drawn."""
 
     trace: Trace
-    profiles: Profiles
+    profiles: Profiles = field(repr=False)
     spreads: Spreads
     seed: int
     what: str
