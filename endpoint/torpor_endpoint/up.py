@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from torpor_endpoint.aws.asgi import App
 
 
+REGION = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
+"""What boto3 takes for one: a host's label."""
+
+
 class BadOption(Exception):
     """An endpoint cannot be started with these options. The message names the one at fault."""
 
@@ -67,6 +71,7 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         lambda options: options.s3_endpoint is None or _is_url(options.s3_endpoint),
         "it must be a URL, such as http://127.0.0.1:9000",
     ),
+    ("--region", lambda options: bool(REGION.fullmatch(options.region)), "it must be a name such as us-east-1"),
     ("--account", lambda options: bool(re.fullmatch("[0-9]{12}", options.account)), "it must be a number of 12 digits"),
     (
         "--emulate",

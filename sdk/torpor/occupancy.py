@@ -1,6 +1,7 @@
-"""Whether a data folder is in use: looked at before an endpoint starts on it. It holds nothing itself."""
+"""Whether a data folder can be used: looked at before an endpoint starts on it. It holds nothing itself."""
 
 import fcntl
+import os
 import time
 from pathlib import Path
 
@@ -18,6 +19,16 @@ def ensure_free(data_dir: Path, patience_s: float = PATIENCE_S) -> None:
         if time.monotonic() > deadline_s:
             raise EndpointFailed(f"another endpoint uses {data_dir}: stop it, or choose another data folder")
         time.sleep(LOOK_S)
+
+
+def ensure_writable(data_dir: Path) -> None:
+    """Make the folder where there is none. Raises EndpointFailed if nothing can be written in it."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EndpointFailed(f"the data folder {data_dir} can not be made: {error.strerror}") from error
+    if not os.access(data_dir, os.W_OK | os.X_OK):
+        raise EndpointFailed(f"the data folder {data_dir} can not be written: choose another")
 
 
 def in_use(data_dir: Path) -> bool:

@@ -19,7 +19,7 @@ from torpor.attached import TEMPORARY
 from torpor.connection import REGION, Connection
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
-from torpor.occupancy import ensure_free
+from torpor.occupancy import ensure_free, ensure_writable
 
 if TYPE_CHECKING:
     from torpor.calling import Caller
@@ -45,14 +45,14 @@ class Start:
 class EndpointProcess:
     """An endpoint in a process of its own. It ends with `close`, with the with-block, or with this process.
 
-    Raises EndpointFailed for a data folder that another one uses.
+    Raises EndpointFailed for a data folder that another one uses, or that can not be written.
     """
 
     def __init__(self, start: Start = Start()) -> None:
         require("an endpoint", "endpoint", "container")
         temporary = start.data_dir is None
         self.data_dir = Path(start.data_dir or tempfile.mkdtemp(prefix="torpor-")).resolve()
-        self.data_dir.mkdir(parents=True, exist_ok=True)
+        ensure_writable(self.data_dir)
         ensure_free(self.data_dir)
         self._log = self.data_dir / "endpoint.log"
         # The socket listens before the process runs, so the port cannot be lost, and the first request simply waits.
@@ -110,9 +110,10 @@ class EndpointProcess:
         try:
             self.connection.page("health", timeout_s=READY_WITHIN_S)
         except TorporError as error:
-            output = self.output()
+            ended, output = self._process.poll() is not None, self.output()
             self.close()
-            raise EndpointFailed(f"the endpoint did not start: {error}\n{output}") from error
+            said = output if ended and output else f"{error}\n{output}"
+            raise EndpointFailed(f"the endpoint did not start: {said}") from error
         return self
 
     def output(self) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+SHOWN_BYTES = 60
 CSV, JSON, JSONLINES, NPY = "text/csv", "application/json", "application/jsonlines", "application/x-npy"
 
 
@@ -22,9 +23,16 @@ def encode(payload: Any, content_type: str | None = None) -> tuple[bytes, str]:
 
 
 def decode(body: bytes, content_type: str) -> Any:
-    """JSON as its value, CSV as numbers, JSON Lines as a list, npy as an array; anything else as bytes."""
+    """JSON as its value, CSV as numbers, JSON Lines as a list, npy as an array; anything else as bytes.
+
+    Raises ValueError for a body that is not what its type says.
+    """
     kind = content_type.partition(";")[0].strip().lower()
-    return _DECODERS.get(kind, bytes)(body)
+    try:
+        return _DECODERS.get(kind, bytes)(body)
+    except ValueError as error:
+        said = f"the answer is called {kind} and can not be read as that: {error}: {body[:SHOWN_BYTES]!r}"
+        raise ValueError(f"{said}; `invoke_raw` has its bytes") from error
 
 
 def _plain(payload: Any) -> Any:

@@ -296,7 +296,7 @@ def _settings(
 ) -> dict[str, str]:
     """The container's `Environment`."""
     amounts = {"TORPOR_MEMORY_MIB": memory_mib, "TORPOR_IDLE_SECONDS": sleep_after_s}
-    return {**(environment or {}), **{key: f"{amount:g}" for key, amount in amounts.items() if amount is not None}}
+    return {**(environment or {}), **{key: str(amount) for key, amount in amounts.items() if amount is not None}}
 
 
 def copy_models(models: "str | PathLike[str] | None", folder: Path) -> None:

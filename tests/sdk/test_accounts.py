@@ -89,10 +89,23 @@ def test_cold_starts_has_a_column_for_each_step_that_was_waited_for(stand: Stand
 
 
 def test_in_a_narrow_terminal_no_figure_is_cut(stand: Stand) -> None:
-    shown = stand.shown("cold-starts", "houses", "--since", AGES, width=90)
-    assert max(map(len, shown)) <= 90
+    shown = stand.shown("cold-starts", "houses", "--since", AGES, width=80)
+    assert max(map(len, shown)) <= 80
     assert not [line for line in shown if "…" in line]
-    assert any(line.strip() == "first use; old left" for line in shown)
+    named = next(number for number, line in enumerate(shown) if "Houston" in line)
+    assert shown[named].split()[1:] == ["423", "Houston_TX.tar.gz,", "1.0", "MiB"]
+    assert [line.strip() for line in shown[named + 1 : named + 3]] == [
+        "first use; old left",
+        "wake 120, download 50.0, load 250, predict 2.0, overhead 1.0",
+    ]
+
+
+@pytest.mark.parametrize("command", ["costs", "cold-starts"])
+def test_a_name_that_is_markup_elsewhere_is_shown_as_it_is(stand: Stand, command: str) -> None:
+    stand.site.ledger.invoked(invocation(NOON_S + 3, COLD, model="a[/b]:smile:.tar.gz", cold=FIRST_USE))
+    done = stand.run(command, "houses", "--since", AGES)
+    assert done.exception is None
+    assert "a[/b]:smile:.tar.gz" in STYLE.sub("", done.stdout)
 
 
 def test_costs_shows_what_is_known_and_says_what_is_not(stand: Stand) -> None:

@@ -111,6 +111,20 @@ def test_ls_shows_what_is_in_memory(run: Run, endpoint: torpor.Local) -> None:
     assert "AllTraffic" in shown
 
 
+def test_ls_in_a_narrow_terminal_shows_whole_names(endpoint: torpor.Local) -> None:
+    odd = "a[/b]-with-a-name-that-is-longer.tar.gz"
+    artifact = endpoint.client("s3").get_object(Bucket="torpor-local", Key=f"shared/{CITIES[0]}")["Body"].read()
+    endpoint.put(artifact, key=odd)
+    endpoint.invoke(odd, ROWS)
+    [instance] = endpoint.instances()
+    in_a_terminal = {"AWS_ENDPOINT_URL": endpoint.url, "COLUMNS": "80", "FORCE_COLOR": "1"}
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", CliRunner().invoke(app, ["ls"], env=in_a_terminal).stdout).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith(f"AllTraffic/{instance.id} ") for line in lines)
+    named = next(number for number, line in enumerate(lines) if line.startswith("  a[/b]"))
+    assert lines[named].split()[0] + lines[named + 1].strip() == odd
+
+
 def test_metrics_counts_what_was_called(run: Run, endpoint: torpor.Local) -> None:
     endpoint.invoke(CITIES[0], ROWS)
     rows = {line.split()[1]: line for line in run("metrics", "shared").stdout.splitlines() if line.startswith("│")}
@@ -179,6 +193,8 @@ def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
         ("--log-level", "nope", "choose one of debug, info, warning, error"),
         ("--account", "12", "12 digits"),
         ("--images", "/nowhere.toml", "No such file"),
+        ("--region", "no region", "us-east-1"),
+        ("--region", "", "us-east-1"),
     ],
 )
 def test_up_names_the_option_that_it_can_not_start_with(flag: str, given: str, said: str, tmp_path: Path) -> None:
@@ -186,6 +202,20 @@ def test_up_names_the_option_that_it_can_not_start_with(flag: str, given: str, s
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert done.stderr.startswith(f"torpor: {flag}: ")
     assert said in done.stderr
+
+
+def test_up_names_a_data_folder_that_can_not_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(tmp_path / "file" / "below")])
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.endswith(f"the data folder {tmp_path}/file/below can not be made: Not a directory\n")
+
+
+@pytest.mark.parametrize("command", ["costs", "cold-starts"])
+def test_a_span_that_is_none_names_its_option(run: Run, command: str) -> None:
+    done = run(command, "--since", "5")
+    assert done.exit_code == 2
+    assert "Invalid value for --since: '5' is no span of time" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,14 @@ def test_every_way_that_is_asked_for_has_its_line(run: Run) -> None:
     assert "AWS sells no multi-model endpoint that scales to zero" in done.stdout
 
 
+def test_a_terminal_sees_what_is_being_played(tmp_path: Path) -> None:
+    (tmp_path / "calls.csv").write_text(CALLS)
+    arguments = ["simulate", str(tmp_path / "calls.csv"), "--instances", "1,2"]
+    done = CliRunner().invoke(app, arguments, env={"FORCE_COLOR": "1", "TTY_INTERACTIVE": "1"})
+    assert "playing 2 of 2: 2 x ml.m5.large, LRU" in done.stderr
+    assert "playing" not in done.stdout
+
+
 def test_what_was_drawn_is_said_and_a_seed_says_it_again(run: Run) -> None:
     shown = [run(TRACE, "--seed", seed).stdout for seed in ("5", "5", "6")]
     assert "assumed: the sizes and times of all models: drawn by the laws of" in shown[0]

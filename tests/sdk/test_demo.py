@@ -1,5 +1,6 @@
 """The demo: its hand-written ONNX, its arithmetic, and the whole of it."""
 
+import io
 import os
 import subprocess
 import sys
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from torpor.called import steps_ms
+from torpor.demo import tables
 from torpor.demo.calls import Call, quantile
 from torpor.demo.houses import CITIES, FEATURES, generate
 from torpor.demo.linear_onnx import linear_onnx
@@ -32,6 +35,15 @@ def test_the_same_houses_are_generated_every_time() -> None:
     assert first[0].shape == (3000, len(FEATURES))
     assert np.array_equal(first[0], second[0])
     assert not np.array_equal(first[1], generate(CITIES[1])[1])
+
+
+def test_a_narrow_terminal_shows_every_model_and_price() -> None:
+    steps_ms = {"download": 4.8, "unpack": 51.9, "load": 172.9, "predict": 31.2}
+    call = Call("Philadelphia_PA.tar.gz", 939_123.0, 1.2345, steps_ms)
+    printer = Console(width=80, record=True, file=io.StringIO())
+    printer.print(tables.calls([call], [call]))
+    shown = "Philadelphia_PA  $939,123  1,234.5       4.8    51.9  172.9     31.2  1,234.5"
+    assert shown in printer.export_text()
 
 
 def test_times_are_read_and_summed_up() -> None:

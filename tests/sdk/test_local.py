@@ -113,6 +113,16 @@ def test_a_folder_in_use_is_refused_in_one_line(endpoint: torpor.Local) -> None:
         torpor.local(data_dir=endpoint.data_dir)
 
 
+def test_an_endpoint_that_ends_at_once_says_why_alone() -> None:
+    with pytest.raises(EndpointFailed, match=r"^the endpoint did not start: --log-level: choose one of [^\n]+$"):
+        torpor.local(log_level="loud")
+
+
+def test_a_number_of_the_wrong_kind_is_named_by_its_setting() -> None:
+    with pytest.raises(EndpointFailed, match="TORPOR_MEMORY_MIB is 'plenty'"):
+        torpor.local(memory_mib="plenty")  # type: ignore[arg-type]  # as whoever reads it from a variable
+
+
 @pytest.mark.parametrize("capacity", [{"serverless": 2048}, {"instance_count": 1}])
 def test_an_endpoint_sleeps_when_nobody_calls_and_wakes_for_a_call(models: Path, capacity: dict[str, int]) -> None:
     with torpor.local(models, name="sleeper", sleep_after_s=0.2, **capacity) as sleeper:  # type: ignore[arg-type]

@@ -40,6 +40,12 @@ def test_an_object_goes_as_json() -> None:
     assert (json.loads(body), kind) == ({"instances": [[1.0, 1.0]]}, JSON)
 
 
+@pytest.mark.parametrize("kind", [CSV, JSON, JSONLINES, NPY])
+def test_an_answer_that_is_not_what_its_type_says_names_type_and_bytes(kind: str) -> None:
+    with pytest.raises(ValueError, match=rf"^the answer is called {kind} .*: b'\\xff0\.1,0\.2'; `invoke_raw` has"):
+        decode(b"\xff0.1,0.2", kind)
+
+
 def test_rows_of_an_unknown_type_are_refused() -> None:
     with pytest.raises(TypeError, match="text/csv, application/json"):
         encode([[1]], "application/x-protobuf")

@@ -1,6 +1,6 @@
 """`torpor cold-starts`: the requests that had to wait, and what each of them waited for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from statistics import quantiles
 from typing import Annotated
@@ -20,6 +20,7 @@ Endpoint = Annotated[str | None, typer.Argument(help="Of this endpoint only.", m
 NOTICED_S = 0.0001
 """A step that no request waited longer for has no column."""
 WIDEST = 1000
+PERCENTS = (50, 99)
 
 
 def cold_starts(
@@ -32,32 +33,49 @@ def cold_starts(
     """Show what each cold request waited for, step by step."""
     found = read(connected(url), Which(endpoint, ago_s(since)), model, limit)
     if not found:
-        console().print(f"no cold start in the last {since}", markup=False)
+        console().print(f"no cold start in the last {since}")
     printer = console()
     for name in sorted({one.endpoint for one in found}):
         own = [one for one in found if one.endpoint == name]
         wide = table(name, own)
         fits = printer.measure(wide, options=printer.options.update_width(WIDEST)).maximum <= printer.width
-        printer.print(wide if fits else table(name, own, reasons_below=True))
+        printer.print(wide if fits else narrow_table(name, own))
 
 
-def table(endpoint: str, cold: Sequence[ColdStart], *, reasons_below: bool = False) -> Table:
-    """A line per cold start, and the percentiles of these. In a narrow terminal its reason stands below its model."""
-    steps = [step for step in STEPS if any(one.steps.get(step, 0.0) > NOTICED_S for one in cold)]
-    shown = plain_table(f"{endpoint} · {counted(len(cold), 'cold start')} · milliseconds")
+def table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
+    """A line per cold start, a column per step, and the percentiles of these."""
+    steps = [step for step in STEPS if any(_noticed(one.steps, step) for one in cold)]
+    shown = _titled(endpoint, cold)
     shown.add_column("time", no_wrap=True)
     shown.add_column("model", overflow="fold")
     for name in ("total", *steps, "memory"):
         shown.add_column(name, justify="right", no_wrap=True)
-    if not reasons_below:
-        shown.add_column("why, and who left", no_wrap=True)
+    shown.add_column("why, and who left", no_wrap=True)
     for one in cold:
-        shown.add_row(*_cells(one, steps, reasons_below))
+        times = (one.total_s, *(one.steps.get(step, 0.0) for step in steps))
+        shown.add_row(_at(one), one.model or "-", *map(_milliseconds, times), _memory(one), _why(one))
     shown.add_section()
-    for percent in (50, 99):
-        parts = (percentile([one.steps.get(step, 0.0) for one in cold], percent) for step in steps)
-        total_s = percentile([one.total_s for one in cold], percent)
-        shown.add_row(f"p{percent}", "", *map(_milliseconds, (total_s, *parts)), style="bold")
+    for percent in PERCENTS:
+        total_s, parts_s = _percentiles(cold, percent)
+        times = (total_s, *(parts_s[step] for step in steps))
+        shown.add_row(f"p{percent}", "", *map(_milliseconds, times), style="bold")
+    return shown
+
+
+def narrow_table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
+    """The same for a narrow terminal: model, reason and steps below each other."""
+    shown = _titled(endpoint, cold)
+    shown.add_column("time", no_wrap=True)
+    shown.add_column("total", justify="right", no_wrap=True)
+    shown.add_column("model, why, who left, and what was waited for", overflow="fold")
+    for one in cold:
+        named = ", ".join(part for part in (one.model or "-", _memory(one)) if part)
+        told = "\n".join(line for line in (named, _why(one), _steps(one.steps)) if line)
+        shown.add_row(_at(one), _milliseconds(one.total_s), told)
+    shown.add_section()
+    for percent in PERCENTS:
+        total_s, parts_s = _percentiles(cold, percent)
+        shown.add_row(f"p{percent}", _milliseconds(total_s), _steps(parts_s), style="bold")
     return shown
 
 
@@ -66,13 +84,31 @@ def percentile(values_s: Sequence[float], percent: int) -> float:
     return quantiles(values_s, n=100, method="inclusive")[percent - 1] if len(values_s) > 1 else values_s[0]
 
 
-def _cells(one: ColdStart, steps: Sequence[str], reasons_below: bool) -> list[str]:
-    at = datetime.fromtimestamp(one.at_s).strftime("%H:%M:%S")
-    times = [_milliseconds(took_s) for took_s in (one.total_s, *(one.steps.get(step, 0.0) for step in steps))]
-    memory, model, why = size(one.loaded_bytes) if one.loaded_bytes else "", one.model or "-", _why(one)
-    if reasons_below:
-        return [at, f"{model}\n  {why}" if why else model, *times, memory]
-    return [at, model, *times, memory, why]
+def _percentiles(cold: Sequence[ColdStart], percent: int) -> tuple[float, dict[str, float]]:
+    """Of the totals, and of each step."""
+    parts_s = {step: percentile([one.steps.get(step, 0.0) for one in cold], percent) for step in STEPS}
+    return percentile([one.total_s for one in cold], percent), parts_s
+
+
+def _titled(endpoint: str, cold: Sequence[ColdStart]) -> Table:
+    return plain_table(f"{endpoint} · {counted(len(cold), 'cold start')} · milliseconds")
+
+
+def _noticed(steps_s: Mapping[str, float], step: str) -> bool:
+    return steps_s.get(step, 0.0) > NOTICED_S
+
+
+def _steps(steps_s: Mapping[str, float]) -> str:
+    """`download 1.0, load 9.4`"""
+    return ", ".join(f"{step} {_milliseconds(steps_s[step])}" for step in STEPS if _noticed(steps_s, step))
+
+
+def _at(one: ColdStart) -> str:
+    return datetime.fromtimestamp(one.at_s).strftime("%H:%M:%S")
+
+
+def _memory(one: ColdStart) -> str:
+    return size(one.loaded_bytes) if one.loaded_bytes else ""
 
 
 def _why(one: ColdStart) -> str:

@@ -28,15 +28,15 @@ def costs(
     found = read(connected(url), Which(endpoint, ago_s(since)), MODELS)
     printer = console()
     if not found.variants:
-        printer.print(f"no instance ran and no request came in the last {since}", markup=False)
+        printer.print(f"no instance ran and no request came in the last {since}")
         return
     printer.print(variants(found))
     for variant in found.variants:
         if variant.requests:
             printer.print(models(variant))
             printer.print(on_aws(variant))
-    printer.print(f"\nUS dollars at the prices of {found.priced_on}: {found.price_source}.", style="dim", markup=False)
-    printer.print(f"Not in any figure: {found.left_out}.", style="dim", markup=False)
+    printer.print(f"\nUS dollars at the prices of {found.priced_on}: {found.price_source}.", style="dim")
+    printer.print(f"Not in any figure: {found.left_out}.", style="dim")
 
 
 def variants(found: Costs) -> Table:

@@ -20,6 +20,8 @@ EndpointName = Annotated[
 ]
 
 NO_ENDPOINT = "there is no endpoint yet"
+PIPED = 120
+"""Columns of what no terminal shows."""
 
 
 class PlainErrors(TyperGroup):
@@ -51,9 +53,12 @@ def only(connection: Connection, name: str | None) -> str:
 
 
 def console() -> Console:
-    """Made anew for each command: it looks at the terminal as it is now. Where there is none, no colour and no wrap."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=max(found.width, 120))
+    """Made anew for each command: it looks at the terminal as it is now. Where there is none, no colour and no wrap.
+    Names are shown as they are: a model may be called `a[/b].tar.gz`, which is markup elsewhere."""
+    found = Console(highlight=False, markup=False, emoji=False)
+    if not found.is_terminal:
+        found.width = max(found.width, PIPED)
+    return found
 
 
 def plain_table(title: str, *names: str) -> Table:
@@ -68,5 +73,5 @@ def plain_table(title: str, *names: str) -> Table:
         show_edge=False,
     )
     for name in names:
-        shown.add_column(name)
+        shown.add_column(name, overflow="fold")
     return shown

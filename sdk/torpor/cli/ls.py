@@ -1,9 +1,10 @@
 """`torpor ls`: what runs: endpoints, their instances, and the models in each one's memory."""
 
+from rich.padding import Padding
 from rich.table import Table
 
 from torpor import seen
-from torpor.cli.edge import NO_ENDPOINT, Url, connected, console
+from torpor.cli.edge import NO_ENDPOINT, Url, connected, console, plain_table
 from torpor.story import size
 
 
@@ -17,7 +18,7 @@ def ls(url: Url = None) -> None:
     for status in found:
         endpoint = serving.get(status.name)
         trouble = endpoint.trouble if endpoint else ""
-        console().print(headline(status, trouble), style="bold", markup=False, soft_wrap=True)
+        console().print(headline(status, trouble), style="bold", soft_wrap=True)
         if endpoint and endpoint.variants:
             console().print(table(endpoint))
 
@@ -30,14 +31,13 @@ def headline(status: seen.Status, trouble: str = "") -> str:
 
 
 def table(endpoint: seen.Endpoint) -> Table:
-    shown = Table(header_style="dim")
-    for column in ("variant", "instance", "model", "format"):
-        shown.add_column(column)
+    """An instance, as `torpor logs` names it, and below it the models in its memory, the latest called first."""
+    shown = plain_table("", "variant/instance, models", "format")
     for column in ("memory", "hits", "idle"):
-        shown.add_column(column, justify="right")
+        shown.add_column(column, justify="right", no_wrap=True)
     for variant in endpoint.variants:
         if not variant.instances:
-            shown.add_row(variant.name, f"none of {variant.wanted} is ready", *[""] * 5)
+            shown.add_row(f"{variant.name}: none of {variant.wanted} is ready", *[""] * 4)
         for instance in variant.instances:
             _add_instance(shown, variant, instance)
     return shown
@@ -46,7 +46,7 @@ def table(endpoint: seen.Endpoint) -> Table:
 def _add_instance(shown: Table, variant: seen.Variant, instance: seen.Instance) -> None:
     memory = f"{size(instance.used_bytes)} of {size(instance.budget_bytes)}"
     shown.add_section()
-    shown.add_row(variant.name, instance.id, f"{len(instance.models)} in memory", "", memory, "", "", style="bold")
+    shown.add_row(f"{variant.name}/{instance.id}", "", memory, "", "", style="bold")
     for model in sorted(instance.models, key=lambda model: model.idle_s):
         idle = f"{model.idle_s:.1f} s"
-        shown.add_row("", "", model.name, model.format, size(model.size_bytes), str(model.hits), idle)
+        shown.add_row(Padding(model.name, (0, 0, 0, 2)), model.format, size(model.size_bytes), str(model.hits), idle)

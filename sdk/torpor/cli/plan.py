@@ -69,7 +69,7 @@ def plan(
         )
     show(found)
     for one in given.assumed:
-        console().print(f"assumed: {one}", style="dim", markup=False)
+        console().print(f"assumed: {one}", style="dim")
     if found.best is None:
         raise typer.Exit(NOTHING)
 
@@ -77,21 +77,21 @@ def plan(
 def show(found: "Planned") -> None:
     printer = console()
     part = "" if found.whole else ", the first of a longer trace"
-    printer.print(f"{found.goal} · {counted(found.requests, 'request')}{part}", style="bold", markup=False)
+    printer.print(f"{found.goal} · {counted(found.requests, 'request')}{part}", style="bold")
     printer.print(candidates(found, printer.width))
-    printer.print(f"\n{answer(found)}\n", markup=False)
+    printer.print(f"\n{answer(found)}\n")
     if found.best is not None:
-        printer.print(f"{found.call()}\n", markup=False, soft_wrap=True)
+        printer.print(f"{found.call()}\n", soft_wrap=True)
     if found.policies:
         size = found.policies[0].scenario.altered(policy="LRU").name.replace(", LRU", "")
-        printer.print(f"who leaves first · {size}", style="bold", markup=False)
+        printer.print(f"who leaves first · {size}", style="bold")
         printer.print(policies(found, printer.width))
         printer.print()
     printer.print("the same traffic otherwise", style="bold")
     printer.print(others(found, printer.width))
     seeds = f"seed {found.given.seed}" + (f" to {found.seeds[-1].seed}" if len(found.seeds) > 1 else "")
     prices = f"US dollars at the prices of {found.prices.priced_on}: {found.prices.source}."
-    printer.print(f"\n{seeds} · {prices}", style="dim", markup=False)
+    printer.print(f"\n{seeds} · {prices}", style="dim")
 
 
 def candidates(found: "Planned", width: int) -> Table | str:

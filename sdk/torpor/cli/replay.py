@@ -122,12 +122,12 @@ def doing(tally: "Tally") -> str:
 def show(replayed: "Replayed", endpoint: str, pace: "Pace") -> None:
     printer = console()
     printer.print(outcomes(replayed, endpoint))
-    printer.print(f"\n{lateness(replayed)}", markup=False)
+    printer.print(f"\n{lateness(replayed)}")
     if replayed.late_s(0.99) > LATE_S:
-        printer.print(advice(replayed, pace), style="yellow", markup=False)
+        printer.print(advice(replayed, pace), style="yellow")
     if replayed.interrupted:
         left = f"; {counted(replayed.unanswered, 'answer')} not waited for" if replayed.unanswered else ""
-        printer.print(f"interrupted{left}", style="yellow", markup=False)
+        printer.print(f"interrupted{left}", style="yellow")
 
 
 def outcomes(replayed: "Replayed", endpoint: str) -> Table:

@@ -7,6 +7,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 
 from torpor import story
@@ -67,8 +69,11 @@ def simulate(
     ]
     if plot is not None:
         drawable(scenarios, priced)
-    with Log(decisions) as log:
-        results = [played(given, scenario, log, check) for scenario in scenarios]
+    with Log(decisions) as log, Status("", console=Console(stderr=True)) as status:
+        results = []
+        for number, scenario in enumerate(scenarios, 1):
+            status.update(f"playing {number} of {len(scenarios)}: {scenario.name}")
+            results.append(played(given, scenario, log, check))
     show(given, results, priced, slo_s)
     if check:
         console().print(RECOUNTED, style="dim")
@@ -109,13 +114,13 @@ def show(given: "Given", results: list["Result"], prices: "Prices", slo_s: float
     """A line per scenario, in the order that was asked for, and what the figures rest on."""
     printer, first = console(), results[0]
     lasted = span(min(one.duration_s for one in results))
-    printer.print(f"{first.trace} · {story.counted(first.requests, 'request')} in {lasted}", style="bold", markup=False)
+    printer.print(f"{first.trace} · {story.counted(first.requests, 'request')} in {lasted}", style="bold")
     rare = {"failed": any(one.failed for one in results), "wakes": asleep(results), "instance-h": asleep(results)}
     rows = [{name: cell for name, cell in cells(one, prices, slo_s).items() if rare.get(name, True)} for one in results]
     printer.print(fitted(rows, SPARE, printer.width))
     printer.print()
     for line in notes(given, results, prices):
-        printer.print(line, style="dim", markup=False)
+        printer.print(line, style="dim")
 
 
 def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str]:

@@ -15,7 +15,7 @@ from torpor.cli.env import exports
 from torpor.connection import URL, Connection
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
-from torpor.occupancy import ensure_free
+from torpor.occupancy import ensure_free, ensure_writable
 from torpor.process import READY_WITHIN_S
 from torpor_endpoint.options import OPTIONS, Options, command_line
 
@@ -61,6 +61,7 @@ def up(
         check(options)
     except BadOption as error:
         raise EndpointFailed(str(error)) from error
+    ensure_writable(data_dir)
     ensure_free(data_dir)
     listener = _listen(host, port)
     bound = replace(options, port=listener.getsockname()[1], descriptor=listener.fileno())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from torpor.bundling import bundle
 from torpor.demo import houses, tables
@@ -156,8 +157,8 @@ def compare(console: Console, cold: list[Call], warm: list[Call]) -> None:
 
 def _act(console: Console, title: str, what: str) -> None:
     console.print()
-    console.rule(f"[bold]{title}", align="left", style="dim")
-    console.print(f"  {what}", style="dim", markup=False)
+    console.rule(Text(title, style="bold"), align="left", style="dim")
+    console.print(f"  {what}", style="dim")
 
 
 @contextmanager

@@ -40,13 +40,13 @@ def artifacts(folder: Path) -> Table:
 
 
 def calls(cold: Sequence[Call], warm: Sequence[Call]) -> Table:
-    """The first and the second call of each model."""
-    shown = _table("target model", numbers=("price", "first call", *STEPS, "second call"))
+    """The first and the second call of each model, in milliseconds: eighty columns have no room for the unit."""
+    shown = _table("model", numbers=("price", "first\ncall", *STEPS, "second\ncall"))
+    shown.title, shown.title_justify, shown.title_style = "milliseconds", "right", "dim"
+    shown.padding = (0, 0, 0, 1)
     for first, second in zip(cold, warm, strict=True):
-        taken = (milliseconds(first.steps_ms.get(step, 0.0) / 1000) for step in STEPS)
-        shown.add_row(
-            _city(first.target), f"${first.price:,.0f}", milliseconds(first.took_s), *taken, milliseconds(second.took_s)
-        )
+        taken_ms = (first.took_s * 1000, *(first.steps_ms.get(step, 0.0) for step in STEPS), second.took_s * 1000)
+        shown.add_row(_city(first.target), f"${first.price:,.0f}", *(f"{took_ms:,.1f}" for took_ms in taken_ms))
     return shown
 
 

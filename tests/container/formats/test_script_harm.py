@@ -206,7 +206,7 @@ LOADS_BADLY: dict[str, tuple[str, type[ContainerError], str]] = {
     "exits": ("import sys; sys.exit(5)", LoadFailed, "exit code 5"),
     "is killed": ("import os; os.kill(os.getpid(), 9)", LoadOutOfMemory, "-9"),
     "eats memory": (f"x = bytearray({400 * MIB})", LoadOutOfMemory, "out of memory"),
-    "no model and no model_fn": ("", UnknownFormat, "inference.py"),
+    "no model and no model_fn": ("", UnknownFormat, r"Please provide a model_fn implementation: .*inference\.py"),
 }
 
 

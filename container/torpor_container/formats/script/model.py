@@ -6,7 +6,7 @@ from typing import Any
 from torpor_container.content import Layout, decode
 from torpor_container.content.answers import json_list
 from torpor_container.content.media import CSV, JSON
-from torpor_container.errors import LoadFailed, PredictionFailed
+from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
 from torpor_container.formats.script.functions import Functions, body_of, import_script
 from torpor_container.formats.served import ServedModel
@@ -114,7 +114,10 @@ def _check_header(name: str, value: object) -> None:
 
 
 def _load_beside(directory: Path, conventions: Conventions) -> ServedModel[Any]:
-    known, path = detect(directory, formats=[known for known in FORMATS if known.name != SCRIPT])
+    try:
+        known, path = detect(directory, formats=[known for known in FORMATS if known.name != SCRIPT])
+    except UnknownFormat as error:
+        raise UnknownFormat(f"Please provide a model_fn implementation: {error}") from None
     served = known.load(path, conventions)
     if not isinstance(served, ServedModel):
         raise LoadFailed(f"a {known.name} model needs a model_fn in the script beside it")
