@@ -7,7 +7,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import IO
 
 from torpor_container.formats.script.process import ScriptProcess
 
@@ -29,18 +28,15 @@ class Subprocess:
 
 @asynccontextmanager
 async def started(
-    directory: Path,
-    memory_bytes: int | None = None,
-    program: str = "inference.py",
-    errors: IO[bytes] | int = subprocess.DEVNULL,
+    directory: Path, memory_bytes: int | None = None, program: str = "inference.py"
 ) -> AsyncIterator[ScriptProcess]:
-    """A script's process over a real socket, ended with the block. `errors` is its standard error."""
+    """A script's process over a real socket, ended with the block."""
     ours, theirs = socket.socketpair()
     arguments = {"directory": str(directory), "script": program, "memory_bytes": memory_bytes}
     code = f"from torpor_container.formats.script.child import start; start({arguments!r}, [{theirs.fileno()}])"
     with theirs:
         child = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", code, pass_fds=[theirs.fileno()], stderr=errors
+            sys.executable, "-c", code, pass_fds=[theirs.fileno()], stderr=subprocess.DEVNULL
         )
     process = ScriptProcess(ours, Subprocess(child))
     try:

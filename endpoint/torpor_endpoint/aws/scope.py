@@ -40,7 +40,7 @@ UNSIGNED_FORM = "unsigned-form"
 MISDIRECTED = "misdirected"
 """Stands for no service: the request was signed for one and calls an operation of another, or of none."""
 
-RUNTIME_PATH = re.compile(r"/endpoints/[^/]+/(invocations|async-invocations|invocations-response-stream)")
+RUNTIME_PATH = re.compile(r"/endpoints/.+/(invocations|async-invocations|invocations-response-stream)")
 CREDENTIAL = re.compile(r"Credential=([^,\s]+)")
 
 

@@ -6,14 +6,14 @@ from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.control import shapes
 from torpor_endpoint.control.context import Control
-from torpor_endpoint.control.errors import Trouble, error
+from torpor_endpoint.control.errors import Trouble, error, invalid
 
 TAGS = 50
 
 
 def add_tags(control: Control, call: Call) -> dict[str, Any]:
     arn = _tagged(control, call)
-    added = shapes.tags(call.params["Tags"])
+    added = _unique(call.params["Tags"])
     if not control.store.add_tags(arn, added, TAGS):
         raise _too_many()
     return {"Tags": shapes.tag_list(control.store.tags(arn))}
@@ -31,9 +31,17 @@ def delete_tags(control: Control, call: Call) -> dict[str, Any]:
 
 def first_tags(call: Call) -> dict[str, str]:
     """The Tags of a Create operation."""
-    tags = shapes.tags(call.params.get("Tags", []))
+    tags = _unique(call.params.get("Tags", []))
     if len(tags) > TAGS:
         raise _too_many()
+    return tags
+
+
+def _unique(wire: list[dict[str, str]]) -> dict[str, str]:
+    """ "Tag keys must be unique per resource." """
+    tags = shapes.tags(wire)
+    if len(tags) < len(wire):
+        raise invalid("Tag keys must be unique: a key is given more than once.")
     return tags
 
 

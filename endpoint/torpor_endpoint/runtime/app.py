@@ -20,6 +20,7 @@ from torpor_endpoint.runtime.router import CrewClosed, Route, Router, Served
 
 log = logging.getLogger(__name__)
 
+PREFIX = "/endpoints/"
 LOADING = (Step.QUEUE.value, Step.DOWNLOAD.value, Step.UNPACK.value, Step.LOAD.value)
 COPIED = (b"content-type", wire.CUSTOM_ATTRIBUTES.lower().encode())
 MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
@@ -106,8 +107,8 @@ class RuntimeApp:
             return False
 
     def _place(self, scope: Scope) -> tuple[Place, str]:
-        """Where the request goes, and what it wants there."""
-        _, _, name, operation = scope["path"].split("/", 3)
+        """Where the request goes, and what it wants there. Who gives an ARN as the name has a slash in it."""
+        name, _, operation = scope["path"].removeprefix(PREFIX).rpartition("/")
         return Place(name, self._account.number, self._account.region, request_id()), operation
 
     def _begun(self, place: Place) -> Journey:

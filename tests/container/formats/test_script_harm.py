@@ -210,21 +210,6 @@ LOADS_BADLY: dict[str, tuple[str, type[ContainerError], str]] = {
 }
 
 
-def test_what_a_script_raises_is_printed_where_its_own_words_are(on_demand: Path, tmp_path: Path) -> None:
-    async def steps(process: ScriptProcess) -> None:
-        with pytest.raises(PredictionFailed):
-            await process.invoke(call("raise ValueError('no such city')"))
-
-    with (tmp_path / "printed").open("wb") as printed:
-        story(on_demand, steps, errors=printed)
-        write_script(on_demand, "import no_such_module")
-        with pytest.raises(LoadFailed):
-            story(on_demand, nothing, errors=printed)
-    lines = (tmp_path / "printed").read_text().splitlines()
-    assert lines.count("Traceback (most recent call last):") == 2
-    assert {"ValueError: no such city", "ModuleNotFoundError: No module named 'no_such_module'"} <= set(lines)
-
-
 @pytest.mark.parametrize("name", LOADS_BADLY)
 def test_a_script_that_does_not_load_says_why(tmp_path: Path, name: str) -> None:
     source, error, said = LOADS_BADLY[name]

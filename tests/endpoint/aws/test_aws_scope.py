@@ -23,6 +23,8 @@ def presigned(name: str) -> str:
         ("s3", "/endpoints/e/invocations", "s3"),
         ("sagemaker", "/", "sagemaker"),
         ("sagemaker", "/endpoints/e/invocations", "sagemaker-runtime"),
+        ("sagemaker", "/endpoints/arn:of:endpoint/e/invocations", "sagemaker-runtime"),
+        ("sagemaker", "/endpoints//invocations", "sagemaker"),
         ("sagemaker", "/endpoints/e/async-invocations", "sagemaker-runtime"),
         ("sagemaker", "/endpoints/e/invocations-response-stream", "sagemaker-runtime"),
         ("sagemaker", "/BatchPutMetrics", "sagemaker-metrics"),

@@ -22,6 +22,15 @@ def test_a_resource_cannot_collect_more_than_fifty(desk: Desk) -> None:
     assert desk("ListTags", ResourceArn=MODEL) == {"Tags": tags}
 
 
+def test_a_key_that_is_given_twice_is_refused_and_nothing_is_made(desk: Desk) -> None:
+    twice = [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]
+    code, _, text = desk.refusal("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL, Tags=twice)
+    assert (code, "unique" in text) == ("ValidationException", True)
+    desk("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL)
+    assert desk.refusal("AddTags", ResourceArn=MODEL, Tags=twice)[0] == "ValidationException"
+    assert desk("ListTags", ResourceArn=MODEL) == {"Tags": []}
+
+
 def test_endpoints_and_configs_have_tags_too(desk: Desk) -> None:
     desk.create("ep")
     for segment in ("endpoint", "endpoint-config", "model"):

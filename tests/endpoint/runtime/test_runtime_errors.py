@@ -45,6 +45,7 @@ def model_error(situation: str, status: int, original: str, target: str = "good.
     return Row(situation, "ModelError", 424, original, status, request={"TargetModel": target}, error_code=kind, **rest)
 
 
+ARN = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:endpoint/houses"
 MISSING_OBJECT = "Failed to download model data (bucket: houses, key: models/none.tar.gz). Please ensure that there is "
 NO_COMPONENT = "Endpoint Houses takes no InferenceComponentName"
 NO_HOST = "Endpoint Houses takes no TargetContainerHostname"
@@ -52,6 +53,7 @@ NO_HOST = "Endpoint Houses takes no TargetContainerHostname"
 ROWS = (
     validation("unknown endpoint", f"Endpoint Nowhere of account {ACCOUNT} not found.", endpoint="Nowhere"),
     validation("wrong letter case", f"Endpoint houses of account {ACCOUNT} not found.", endpoint="houses"),
+    validation("an ARN for a name", f"Endpoint {ARN} of account {ACCOUNT} not found.", endpoint=ARN),
     validation("failed endpoint", f"Endpoint Failed of account {ACCOUNT} not found.", endpoint="Failed"),
     validation("no target model", "Request {request_id} is missing a target model header", request={}),
     validation(

@@ -4,7 +4,6 @@ import os
 import resource
 import socket
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -67,7 +66,7 @@ def read(stream: BinaryIO) -> Frame | None:
 
 
 def answer(model: ScriptModel, request: Frame) -> Frame:
-    """One request to one answer. What the script raises is the answer, as the toolkit gives it, and printed."""
+    """One request to one answer. What the script raises is the answer, as the inference toolkit gives it."""
     try:
         reply = model.invoke(Invocation(request.body, **request.fields))
         fields = {"content_type": reply.content_type}
@@ -79,7 +78,6 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
     except MemoryError as error:
         return _error(Kind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
-        traceback.print_exception(error)
         return _error(Kind.ERROR, PredictionFailed.because(error))
 
 
@@ -119,7 +117,6 @@ def _load(connection: socket.socket, directory: Path, program: str, conventions:
     except MemoryError as error:
         failure = LoadOutOfMemory(f"the script ran out of memory while loading: {error}")
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
-        traceback.print_exception(error)
         failure = LoadFailed(str(PredictionFailed.because(error)))
     else:
         connection.sendall(frames.encode(Frame(Kind.LOADED)))
