@@ -1,15 +1,20 @@
 """One call as its operation sees it: the request, the store, and whose store it is."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from typing import Final
 
 from torpor_endpoint.s3.documents import node, text
 from torpor_endpoint.s3.entries import ObjectName
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, Request
 from torpor_endpoint.s3.store import ObjectStore
+
+_INTEGER_MAX: Final = 2**31 - 1
+_NEGATIVE: Final = re.compile(r"-\d{1,10}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,10 @@ class Call:
         value = self.query.get(name, "")
         if not value:
             return default
-        if not value.isascii() or not value.isdecimal() or len(value) > 10:
+        if not (value.isascii() and value.isdecimal() and len(value) <= 10 and int(value) <= _INTEGER_MAX):
             message = f"Provided {name} not an integer or within integer range"
+            if _NEGATIVE.fullmatch(value):
+                message = f"Argument {name} must be an integer between 0 and {_INTEGER_MAX}"
             raise S3Error(Refusal.InvalidArgument, message, ArgumentName=name, ArgumentValue=value)
         return min(int(value), most)
 

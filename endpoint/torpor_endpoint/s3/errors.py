@@ -39,7 +39,7 @@ class Refusal(Enum):
     InvalidPartOrder = (400, "The list of parts was not in ascending order. Parts must be ordered by part number.")
     InvalidRange = (416, "The requested range is not satisfiable")
     InvalidRequest = (400, "The request is not valid.")
-    InvalidStorageClass = (400, "The storage class that you specified is not valid.")
+    InvalidStorageClass = (400, "The storage class you specified is not valid")
     InvalidTag = (400, "The tag provided was not a valid tag.")
     InvalidURI = (400, "Couldn't parse the specified URI.")
     KeyTooLongError = (400, "Your key is too long")

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from torpor_endpoint.s3.errors import ClientGone, Refusal, S3Error
 from torpor_endpoint.s3.intake import DOCUMENT_MAX_BYTES, Intake, promised
 from torpor_endpoint.s3.names import Address, address
+from torpor_endpoint.s3.presigned import carried
 
 BATCH_BYTES: Final = 2**20
 """What a thread is given at once: much more than a hop costs, little enough for many requests side by side."""
@@ -95,12 +96,12 @@ def parsed_request(scope: Scope, body: Body) -> Request:
         name, text = raw_name.decode("latin-1"), value.decode("latin-1")
         headers[name] = f"{headers[name]},{text}" if name in headers else text
     try:
-        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, errors="strict")
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, errors="strict"))
     except ValueError as error:
         raise S3Error(Refusal.InvalidURI) from error
     raw_path = scope.get("raw_path") or scope["path"].encode()
     url = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}{raw_path.decode('latin-1')}"
-    return Request(scope["method"], url, address(raw_path, headers), dict(query), headers, body)
+    return Request(scope["method"], url, address(raw_path, headers), query, carried(query) | headers, body)
 
 
 async def taken_in(body: Body, intake: Intake, done: Callable[[], Result]) -> Result:

@@ -87,7 +87,7 @@ async def delete_object_tagging(call: Call) -> Answer:
 
 async def get_object_attributes(call: Call) -> Answer:
     asked = {name.strip() for name in call.headers.get("x-amz-object-attributes", "").split(",")}
-    if not asked <= _ATTRIBUTES:
+    if not asked - {""} <= _ATTRIBUTES:
         raise S3Error(Refusal.InvalidArgument, "Invalid attribute name specified.")
     entry = await asyncio.to_thread(_head, call)
     checksum = entry.traits.checksum

@@ -1,4 +1,4 @@
-"""Presigned links: until when one is good. Who signed it, and whether rightly, is not looked at; pure."""
+"""Presigned links: until when one is good, and which headers it carries. Who signed it is not looked at; pure."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -7,6 +7,15 @@ from typing import Final
 from torpor_endpoint.s3.errors import Refusal, S3Error
 
 WEEK_S: Final = 604_800
+
+_SIGNING: Final = frozenset(
+    (
+        *("x-amz-algorithm", "x-amz-content-sha256", "x-amz-credential", "x-amz-date", "x-amz-expires"),
+        *("x-amz-security-token", "x-amz-signature", "x-amz-signedheaders", "x-amz-user-agent"),
+    )
+)
+# The SDK for JavaScript signs a link with the checksum of no bytes at all.
+_OF_THE_BODY: Final = ("x-amz-checksum-", "x-amz-sdk-checksum-", "x-amz-trailer", "x-amz-decoded-")
 
 _DATE: Final = "%Y%m%dT%H%M%SZ"
 
@@ -20,6 +29,19 @@ def check_not_expired(query: Mapping[str, str], now_s: float) -> None:
     if "X-Amz-Expires" in query:
         times = {"X-Amz-Expires": query["X-Amz-Expires"], **times}
     raise S3Error(Refusal.AccessDenied, "Request has expired", **times)
+
+
+def carried(query: Mapping[str, str]) -> dict[str, str]:
+    """The headers that a link's signer moved to its query: S3's own, and in the older signatures the content's too."""
+    if "X-Amz-Signature" not in query and "AWSAccessKeyId" not in query:
+        return {}
+    named = {name.lower(): value for name, value in query.items()}
+    content = () if "X-Amz-Signature" in query else ("content-type", "content-md5")
+    return {
+        name: value.encode().decode("latin-1")  # as a header's bytes are read
+        for name, value in named.items()
+        if name in content or (name.startswith("x-amz-") and name not in _SIGNING and not name.startswith(_OF_THE_BODY))
+    }
 
 
 def _expires_s(query: Mapping[str, str]) -> float | None:

@@ -35,7 +35,7 @@ def _answered(call: Call, with_bytes: bool) -> Answer:
         held.callback(opened.file.close)
         entry = opened.entry
         try:
-            check_read(conditions(call.headers), entry.etag or "", entry.modified_s, call.store.clock())
+            check_read(conditions(call.headers), entry.etag or "", entry.modified_s)
         except NotModified:
             given = object_headers(entry)
             return Answer(304, {name: given[name] for name in _UNCHANGED if name in given})

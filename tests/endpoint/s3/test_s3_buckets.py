@@ -106,6 +106,13 @@ def test_a_bucket_made_twice_in_us_east_1_is_the_same_bucket(s3: Any, bucket: st
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 1
 
 
+def test_a_bucket_of_another_region_is_not_made_again_in_us_east_1(s3: Any) -> None:
+    s3.create_bucket(Bucket="elsewhere-already", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+    with pytest.raises(ClientError) as refused:
+        s3.create_bucket(Bucket="elsewhere-already")
+    assert code(refused) == "BucketAlreadyOwnedByYou"
+
+
 @pytest.mark.parametrize("name", ["Upper-case", "under_score", "-dash", "dash-", "1.2.3.4", "xn--a", "a-s3alias"])
 def test_an_illegal_bucket_name_is_refused(s3: Any, name: str) -> None:
     with pytest.raises(ClientError) as refused:

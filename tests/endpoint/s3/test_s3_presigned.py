@@ -8,7 +8,7 @@ import pytest
 from s3_server import Server
 
 from torpor_endpoint.s3.errors import Refusal, S3Error
-from torpor_endpoint.s3.presigned import check_not_expired
+from torpor_endpoint.s3.presigned import carried, check_not_expired
 
 SIGNED_S = 1_577_836_800  # 2020-01-01T00:00:00Z
 
@@ -63,3 +63,17 @@ def test_an_expired_link_neither_reads_nor_writes(server: Server, s3: Any, bucke
         with refused.value as answer:
             assert (answer.status, b"Request has expired" in answer.read()) == (403, True)
     assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("query", "headers"),
+    [
+        ({**sigv4("60"), "x-amz-meta-a": "ü", "X-Amz-Acl": "private"}, {"x-amz-meta-a": "Ã¼", "x-amz-acl": "private"}),
+        ({**sigv4("60"), "x-amz-checksum-crc32": "AAAAAA==", "x-amz-sdk-checksum-algorithm": "CRC32"}, {}),
+        ({**sigv4("60"), "content-type": "text/x"}, {}),
+        ({**sigv2("60"), "content-type": "text/x", "prefix": "p"}, {"content-type": "text/x"}),
+        ({"x-amz-meta-a": "1"}, {}),
+    ],
+)
+def test_a_link_carries_headers(query: dict[str, str], headers: dict[str, str]) -> None:
+    assert carried(query) == headers

@@ -238,3 +238,13 @@ def test_a_conditional_completion_does_not_overwrite(s3: Any, bucket: str) -> No
         completed(s3, upload, parts, IfNoneMatch="*")
     assert code(refused) == "PreconditionFailed"
     assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"earlier"
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [(-42, "Argument max-parts must be an integer between 0 and"), (2**31, "not an integer or within integer range")],
+)
+def test_a_number_of_parts_that_is_none_is_refused(s3: Any, bucket: str, number: int, told: str) -> None:
+    with pytest.raises(ClientError, match=told) as refused:
+        s3.list_parts(**begun(s3, bucket), MaxParts=number)
+    assert code(refused) == "InvalidArgument"
