@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.fidelity.comparing import SIZE, Calibration, differences, live, simulated
+from benchmarks.fidelity.comparing import SIZE, Calibration, between_halves, differences, live, simulated
 from benchmarks.fidelity.live import Lived, endpoint, make_models
 from benchmarks.fidelity.traces import Days, everyone, trace
 from benchmarks.tables import table
@@ -36,9 +36,10 @@ class Setting:
     models: int = 300
     requests: int = 20_000
     rate_hz: float = 50.0
-    naps: int = 9
+    naps: int = 19
     memory_mib: float = 95.0
     sleep_after_s: float = 4.0
+    nap_s: float = 10.0
 
 
 SHORT = Setting(traces=1, models=60, requests=600, naps=1, memory_mib=45.0)
@@ -65,9 +66,7 @@ def main() -> None:
 
 def run(setting: Setting, folder: Path) -> dict[str, Any]:
     traces = [
-        trace(
-            setting.models, exponent, setting.requests, setting.rate_hz, setting.naps, 3 * setting.sleep_after_s, seed
-        )
+        trace(setting.models, exponent, setting.requests, setting.rate_hz, setting.naps, setting.nap_s, seed)
         for seed, exponent in enumerate(islice(cycle(EXPONENTS), setting.traces + 1))
     ]
     make_models(folder / "models", list(traces[0].names))
@@ -107,6 +106,7 @@ def _row(number: int, lived: Lived, calibration: Calibration, one: Recorded, day
         "live": asdict(there),
         "simulated": asdict(here),
         "difference": differences(there, here),
+        "between_halves": between_halves(lived, days),
     }
 
 
@@ -115,12 +115,17 @@ def show(results: dict[str, Any]) -> None:
     console.print(f"{results['machine']}, {results['setting']}\n{results['calibrated']}")
     for row in results["traces"]:
         sides = [{"side": side, **_told(row[side])} for side in ("live", "simulated")]
-        sides.append({"side": "difference", **{name: f"{value:+.2f}" for name, value in row["difference"].items()}})
+        sides.append({"side": "difference", **_signed(row["difference"])})
+        sides.append({"side": "live days, by halves", **_signed(row["between_halves"])})
         title = f"Trace {row['trace']}: sent late by {row['late_p99_s'] * 1000:.1f} ms at p99, {row['failed']} failed"
         console.print(table(title, sides))
     names = results["traces"][0]["difference"]
     mean = {name: f"{fmean(abs(row['difference'][name]) for row in results['traces']):.2f}" for name in names}
     console.print(table("Mean size of the difference: percentage points of hits, percent of all else", [mean]))
+
+
+def _signed(differences: dict[str, float]) -> dict[str, str]:
+    return {name: f"{value:+.2f}" for name, value in differences.items()}
 
 
 def _told(figures: dict[str, float]) -> dict[str, str]:

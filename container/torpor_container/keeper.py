@@ -219,9 +219,7 @@ class Keeper:
         kept = False
         try:
             found = await self._workshop.recognise(placed)
-            leavers = await self._tier.admitted(name, found.predicted_bytes)
-            story.victims.extend(leavers)
-            await self._tier.dismiss(leavers)
+            story.victims.extend(await self._tier.admitted(name, found.predicted_bytes))
             with story.step(Step.LOAD):
                 loaded = await self._load(name, found, story)
             kept = loaded.runner.needs_folder

@@ -2,6 +2,7 @@
 
 import io
 import json
+import logging
 from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
@@ -12,11 +13,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from torpor_container import wire
 from torpor_container.contract import Contract
-from torpor_container.errors import BadInput, BodyTooLarge, ContainerError, NotSupported
+from torpor_container.errors import BadInput, BodyTooLarge, ContainerError, LoadFailed, ModelFault, NotSupported
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.serving import Kept, Serving
 from torpor_container.short_requests import Header, Tell
 from torpor_container.timing import Clock, Timing
+
+log = logging.getLogger(__name__)
 
 PAGE = 100
 """Models on one page of `GET /models`, as in AWS's own model server."""
@@ -106,7 +109,7 @@ class Routes:
             invocation = _invocation(scope, await self._read(receive))
             reply = await self._serving.invoke(target, invocation, timing)
         except ContainerError as error:
-            status, headers, content = _answer(error.reply(), timing, fault=error.fault)
+            status, headers, content = _failed(target, error, timing)
         else:
             status, headers, content = _answer(reply, timing)
         await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -120,7 +123,7 @@ class Routes:
         try:
             reply = self._serving.at_once(target, _invocation(scope, body), timing)
         except ContainerError as error:
-            tell(*_answer(error.reply(), timing, fault=error.fault))
+            tell(*_failed(target, error, timing))
             return True
         if reply is None:
             return False
@@ -187,6 +190,13 @@ def _invocation(scope: Scope, body: bytes) -> Invocation:
     found = {key: value for key, value in scope["headers"] if key in (b"content-type", b"accept", _ATTRIBUTES)}
     text = {key: value.decode("latin-1") for key, value in found.items()}
     return Invocation(body, text.get(b"content-type", ""), text.get(b"accept", ""), text.get(_ATTRIBUTES, ""))
+
+
+def _failed(target: str | None, error: ContainerError, timing: Timing) -> tuple[int, list[Header], bytes]:
+    """The answer. What is the model's own fault is in the log too: AWS's ModelError sends its reader there."""
+    if isinstance(error, ModelFault | LoadFailed):
+        log.error("%s: %s", target or "the model", error)
+    return _answer(error.reply(), timing, fault=error.fault)
 
 
 def _answer(reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> tuple[int, list[Header], bytes]:

@@ -44,8 +44,8 @@ class Runner(Protocol):
 
 
 class InProcess:
-    """A model of a known format. What predicts cheaply does so on the event loop, where no time limit holds; the rest
-    on a thread: as measured."""
+    """A model of a known format. What predicts cheaply, as measured, does so on the event loop, where no time limit
+    holds; the rest on a thread, and always what runs code that nobody knows."""
 
     def __init__(
         self, model: Model, predictors: Predictors, cpu_clock: Callable[[], float], clock: Callable[[], float]
@@ -63,7 +63,7 @@ class InProcess:
 
     def cheap(self, body: bytes) -> bool:
         """Whether `answer` takes so little that nobody else need go on meanwhile."""
-        return self._pace.cheap and len(body) <= CHEAP_BYTES
+        return self._pace.cheap and len(body) <= CHEAP_BYTES and not self._model.foreign
 
     def answer(self, invocation: Invocation, timing: Timing) -> Reply:
         """Predict here and now."""

@@ -123,7 +123,7 @@ class Shelf:
         began_s = self._tier.clock()
         with story.step(Step.DOWNLOAD):
             head = await self._store.head(key)
-        await self._tier.dismiss(await self._tier.admitted(name, self._predicted_bytes(head), make_room))
+        await self._tier.admitted(name, self._predicted_bytes(head), make_room)
         size_bytes = await self._bring(key, head, story)
         now_s = self._tier.clock()
         self._tier.books.loaded(name, size_bytes, now_s - began_s, now_s)

@@ -44,15 +44,21 @@ class Tier:
         return plan
 
     async def admitted(self, name: str, size_bytes: int, make_room: MakeRoom | None = None) -> tuple[str, ...]:
-        """Wait for room; answer who must leave for it. Raises NoRoom if there can never be enough."""
+        """Wait for room, and until all have left who must leave for it; answer who they were.
+
+        Raises NoRoom if there can never be enough.
+        """
+        leavers: tuple[str, ...] = ()
         while True:
             match self.books.admit(name, size_bytes, self.clock()):
                 case Admit(victims):
-                    return victims
+                    await self.dismiss(victims)
+                    return leavers + victims
                 case Refuse(reason):
                     raise NoRoom(f"{name} can not be loaded: {reason}")
                 case Later(_, victims):
                     self.dismiss(victims)
+                    leavers += victims
                     if make_room is None or self.books.at_limit or not await make_room(self._missing_bytes(size_bytes)):
                         await self.change()
 

@@ -53,7 +53,6 @@ from torpor_endpoint.s3.store import ObjectStore
 from torpor_endpoint.schema import opened
 from torpor_endpoint.sizer import Sizer
 from torpor_endpoint.store import Store
-from torpor_endpoint.training.command import wiring
 from torpor_endpoint.training.jobs import Jobs
 from torpor_endpoint.training.storage import EmbeddedStorage, Storage
 from torpor_endpoint.training.trainer import Trainer
@@ -221,7 +220,8 @@ class Endpoint:
             logs=self._dir.training_logs,
             storage=self._storage(),
             warm_parent=self._host.warm_parent,
-            wiring=wiring(self._around),
+            wiring=self._around.wiring,
+            forgotten=self._around.forgotten,
             cpus=os.cpu_count() or 1,
             clock=time.time,
         )

@@ -35,9 +35,19 @@ class Surroundings:
     secret_key: str = "torpor"
 
     @property
-    def emulated(self) -> bool:
-        """Whether artifacts come from here: then nothing of a container may reach AWS by accident."""
-        return self.s3_folder is not None
+    def wiring(self) -> dict[str, str]:
+        """What leads an AWS client in a container, or in a training script, to this endpoint's services."""
+        region = {"AWS_REGION": self.region, "AWS_DEFAULT_REGION": self.region}
+        if self.s3_folder is None:
+            return region
+        keys = {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
+        return region | keys | {"AWS_ENDPOINT_URL": self.endpoint_url}
+
+    @property
+    def forgotten(self) -> tuple[str, ...]:
+        """How the variables begin of whoever started the endpoint that none of them inherits: where artifacts come from
+        here, nothing may reach the real AWS by accident."""
+        return () if self.s3_folder is None else OF_AWS
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,7 @@ def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpe
         slot,
         {**_defaults(variant), **variant.container.environment, **_wiring(variant, around, folder)},
         around.logs / slot.endpoint / slot.variant,
-        OF_AWS if around.emulated else (),
+        around.forgotten,
     )
 
 
@@ -94,7 +104,7 @@ def _foreign(variant: Variant, around: Surroundings) -> str:
 
 def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, str]:
     """What connects the container to this endpoint. Script-mode code fetches from S3 by itself, so it needs it too."""
-    wiring = {
+    return {
         "SAGEMAKER_MULTI_MODEL": "true" if variant.container.multi_model else "false",
         "SAGEMAKER_BASE_DIR": str(folder),
         "SAGEMAKER_REGION": around.region,
@@ -103,13 +113,5 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,
         "TORPOR_S3_FOLDER": str(around.s3_folder or ""),
-        "AWS_REGION": around.region,
-        "AWS_DEFAULT_REGION": around.region,
+        **around.wiring,
     }
-    if around.emulated:
-        wiring |= {
-            "AWS_ENDPOINT_URL": around.endpoint_url,
-            "AWS_ACCESS_KEY_ID": around.access_key,
-            "AWS_SECRET_ACCESS_KEY": around.secret_key,
-        }
-    return wiring

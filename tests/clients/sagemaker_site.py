@@ -89,7 +89,7 @@ def site(*options: str) -> Iterator[Site]:
     with tempfile.TemporaryDirectory(prefix="torpor-sdk-") as name:
         folder = Path(name)
         subprocess.run([binaries / "python", HERE / "sagemaker_artifacts.py", folder], check=True)
-        command = [binaries / "torpor", "up", "--port", "0", "--data-dir", folder / "data", *options]
+        command: list[str | Path] = [binaries / "torpor", "up", "--port", "0", "--data-dir", folder / "data", *options]
         with _metadata_kept(), subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as up:
             try:
                 assert up.stdout is not None

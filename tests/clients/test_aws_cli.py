@@ -28,7 +28,7 @@ def aws(live: LiveEndpoint) -> Cli:
 
     def run(command: str, *more: Any) -> Any:
         words = [word if isinstance(word, str) else json.dumps(word) for word in more]
-        arguments = [AWS, *command.split(), *words]
+        arguments: list[str | Path] = [AWS, *command.split(), *words]
         done = subprocess.run(arguments, env=variables(live), capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, f"aws {command}: {done.stderr}"
         return json.loads(done.stdout) if done.stdout.startswith("{") else done.stdout

@@ -15,5 +15,11 @@ HERE = Path(__file__).parent
 def test_everything_that_it_calls_is_answered(live: LiveEndpoint, tmp_path: Path) -> None:
     artifact = tmp_path / "a.tar.gz"
     artifact.write_bytes(packed({"model.json": booster()}))
-    command = [os.environ["TORPOR_PYTHON"], HERE / "old_boto3.py", artifact, ROW.decode(), str(predicted())]
+    command: list[str | Path] = [
+        os.environ["TORPOR_PYTHON"],
+        HERE / "old_boto3.py",
+        artifact,
+        ROW.decode(),
+        str(predicted()),
+    ]
     subprocess.run(command, env=variables(live), check=True, timeout=120)

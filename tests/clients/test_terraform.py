@@ -42,7 +42,8 @@ def terraform(live: LiveEndpoint, tmp_path: Path) -> Iterator[Terraform]:
 
 
 def answers(live: LiveEndpoint, endpoint: str) -> bool:
-    return live.invoke(endpoint, ROW, TargetModel="house.tar.gz")["ResponseMetadata"]["HTTPStatusCode"] == 200
+    answer = live.invoke(endpoint, ROW, TargetModel="house.tar.gz")
+    return bool(answer["ResponseMetadata"]["HTTPStatusCode"] == 200)
 
 
 def test_apply_then_nothing_to_do_then_an_update_then_destroy(live: LiveEndpoint, terraform: Terraform) -> None:

@@ -15,7 +15,7 @@ from torpor_container.keeper import Keeper, Patience
 from torpor_container.shelf import Shelf
 from torpor_container.tier import MakeRoom
 from torpor_container.timing import Story, Timing
-from torpor_container.workshop import Found, Loaded, Placed, Workshop
+from torpor_container.workshop import Found, Loaded, Placed
 
 SIZE_BYTES = 100
 
@@ -51,7 +51,7 @@ class FakeRunner:
     needs_folder: bool = False
     grown_bytes: int = 0  # since it was loaded
 
-    async def invoke(self, invocation: Invocation, timeout_s: float) -> Reply:
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         await self.scene.pause()
         if not self.alive:
             raise ModelDied(1)
@@ -83,12 +83,21 @@ class FakeShelf(Shelf):
         self._scene.happened("delete", name)
 
 
-class FakeWorkshop(Workshop):
+class FakeWorkshop:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self.loaded: list[FakeRunner] = []
         self.litter_bytes = 0  # what each load leaves behind, until it is given back
         self._left_bytes = 0
+
+    async def start(self) -> None:
+        """It is always open."""
+
+    async def close(self) -> None:
+        """It leaves nothing."""
+
+    def unready(self) -> str | None:
+        return None
 
     async def recognise(self, placed: Placed) -> Found:
         await self._scene.pause()
@@ -138,8 +147,9 @@ class Site:
 
     async def call(self, name: str) -> bytes:
         """One invocation, as the instance makes it."""
-        async with self.keeper.lend(name, Timing(self.clock)) as runner:
-            return (await runner.invoke(Invocation(b"", ""), 1.0)).body
+        timing = Timing(self.clock)
+        async with self.keeper.lend(name, timing) as runner:
+            return (await runner.invoke(Invocation(b"", ""), 1.0, timing)).body
 
     async def settled(self) -> None:
         """Nothing is on its way in or out any more."""

@@ -27,9 +27,12 @@ def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path, mon
     rows = np.random.default_rng(7).normal(size=(300, 3))
     xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 50).save_model(tmp_path / "model.ubj")
     measured: list[int] = []
-    monkeypatch.setattr(
-        Gauge, "grown", lambda gauge, by_malloc: lambda: measured.append(1) or 1_000_000 + len(measured)
-    )
+
+    def grown() -> int:
+        measured.append(1)
+        return 1_000_000 + len(measured)
+
+    monkeypatch.setattr(Gauge, "grown", lambda gauge, by_malloc: grown)
 
     async def sizes() -> list[int]:
         shop = workshop()

@@ -62,8 +62,11 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
         await site.call("a")
         site.workshop.loaded[0].grown_bytes = 9 * SIZE_BYTES + SIZE_BYTES // 2
         site.books.measured(await site.workshop.used_bytes())
-        assert await site.call("b") == b"b"
-        assert site.resident() == {"b"}
+        timing = Timing(site.clock)
+        async with site.keeper.lend("b", timing):
+            assert site.resident() == {"b"}
+        assert timing.cold is not None
+        assert timing.cold["victims"] == ["a"]
 
     run(story())
 

@@ -25,7 +25,8 @@ class Model:
     format = "scikit-learn"
     rowwise = False
 
-    def __init__(self, *, cpu_s: float = 0.0, waits_s: float = 0.0) -> None:
+    def __init__(self, *, cpu_s: float = 0.0, waits_s: float = 0.0, foreign: bool = False) -> None:
+        self.foreign = foreign
         self.cpu_s, self.waits_s = cpu_s, waits_s
         self.computed_s = self.now_s = 0.0
         self.threads: list[int] = []
@@ -80,6 +81,17 @@ def test_a_cheap_model_predicts_on_the_loop_once_it_was_measured() -> None:
 
     run(model, story)
     assert on_loop(model) == [False] + [True] * 39
+
+
+def test_a_model_with_code_that_nobody_knows_never_predicts_on_the_loop() -> None:
+    model = Model(cpu_s=0.0001, foreign=True)
+
+    async def story(ask: Ask) -> None:
+        for _ in range(40):
+            await ask()
+
+    run(model, story)
+    assert not any(on_loop(model))
 
 
 @pytest.mark.parametrize("body", [b"", b"bad"])

@@ -8,8 +8,8 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from formats.script_processes import write_script
 from processes import gone
+from script_processes import write_script
 
 from torpor_container.errors import LoadFailed, TimedOut
 from torpor_container.formats import Conventions

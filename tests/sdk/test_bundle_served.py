@@ -34,7 +34,7 @@ def estimator(folder: Path) -> Case:
 
 
 def model_proto(folder: Path) -> Case:
-    from skl2onnx import to_onnx  # type: ignore[import-untyped]  # it has no types
+    from skl2onnx import to_onnx
 
     model = train_linear()
     return to_onnx(model, TABLE[:1].astype(np.float32)), model.predict(ROWS).tolist()

@@ -229,7 +229,7 @@ def test_every_model_answers_for_itself_whatever_thread_asks(endpoint: torpor.Lo
         answer = caller.invoke(endpoint.name, ROW, target_model=city, content_type="text/csv", accept="text/csv")
         assert answer.invoked_production_variant == endpoint.variant
         assert "predict" in answer.steps_ms
-        return abs(float(answer.body) - expected[city])
+        return float(abs(float(answer.body) - expected[city]))
 
     with endpoint.caller() as caller, ThreadPoolExecutor(8) as threads:
         assert max(threads.map(off, CITIES * 20)) < 3

@@ -12,7 +12,8 @@ from typer.testing import CliRunner, Result
 import torpor
 from torpor.cli import app
 from torpor.cli.replay import advice, doing, lateness
-from torpor.replaying import Pace, Replayed, Tally
+from torpor.replayed import Replayed
+from torpor.replaying import Pace, Tally
 
 ROW = ",".join(map(str, ROWS[0]))
 Run = Callable[..., Result]

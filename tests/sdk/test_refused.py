@@ -1,6 +1,7 @@
 """Errors, held against the endpoint's own table and against what boto3 makes of each."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from boto3.session import Session
@@ -15,7 +16,7 @@ from torpor.refused import InvokeError, ModelError, refused
 from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, wire_form
 
 PLACE = Place("houses", "123456789012", "us-east-1", "request-1")
-FIELDS = {"variant": "A", "variants": "B", "detail": "it is so", "limit": 6, "held": 7, "status": 418}
+FIELDS: dict[str, Any] = {"variant": "A", "variants": "B", "detail": "it is so", "limit": 6, "held": 7, "status": 418}
 PAGES = {"a page": reply(502, body=b"<html>bad gateway</html>"), "nothing": reply(500, body=b"")}
 
 

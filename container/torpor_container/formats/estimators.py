@@ -14,6 +14,9 @@ SCIKIT_LEARN = "scikit-learn"
 TREES = frozenset({"BaseDecisionTree", "BaseForest", "BaseGradientBoosting", "BaseHistGradientBoosting"})
 """scikit-learn's own bases of what looks at each row by itself. Linear algebra rounds otherwise with more rows."""
 
+KNOWN = frozenset({"builtins", "lightgbm", "numpy", "scipy", "sklearn", "xgboost"})
+PLAIN = (str, bytes, int, float, np.ndarray, np.generic, type(None))
+
 
 def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
     """An estimator, ready to predict in the calling thread.
@@ -21,7 +24,8 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
     SageMaker's container hands it float32. It gets float64 here, so that the answer is that of `predict` on the
     caller's own numbers.
     """
-    for part in _parts(estimator):
+    parts = list(_parts(estimator))
+    for part in parts:
         if getattr(part, "n_jobs", None) is not None:
             part.n_jobs = 1  # one row needs no pool, and a pool per model would outnumber the cores
     layout = Layout(np.float64, columns=getattr(estimator, "n_features_in_", None), absent=0.0)
@@ -33,11 +37,12 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
         answers=conventions.toolkit,
         refusals=(ValueError,),  # scikit-learn's word for rows it does not take, such as NaN
         rowwise=any(base.__name__ in TREES for base in type(estimator).__mro__),
+        foreign=not all(map(_is_known, parts)),
     )
 
 
 def _parts(estimator: Any) -> Iterator[Any]:
-    """The estimator and the fitted estimators inside it, to any depth."""
+    """The estimator and whatever it holds, to any depth."""
     seen: set[int] = set()
     waiting = [estimator]
     while waiting:
@@ -49,6 +54,13 @@ def _parts(estimator: Any) -> Iterator[Any]:
             waiting.extend(part)
         elif isinstance(part, dict):
             waiting.extend(part.values())
-        elif hasattr(part, "get_params") and hasattr(part, "__dict__"):
+        elif not isinstance(part, PLAIN):
             yield part
-            waiting.extend(vars(part).values())
+            if hasattr(part, "get_params") and hasattr(part, "__dict__"):
+                waiting.extend(vars(part).values())
+
+
+def _is_known(part: Any) -> bool:
+    """Whether its code is of a library that computes and comes to an end."""
+    module = getattr(part, "__module__", None) or type(part).__module__
+    return module.partition(".")[0] in KNOWN

@@ -20,6 +20,8 @@ class Model(Protocol):
     format: str
     rowwise: bool
     """Whether a row's answer is the same alone and among others, to the bit."""
+    foreign: bool
+    """Whether code runs in it that is not its framework's: quick for one row, it may hang with the next."""
 
     def invoke(self, invocation: Invocation) -> Reply: ...
 

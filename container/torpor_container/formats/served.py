@@ -34,6 +34,7 @@ class ServedModel(Generic[Inputs]):
     answers: Answers
     refusals: tuple[type[Exception], ...] = ()
     rowwise: bool = False
+    foreign: bool = False
     freed: Callable[[Callable[[], None]], object] = _here
     """Calls what frees the framework's object, on whichever thread that has to happen."""
 

@@ -39,6 +39,8 @@ def refusal(store: Store, *, strict: bool) -> Refusal:
 def _unscalable(variant: Variant, dimension: str, strict: bool) -> str | None:
     if dimension == CONCURRENCY and variant.serverless is None:
         return f"Production variant {variant.name} is not serverless: it has no provisioned concurrency."
+    if dimension == INSTANCES and variant.serverless is not None:
+        return f"Production variant {variant.name} is serverless: it has no instances to count."
     if strict and (variant.instance_type or "").startswith("ml.t"):
         return BURSTABLE.format(instance_type=variant.instance_type)
     return None

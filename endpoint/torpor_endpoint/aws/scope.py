@@ -53,7 +53,7 @@ def service_of(method: str, path: str, headers: Mapping[str, str], query: str = 
     signed = signed_for(headers, query)
     if signed is None:
         return _unsigned(method, path, headers, query)
-    service = _sagemaker(path) if signed == "sagemaker" else SIGNED_AS.get(signed, signed)
+    service = _sagemaker(method, path) if signed == "sagemaker" else SIGNED_AS.get(signed, signed)
     return MISDIRECTED if _elsewhere(service, target_of(path, headers)) else service
 
 
@@ -105,9 +105,9 @@ def _elsewhere(service: str, target: str) -> bool:
     return bool(target) and known and TARGETS.get(target) != service
 
 
-def _sagemaker(path: str) -> str:
+def _sagemaker(method: str, path: str) -> str:
     """The control plane, the runtime and the metrics service sign with one name."""
-    if RUNTIME_PATH.fullmatch(path):
+    if _is_runtime(method, path):
         return "sagemaker-runtime"
     return "sagemaker-metrics" if path.startswith("/BatchPutMetrics") else "sagemaker"
 
@@ -119,8 +119,12 @@ def _unsigned(method: str, path: str, headers: Mapping[str, str], query: str) ->
     if path == "/" and (_is_form(method, headers) or "Action=" in query):
         return VERSIONS.get(parse_qs(query).get("Version", [""])[0], UNSIGNED_FORM)
     # POST to an S3 object is a multipart call and says so in its query.
-    runtime = method == "POST" and "upload" not in query and RUNTIME_PATH.fullmatch(path) is not None
-    return "sagemaker-runtime" if runtime else "s3"
+    return "sagemaker-runtime" if "upload" not in query and _is_runtime(method, path) else "s3"
+
+
+def _is_runtime(method: str, path: str) -> bool:
+    """Who only looks, with GET or HEAD, must wake and load nothing."""
+    return method == "POST" and RUNTIME_PATH.fullmatch(path) is not None
 
 
 def _is_form(method: str, headers: Mapping[str, str]) -> bool:

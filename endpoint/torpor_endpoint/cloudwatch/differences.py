@@ -10,7 +10,8 @@ _ALARMS_ONLY: Final = "Alarms only."
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "GetMetricStatistics": _BY_THE_MINUTE,
-    "GetMetricData": f"{_BY_THE_MINUTE} Metric math has + - * /, SUM, AVG, MIN, MAX, FILL and METRICS.",
+    "GetMetricData": f"{_BY_THE_MINUTE} Metric math has + - * /, SUM, AVG, MIN, MAX, FILL and METRICS. Labels are given back "
+    "as they were sent, `${...}` too; AccountId is ignored.",
     "PutMetricData": "StorageResolution is accepted, and kept by the minute; entities are ignored.",
     "PutMetricAlarm": "Anomaly detection, PromQL and evaluation windows are refused; a period below a minute is judged by its "
     "minutes. Actions: SNS topics; they are carried out on a change of state only.",

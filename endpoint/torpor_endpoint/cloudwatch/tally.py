@@ -31,9 +31,9 @@ class Tally:
         self.count += count
         self.sum += value * count
         if value < self.minimum:
-            self.minimum = value
+            self.minimum = float(value)  # a flag or a count: an answer has them as numbers with a fraction
         if value > self.maximum:
-            self.maximum = value
+            self.maximum = float(value)
         at = (sketch.ONE if value == 1 else sketch.key(value)) if value else 0  # most samples count one, or nothing
         counts = self.sketch
         counts[at] = counts[at] + count if at in counts else count

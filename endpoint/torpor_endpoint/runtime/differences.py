@@ -8,5 +8,6 @@ OPERATIONS: Final = ("InvokeEndpoint",)
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "InvokeEndpoint": "Each answer has `Server-Timing`. At zero instances a request is held and served, where AWS fails it "
-    "(`--aws-strict` does too). TargetContainerHostname and InferenceComponentName are refused; a session id is not kept.",
+    "(`--aws-strict` does too). TargetContainerHostname and InferenceComponentName are refused; a session id is not kept, "
+    "and EnableExplanations is ignored. An answer may be larger than AWS's 6 MiB (serverless: 4 MiB).",
 }

@@ -11,7 +11,7 @@ from torpor_endpoint.s3.call import Call, Site
 from torpor_endpoint.s3.edge import served
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, Body, parsed_request
-from torpor_endpoint.s3.names import only_version
+from torpor_endpoint.s3.names import check_version
 from torpor_endpoint.s3.presigned import check_not_expired
 from torpor_endpoint.s3.routes import operation
 from torpor_endpoint.s3.store import ObjectStore
@@ -32,7 +32,7 @@ class S3App:
         check_not_expired(request.query, self._store.clock())
         _check_owner(request.headers, self._site)
         answering = operation(request)
-        only_version(request.query.get("versionId"))
+        check_version(request.query.get("versionId"))
         return await answering(Call(self._store, self._site, request))
 
 

@@ -16,6 +16,7 @@ from torpor_endpoint.s3.parsing import Element, parsed, required
 
 _DELETIONS_MAX: Final = 1000
 _BUCKETS_MAX: Final = 10_000
+_OWNERSHIPS: Final = ("BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter")
 
 
 async def list_buckets(call: Call) -> Answer:
@@ -52,9 +53,15 @@ async def create_bucket(call: Call) -> Answer:
     if region is not None and not legal_constraint(region):
         raise S3Error(Refusal.InvalidLocationConstraint, LocationConstraint=region)
     tags = tag_pairs(wish)
+    ownership = call.headers.get("x-amz-object-ownership")
+    if ownership not in (None, *_OWNERSHIPS):
+        raise S3Error(Refusal.InvalidArgument, f"Invalid x-amz-object-ownership header: {ownership}")
 
     def created() -> None:
         call.store.buckets.create(call.bucket, region)
+        if ownership:
+            rule = node("Rule", text("ObjectOwnership", ownership))
+            call.store.buckets.configure(call.bucket, "ownershipControls", document("OwnershipControls", rule))
         if tags:
             kept = node("TagSet", *(node("Tag", text("Key", key), text("Value", value)) for key, value in tags))
             call.store.buckets.configure(call.bucket, "tagging", document("Tagging", kept))
@@ -91,20 +98,22 @@ async def delete_objects(call: Call) -> Answer:
     asked = tree.findall("Object")
     if not 1 <= len(asked) <= _DELETIONS_MAX:
         raise S3Error(Refusal.MalformedXML)
+    keys = [required(item, "Key") for item in asked]  # all of them, before the first is deleted
     quiet = tree.findtext("Quiet") == "true"
 
     def deleted() -> list[str]:
         call.store.buckets.get(call.bucket)
-        return [_deleted(call, item, quiet) for item in asked]
+        return [_deleted(call, key, item, quiet) for key, item in zip(keys, asked, strict=True)]
 
     return xml(document("DeleteResult", *await asyncio.to_thread(deleted)))
 
 
-def _deleted(call: Call, item: Element, quiet: bool) -> str:
+def _deleted(call: Call, key: str, item: Element, quiet: bool) -> str:
     """What became of one key. One that cannot be deleted does not keep the others."""
-    key, version = required(item, "Key"), item.findtext("VersionId")
+    version = item.findtext("VersionId")
     try:
-        only_version(version)
+        if not only_version(version):
+            raise S3Error(Refusal.NoSuchVersion)
         call.store.objects.delete(ObjectName(call.bucket, key), Conditions(if_match=item.findtext("ETag")))
     except S3Error as error:
         what = text("Code", error.refusal.name) + text("Message", error)

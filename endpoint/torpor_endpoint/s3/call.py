@@ -64,8 +64,8 @@ Operation = Callable[[Call], Awaitable[Answer]]
 
 
 def moment(at_s: float) -> str:
-    """A time as S3's documents have it."""
-    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """A time as S3's documents have it: in whole seconds, as in the header Last-Modified."""
+    return datetime.fromtimestamp(int(at_s), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def xml(body: bytes) -> Answer:

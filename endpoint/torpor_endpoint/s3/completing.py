@@ -2,10 +2,9 @@
 
 import asyncio
 from dataclasses import replace
-from urllib.parse import quote
 
 from torpor_endpoint.s3.call import Call, xml
-from torpor_endpoint.s3.checksums import ALGORITHMS, HEADER
+from torpor_endpoint.s3.checksums import ALGORITHMS, COMPOSITE, HEADER
 from torpor_endpoint.s3.conditions import conditions
 from torpor_endpoint.s3.documents import document, text
 from torpor_endpoint.s3.entries import Entry
@@ -31,7 +30,7 @@ async def complete_multipart_upload(call: Call) -> Answer:
 
 def _answered(call: Call, asked: list[Asked]) -> Answer:
     entry = _completed(call, asked)
-    result = [*named(call), text("ETag", f'"{entry.etag}"'), text("Location", f"/{call.bucket}/{quote(entry.key)}")]
+    result = [*named(call), text("ETag", f'"{entry.etag}"'), text("Location", call.request.url)]
     checksum = entry.traits.checksum
     if checksum:
         result += [text(checksum.element, checksum.value), text("ChecksumType", checksum.kind)]
@@ -54,6 +53,8 @@ def _joined(call: Call, asked: list[Asked]) -> Entry:
     upload = upload_of(call)
     if upload.algorithm is None:  # nothing was agreed upon that the parts' checksums could be held against
         asked = [replace(part, checksum=None) for part in asked]
+    elif upload.kind == COMPOSITE:
+        _check_each(upload.algorithm, asked)
     parts = chosen(asked, {part.number: part for part in call.store.uploads.parts(upload)})
     _check_whole(call, upload, parts)
     return call.store.uploads.complete(upload, parts, conditions(call.headers))
@@ -68,14 +69,32 @@ def _earlier(call: Call, asked: list[Asked]) -> Entry | None:
         return None
 
 
+def _check_each(algorithm: str, asked: list[Asked]) -> None:
+    """A composite checksum is made of those that the caller names."""
+    missing = next((part.number for part in asked if part.checksum is None), None)
+    if missing is not None:
+        text = (
+            f"The upload was created using a {algorithm.lower()} checksum. The complete request must include the "
+            f"checksum for each part. It was missing for part {missing} in the request."
+        )
+        raise S3Error(Refusal.InvalidRequest, text)
+
+
 def _check_whole(call: Call, upload: Upload, parts: list[Part]) -> None:
     """What the caller says of the whole object, held against the parts."""
     checksum = upload.checksum(parts)
+    kind = call.headers.get(f"{HEADER}type")
+    if kind is not None and checksum is not None and kind.upper() != checksum.kind:
+        text = (
+            f"The upload was created using the {checksum.kind} checksum mode. The complete request must use the same "
+            "checksum mode."
+        )
+        raise S3Error(Refusal.InvalidRequest, text)
     said = {name: call.headers[HEADER + name.lower()] for name in ALGORITHMS if HEADER + name.lower() in call.headers}
     for algorithm, value in said.items():
         if checksum is None or algorithm != checksum.algorithm:
             raise mismatch(upload.algorithm, algorithm)
-        if value.partition("-")[0] != checksum.digest:
+        if value not in (checksum.value, checksum.digest):
             raise S3Error(Refusal.BadDigest, f"The {algorithm} you specified did not match the calculated checksum.")
     size = call.headers.get("x-amz-mp-object-size")
     if size is not None and size != str(sum(part.size_bytes for part in parts)):

@@ -1,105 +1,85 @@
-"""Preconditions and ranges: whether a request goes ahead, and with which bytes; pure."""
+"""Preconditions: whether a request goes ahead; pure."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import formatdate, parsedate_to_datetime
-from typing import Final
 
 from torpor_endpoint.s3.errors import Refusal, S3Error
-
-_RANGE: Final = re.compile(r"bytes=(\d{0,19})-(\d{0,19})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """The four preconditions of a request, as sent."""
+    """The four preconditions of a request, as sent, and what their names begin with."""
 
     if_match: str | None = None
     if_none_match: str | None = None
     if_modified_since: str | None = None
     if_unmodified_since: str | None = None
+    prefix: str = ""
 
     @property
     def any(self) -> bool:
         return any((self.if_match, self.if_none_match, self.if_modified_since, self.if_unmodified_since))
 
 
-@dataclass(frozen=True)
-class Span:
-    """Bytes `first` to `last` of an object, both included."""
-
-    first: int
-    last: int
-
-    @property
-    def size_bytes(self) -> int:
-        return self.last - self.first + 1
-
-
 class NotModified(Exception):
-    """The caller's copy is still good: a 304."""
+    """The caller's copy is still good: a 304. It is raised with the name of the condition."""
 
 
 def conditions(headers: Mapping[str, str], prefix: str = "") -> Conditions:
     """The preconditions in `headers`; those on the source of a copy are named with a prefix."""
-    names = ("if-match", "if-none-match", "if-modified-since", "if-unmodified-since")
-    return Conditions(*(headers.get(prefix + name) for name in names))
+    return Conditions(
+        headers.get(f"{prefix}if-match"),
+        headers.get(f"{prefix}if-none-match"),
+        headers.get(f"{prefix}if-modified-since"),
+        headers.get(f"{prefix}if-unmodified-since"),
+        prefix,
+    )
 
 
-def check_read(wish: Conditions, etag: str, modified_s: float) -> None:
-    """Raises NotModified or PreconditionFailed.
+def check_read(wish: Conditions, etag: str, modified_s: float, now_s: float) -> None:
+    """Raises NotModified or PreconditionFailed. A time that is still to come is no If-Modified-Since, as on AWS.
 
     AWS: if If-Match holds and If-Unmodified-Since does not, S3 returns 200; if If-None-Match does not hold and
     If-Modified-Since does, S3 returns 304.
     """
     if wish.if_match is not None:
         if not _names(wish.if_match, etag):
-            raise _failed("If-Match")
+            raise _failed(wish, "If-Match")
     elif _date_s(wish.if_unmodified_since, default=modified_s) < int(modified_s):
-        raise _failed("If-Unmodified-Since")
+        raise _failed(wish, "If-Unmodified-Since")
     if wish.if_none_match is not None:
         if _names(wish.if_none_match, etag):
-            raise NotModified
-    elif wish.if_modified_since and _date_s(wish.if_modified_since, default=0) >= int(modified_s):
-        raise NotModified
+            raise NotModified("If-None-Match")
+    elif wish.if_modified_since and int(modified_s) <= _date_s(wish.if_modified_since, default=0) <= now_s:
+        raise NotModified("If-Modified-Since")
 
 
-def check_copy(wish: Conditions, etag: str, modified_s: float) -> None:
+def ranges(if_range: str | None, etag: str, modified_s: float) -> bool:
+    """Whether a range is heeded. RFC 9110: "MUST ignore the Range header field if the If-Range condition" is false."""
+    if if_range is None:
+        return True
+    return if_range.strip().strip('"') == etag or _date_s(if_range, default=-1) == int(modified_s)
+
+
+def check_copy(wish: Conditions, etag: str, modified_s: float, now_s: float) -> None:
     """As for a read, except that a copy has no 304."""
     try:
-        check_read(wish, etag, modified_s)
+        check_read(wish, etag, modified_s, now_s)
     except NotModified as unchanged:
-        raise _failed("x-amz-copy-source-if-none-match") from unchanged
+        raise _failed(wish, str(unchanged)) from unchanged
 
 
 def check_write(wish: Conditions, etag: str | None) -> None:
     """Conditional writes and deletes; `etag` is None where there is no such object yet."""
     if wish.if_none_match is not None and etag is not None and _names(wish.if_none_match, etag):
-        raise _failed("If-None-Match")
+        raise _failed(wish, "If-None-Match")
     if wish.if_match is None:
         return
     if etag is None:
         raise S3Error(Refusal.NoSuchKey)
     if not _names(wish.if_match, etag):
-        raise _failed("If-Match")
-
-
-def span(header: str | None, size_bytes: int) -> Span | None:
-    """The range asked for, None for the whole object. As S3 does, a malformed or a many-part range is passed over."""
-    match = _RANGE.fullmatch((header or "").strip())
-    if match is None or not any(match.groups()):
-        return None
-    first, last = match.groups()
-    if not first:
-        wish = Span(max(size_bytes - int(last), 0), size_bytes - 1)
-    else:
-        wish = Span(int(first), min(int(last), size_bytes - 1) if last else size_bytes - 1)
-        if last and int(last) < int(first):
-            return None
-    if wish.size_bytes < 1:
-        raise S3Error(Refusal.InvalidRange, RangeRequested=match.group(), ActualObjectSize=str(size_bytes))
-    return wish
+        raise _failed(wish, "If-Match")
 
 
 def http_date(moment_s: float) -> str:
@@ -119,5 +99,5 @@ def _date_s(header: str | None, default: float) -> float:
         return default
 
 
-def _failed(condition: str) -> S3Error:
-    return S3Error(Refusal.PreconditionFailed, Condition=condition)
+def _failed(wish: Conditions, condition: str) -> S3Error:
+    return S3Error(Refusal.PreconditionFailed, Condition=wish.prefix + condition)

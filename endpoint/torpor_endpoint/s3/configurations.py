@@ -150,9 +150,9 @@ def _configure(call: Call, name: str, body: bytes | None) -> None:
 
 
 def tag_pairs(tree: Element) -> list[tuple[str, str]]:
-    """A bucket's tags, as they stand anywhere in a document. Raises InvalidTag."""
+    """A bucket's tags, as they stand anywhere in a document. Raises InvalidTag and BadRequest."""
     pairs = [(required(tag, "Key"), required(tag, "Value")) for tag in tree.iter("Tag")]
-    checked_tags(pairs, BUCKET_TAGS_MAX, "Bucket")
+    checked_tags(pairs, BUCKET_TAGS_MAX, "Bucket tag count")
     return pairs
 
 
@@ -165,6 +165,8 @@ def _check(rule: Configuration, body: bytes) -> None:
             tag_pairs(tree)
         return
     try:
-        json.loads(body)
+        policy = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise S3Error(Refusal.MalformedPolicy) from error
+    if not isinstance(policy, dict):
+        raise S3Error(Refusal.MalformedPolicy)

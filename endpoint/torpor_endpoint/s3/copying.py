@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 from torpor_endpoint.s3.call import Call
 from torpor_endpoint.s3.checksums import DEFAULT, Wanted
-from torpor_endpoint.s3.conditions import Span, check_copy, conditions, span
+from torpor_endpoint.s3.conditions import check_copy, conditions
 from torpor_endpoint.s3.entries import Entry, ObjectName
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import BATCH_BYTES
 from torpor_endpoint.s3.intake import OBJECT_MAX_BYTES, Intake, Promise, Receipt
 from torpor_endpoint.s3.names import copy_source
 from torpor_endpoint.s3.objects import Opened
+from torpor_endpoint.s3.ranges import Span, copied_span
 from torpor_endpoint.s3.staging import Staged
 
 
@@ -37,7 +38,9 @@ def copied(call: Call, staged: Staged, algorithm: str | None = None) -> Copy:
     opened = call.store.objects.open(name)
     with opened.file:
         entry = opened.entry
-        check_copy(conditions(call.headers, "x-amz-copy-source-"), entry.etag or "", entry.modified_s)
+        check_copy(
+            conditions(call.headers, "x-amz-copy-source-"), entry.etag or "", entry.modified_s, call.store.clock()
+        )
         wanted = algorithm or (entry.traits.checksum.algorithm if entry.traits.checksum else DEFAULT)
         intake = Intake(Promise(checksum=Wanted(wanted)), staged)
         _fed(intake, opened, _span(call, entry))
@@ -45,12 +48,7 @@ def copied(call: Call, staged: Staged, algorithm: str | None = None) -> Copy:
 
 
 def _span(call: Call, entry: Entry) -> Span:
-    whole = Span(0, entry.size_bytes - 1)
-    asked = call.headers.get("x-amz-copy-source-range")
-    found = span(asked, entry.size_bytes) if asked else whole
-    if found is None:
-        text = "The x-amz-copy-source-range value must be of the form bytes=first-last"
-        raise S3Error(Refusal.InvalidArgument, text, ArgumentName="x-amz-copy-source-range")
+    found = copied_span(call.headers.get("x-amz-copy-source-range"), entry.size_bytes)
     if found.size_bytes > OBJECT_MAX_BYTES:
         text = f"The specified copy source is larger than the maximum allowable size for a copy: {OBJECT_MAX_BYTES}"
         raise S3Error(Refusal.InvalidRequest, text)

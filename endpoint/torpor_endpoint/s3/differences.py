@@ -25,7 +25,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "GetBucketPolicyStatus": "Never public: policies have no effect.",
     "CreateBucket": "One namespace for all regions; an ACL has no effect, and Object Lock is refused.",
     "ListObjectVersions": _VERSIONS,
-    "DeleteObject": f"{_VERSIONS} Another one is NoSuchVersion.",
+    "DeleteObject": _VERSIONS,
     "DeleteObjects": f"{_VERSIONS} Neither Content-MD5 nor a checksum is required.",
     "PutObject": f"{_ENCRYPTION} The customer's own keys are refused. If-None-Match takes ETags too, not only `*`.",
     "CopyObject": f"{_ENCRYPTION} An ACL has no effect.",

@@ -12,6 +12,7 @@ class Refusal(Enum):
     AccessDenied = (403, "Access Denied")
     AuthorizationQueryParametersError = (400, "Query-string authentication parameters are not valid.")
     BadDigest = (400, "The Content-MD5 or checksum value that you specified did not match what the server received.")
+    BadRequest = (400, "An error occurred when parsing the HTTP request.")
     BucketAlreadyExists = (409, "The requested bucket name is not available.")
     BucketAlreadyOwnedByYou = (
         409,
@@ -53,6 +54,7 @@ class Refusal(Enum):
     )
     MetadataTooLarge = (400, "Your metadata headers exceed the maximum allowed metadata size")
     MethodNotAllowed = (405, "The specified method is not allowed against this resource.")
+    MissingContentLength = (411, "You must provide the Content-Length HTTP header.")
     NoSuchBucket = (404, "The specified bucket does not exist")
     NoSuchBucketPolicy = (404, "The bucket policy does not exist")
     NoSuchCORSConfiguration = (404, "The CORS configuration does not exist")

@@ -72,6 +72,7 @@ class Body:
 @dataclass(frozen=True)
 class Request:
     method: str
+    url: str  # without its query
     address: Address
     query: Mapping[str, str]
     headers: Mapping[str, str]  # names in lower case
@@ -98,7 +99,8 @@ def parsed_request(scope: Scope, body: Body) -> Request:
     except ValueError as error:
         raise S3Error(Refusal.InvalidURI) from error
     raw_path = scope.get("raw_path") or scope["path"].encode()
-    return Request(scope["method"], address(raw_path, headers), dict(query), headers, body)
+    url = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}{raw_path.decode('latin-1')}"
+    return Request(scope["method"], url, address(raw_path, headers), dict(query), headers, body)
 
 
 async def taken_in(body: Body, intake: Intake, done: Callable[[], Result]) -> Result:

@@ -39,10 +39,13 @@ DEFAULT_TYPE: Final = "binary/octet-stream"  # AWS: "The default value for Conte
 META_MAX_BYTES: Final = 2048  # AWS: "the user-defined metadata is limited to 2 KB in size"
 TAGS_MAX: Final = 10
 BUCKET_TAGS_MAX: Final = 50
+TAGGING: Final = "x-amz-tagging"
 SYSTEM_TAGS: Final = "aws:"
 TAG_KEY_MAX: Final = 128
 TAG_VALUE_MAX: Final = 256
 
+# AWS: "letters, numbers, and spaces representable in UTF-8, and the following characters: + - = . _ : / @".
+_TAG: Final = re.compile(r"(?:[\w+\-=.:/@]|[^\S\x00-\x1f\x85])*")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -87,20 +90,28 @@ def replaces(headers: Mapping[str, str], directive: str) -> bool:
 
 def header_tags(headers: Mapping[str, str]) -> dict[str, str]:
     """`x-amz-tagging`: the tags encoded like a query."""
-    return checked_tags(parse_qsl(headers.get("x-amz-tagging", ""), keep_blank_values=True))
+    header = headers.get(TAGGING, "")
+    try:
+        pairs = parse_qsl(header, keep_blank_values=True, errors="strict")
+    except ValueError as error:
+        raise _no_tagging(header) from error
+    if len(dict(pairs)) < len(pairs):
+        raise _no_tagging(header)
+    return checked_tags(pairs)
 
 
-def checked_tags(pairs: list[tuple[str, str]], most: int = TAGS_MAX, what: str = "Object") -> dict[str, str]:
+def checked_tags(pairs: list[tuple[str, str]], most: int = TAGS_MAX, what: str = "Object tags") -> dict[str, str]:
+    """Raises InvalidTag, and BadRequest where there are too many."""
     if len(pairs) > most:
-        raise S3Error(Refusal.InvalidTag, f"{what} tags cannot be greater than {most}")
+        raise S3Error(Refusal.BadRequest, f"{what} cannot be greater than {most}")
     if len(dict(pairs)) < len(pairs):
         raise S3Error(Refusal.InvalidTag, "Cannot provide multiple Tags with the same key")
     for key, value in pairs:
-        if not 1 <= len(key) <= TAG_KEY_MAX:
+        if not 1 <= len(key) <= TAG_KEY_MAX or not _TAG.fullmatch(key):
             raise S3Error(Refusal.InvalidTag, "The TagKey you have provided is invalid", TagKey=key)
         if key.lower().startswith(SYSTEM_TAGS):
             raise S3Error(Refusal.InvalidTag, "System tags cannot be added/updated by requester")
-        if len(value) > TAG_VALUE_MAX:
+        if len(value) > TAG_VALUE_MAX or not _TAG.fullmatch(value):
             raise S3Error(Refusal.InvalidTag, "The TagValue you have provided is invalid", TagKey=key)
     return dict(pairs)
 
@@ -127,6 +138,14 @@ def overrides(query: Mapping[str, str]) -> dict[str, str]:
         if _CONTROL.search(value):
             raise S3Error(Refusal.InvalidArgument, ArgumentName=f"response-{name}")
     return given
+
+
+def _no_tagging(header: str) -> S3Error:
+    text = (
+        f"The header '{TAGGING}' shall be encoded as UTF-8 then URLEncoded URL query parameters without tag name "
+        "duplicates."
+    )
+    return S3Error(Refusal.InvalidArgument, text, ArgumentName=TAGGING, ArgumentValue=header)
 
 
 def _kept(headers: Mapping[str, str]) -> dict[str, str]:

@@ -59,9 +59,16 @@ def promised(headers: Mapping[str, str]) -> Promise:
     )
 
 
+def promised_bytes(headers: Mapping[str, str]) -> Promise:
+    """As `promised`, for bytes to be kept: a request that says nothing of their length has lost them on its way."""
+    if "content-length" not in headers and "transfer-encoding" not in headers:
+        raise S3Error(Refusal.MissingContentLength)
+    return promised(headers)
+
+
 def promised_object(headers: Mapping[str, str]) -> Promise:
-    """As `promised`, for bytes to be kept: they get a checksum even if the caller names none."""
-    promise = promised(headers)
+    """As `promised_bytes`, for a whole object: it gets a checksum even if the caller names none."""
+    promise = promised_bytes(headers)
     return promise if promise.checksum else replace(promise, checksum=Wanted(DEFAULT))
 
 

@@ -74,14 +74,20 @@ def copy_source(header: str) -> Address:
     bucket, _, key = path.removeprefix("/").partition("/")
     if not bucket or not key:
         raise S3Error(Refusal.InvalidArgument, "Copy Source must mention the source bucket and key: sourcebucket/key")
-    only_version(version or None)
+    check_version(version)
     return Address(_decoded(bucket.encode("latin-1")), _key(key.encode("latin-1")))
 
 
-def only_version(version: str | None) -> None:
+def check_version(version: str | None) -> None:
+    """AWS takes an id that it never gave for none at all."""
+    if not only_version(version):
+        given = {"ArgumentName": "versionId", "ArgumentValue": version or ""}
+        raise S3Error(Refusal.InvalidArgument, "Invalid version id specified", **given)
+
+
+def only_version(version: str | None) -> bool:
     """AWS: an object of a bucket without versioning has the version id "null"."""
-    if version not in (None, "", "null"):
-        raise S3Error(Refusal.NoSuchVersion, VersionId=version or "")
+    return version in (None, "", "null")
 
 
 def _key(raw: bytes) -> str | None:

@@ -13,12 +13,12 @@ from torpor_endpoint.s3.entries import Entry, Traits
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, document_of, taken_in
 from torpor_endpoint.s3.headers import (
+    PLACED,
     checked_tags,
     checksum_headers,
     copied_headers,
     encryption_headers,
     header_tags,
-    placed,
     replaces,
     traits,
 )
@@ -26,6 +26,8 @@ from torpor_endpoint.s3.intake import Intake, promised_object
 from torpor_endpoint.s3.objects import Draft
 from torpor_endpoint.s3.parsing import parsed, required
 from torpor_endpoint.s3.patience import soon_or_aloud
+
+_ATTRIBUTES: Final = frozenset(("ETag", "Checksum", "ObjectParts", "ObjectSize", "StorageClass"))
 
 _TO_ITSELF: Final = (
     "This copy request is illegal because it is trying to copy an object to itself without changing the object's "
@@ -85,6 +87,8 @@ async def delete_object_tagging(call: Call) -> Answer:
 
 async def get_object_attributes(call: Call) -> Answer:
     asked = {name.strip() for name in call.headers.get("x-amz-object-attributes", "").split(",")}
+    if not asked <= _ATTRIBUTES:
+        raise S3Error(Refusal.InvalidArgument, "Invalid attribute name specified.")
     entry = await asyncio.to_thread(_head, call)
     checksum = entry.traits.checksum
     parts = len(entry.traits.part_sizes)
@@ -106,7 +110,8 @@ async def get_object_attributes(call: Call) -> Answer:
 def _copy_object(call: Call) -> Answer:
     wish = conditions(call.headers)
     call.store.buckets.get(call.bucket)
-    changed = replaces(call.headers, "metadata") or placed(call.headers)
+    # Also a storage class that it has already: it is asked for, and AWS takes it.
+    changed = replaces(call.headers, "metadata") or not call.headers.keys().isdisjoint(PLACED)
     if source_name(call) == call.name and not changed:
         raise S3Error(Refusal.InvalidRequest, _TO_ITSELF)
     algorithm = call.headers.get("x-amz-checksum-algorithm")

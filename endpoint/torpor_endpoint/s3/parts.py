@@ -65,6 +65,9 @@ def whole_checksum(algorithm: str, kind: str, parts: Sequence[Part]) -> Checksum
 def checksum_kind(algorithm: str | None, asked: str | None) -> str | None:
     """The checksum type of an upload, the algorithm's default unless the caller names one that it can have."""
     if algorithm is None:
+        if asked:
+            text = "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header."
+            raise S3Error(Refusal.InvalidRequest, text)
         return None
     rule = ALGORITHMS[algorithm]
     kind = (asked or rule.default_type).upper()

@@ -8,12 +8,13 @@ from io import FileIO
 from typing import Final
 
 from torpor_endpoint.s3.call import Call
-from torpor_endpoint.s3.conditions import NotModified, Span, check_read, conditions, span
+from torpor_endpoint.s3.conditions import NotModified, check_read, conditions, ranges
 from torpor_endpoint.s3.entries import Entry
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import BATCH_BYTES, Answer
 from torpor_endpoint.s3.headers import checksum_headers, object_headers, overrides
 from torpor_endpoint.s3.parts import part_number
+from torpor_endpoint.s3.ranges import Span, span
 
 _UNCHANGED: Final = ("etag", "last-modified", "cache-control", "expires")  # RFC 9110: what a 304 repeats
 
@@ -32,12 +33,13 @@ def _answered(call: Call, with_bytes: bool) -> Answer:
     with ExitStack() as held:
         opened = call.store.objects.open(call.name)
         held.callback(opened.file.close)
+        entry = opened.entry
         try:
-            check_read(conditions(call.headers), opened.entry.etag or "", opened.entry.modified_s)
+            check_read(conditions(call.headers), entry.etag or "", entry.modified_s, call.store.clock())
         except NotModified:
-            given = object_headers(opened.entry)
+            given = object_headers(entry)
             return Answer(304, {name: given[name] for name in _UNCHANGED if name in given})
-        head, part = _head(call, opened.entry)
+        head, part = _head(call, entry)
         if not with_bytes:
             return head
         opened.file.seek(part.first)
@@ -75,7 +77,8 @@ def _part(call: Call, entry: Entry) -> Span | None:
     """The bytes asked for by range or by part number; None for all of them."""
     number = call.query.get("partNumber")
     if number is None:
-        return span(call.headers.get("range"), entry.size_bytes)
+        heeded = ranges(call.headers.get("if-range"), entry.etag or "", entry.modified_s)
+        return span(call.headers.get("range"), entry.size_bytes) if heeded else None
     if "range" in call.headers:
         raise S3Error(Refusal.InvalidRequest, "Cannot specify both Range header and partNumber query parameter")
     sizes = entry.traits.part_sizes or (entry.size_bytes,)

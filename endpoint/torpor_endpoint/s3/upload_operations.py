@@ -10,7 +10,7 @@ from torpor_endpoint.s3.documents import document, flag, node, text
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, taken_in
 from torpor_endpoint.s3.headers import encryption_headers, traits
-from torpor_endpoint.s3.intake import Intake, Promise, Receipt, promised
+from torpor_endpoint.s3.intake import Intake, Promise, Receipt, promised_bytes
 from torpor_endpoint.s3.paging import PAGE_MAX
 from torpor_endpoint.s3.parts import NUMBER_MAX, Part, checksum_kind, part_number
 from torpor_endpoint.s3.patience import soon_or_aloud
@@ -91,7 +91,7 @@ async def list_parts(call: Call) -> Answer:
             call.site.owner(),
             text("StorageClass", upload.traits.storage_class),
             text("PartNumberMarker", after),
-            text("NextPartNumberMarker", page[-1].number if page else None),
+            text("NextPartNumberMarker", page[-1].number if page else 0),
             text("MaxParts", limit),
             flag("IsTruncated", len(parts) > limit),
             text("ChecksumAlgorithm", upload.algorithm),
@@ -108,7 +108,7 @@ def upload_of(call: Call) -> Upload:
 
 def _part_promise(call: Call, upload: Upload) -> Promise:
     """AWS: every part has a checksum by the algorithm that the upload was begun with."""
-    promise = promised(call.headers)
+    promise = promised_bytes(call.headers)
     if promise.checksum is None:
         return replace(promise, checksum=Wanted(upload.part_algorithm))
     if upload.algorithm not in (None, promise.checksum.algorithm):

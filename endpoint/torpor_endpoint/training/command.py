@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from torpor_endpoint.launch import Surroundings
 from torpor_endpoint.training.lifecycle import TrainingJob
 from torpor_endpoint.training.toolkit import PROGRAM, Layout, arguments, decoded, users, variables
 
@@ -16,7 +15,7 @@ XGBOOST = "torpor_endpoint.training.xgboost_algorithm"
 
 @dataclass(frozen=True)
 class Command:
-    """`folder` is where it runs; its environment comes on top of that of the endpoint."""
+    """`folder` is where it runs; its environment comes on top of what is inherited of the endpoint's."""
 
     arguments: tuple[str, ...]
     folder: Path
@@ -30,15 +29,6 @@ class Command:
         return json.dumps(
             {"arguments": self.arguments, "folder": str(self.folder), "environment": dict(self.environment)}
         )
-
-
-def wiring(around: Surroundings) -> dict[str, str]:
-    """What connects a script's own S3 client to the endpoint's objects."""
-    region = {"AWS_REGION": around.region, "AWS_DEFAULT_REGION": around.region}
-    if around.s3_folder is None:
-        return region
-    keys = {"AWS_ACCESS_KEY_ID": around.access_key, "AWS_SECRET_ACCESS_KEY": around.secret_key}
-    return region | keys | {"AWS_ENDPOINT_URL": around.endpoint_url}
 
 
 def command(job: TrainingJob, layout: Layout, cpus: int, wiring: Mapping[str, str]) -> Command:

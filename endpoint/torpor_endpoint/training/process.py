@@ -43,10 +43,15 @@ class Ending:
     grace_s: float
 
 
-async def run(parent: WarmParent, launch: Path, output: Output, ending: Ending) -> Ended:
-    """Run what the file `launch` says. Raises OSError when no process can be had. Cancelled, this kills it at once."""
+def script(launch: Path, forgotten: tuple[str, ...]) -> Job:
+    """What the file `launch` says, as a job of the warm parent."""
+    return Job("torpor_endpoint.training.child:start", {"launch": str(launch)}, forgotten=forgotten)
+
+
+async def run(parent: WarmParent, job: Job, output: Output, ending: Ending) -> Ended:
+    """Raises OSError when no process can be had. Cancelled, this kills it at once."""
     async with _pipe_into(output) as writer:
-        child = await _forked(parent, launch, writer)
+        child = await _forked(parent, job, writer)
         try:
             how = await _until(child, ending)
             code = await child.wait()
@@ -56,9 +61,9 @@ async def run(parent: WarmParent, launch: Path, output: Output, ending: Ending) 
     return Ended(how, code if code >= 0 else 128 - code)
 
 
-async def _forked(parent: WarmParent, launch: Path, writer: int) -> Child:
+async def _forked(parent: WarmParent, job: Job, writer: int) -> Child:
     try:
-        return await parent.fork(Job("torpor_endpoint.training.child:start", {"launch": str(launch)}), [writer])
+        return await parent.fork(job, [writer])
     finally:
         os.close(writer)
 

@@ -12,7 +12,7 @@ from torpor_container.warm import WarmParent
 from torpor_endpoint.training.command import Command, command
 from torpor_endpoint.training.lifecycle import Stage, TrainingJob
 from torpor_endpoint.training.output import Output, log_path
-from torpor_endpoint.training.process import Ended, Ending, How, run
+from torpor_endpoint.training.process import Ended, Ending, How, run, script
 from torpor_endpoint.training.reasons import algorithm_error, client_error
 from torpor_endpoint.training.storage import Storage, StorageError
 from torpor_endpoint.training.toolkit import Layout
@@ -36,13 +36,17 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Ground:
-    """Where and with what jobs run. Each has a folder of its name: below `folder` as it runs, below `logs` for good."""
+    """Where and with what jobs run. Each has a folder of its name: below `folder` as it runs, below `logs` for good.
+
+    Every script gets the variables of `wiring`, and none of the endpoint's own that begin with one of `forgotten`.
+    """
 
     folder: Path
     logs: Path
     storage: Storage
     warm_parent: Callable[[], Awaitable[WarmParent]]
     wiring: Mapping[str, str]
+    forgotten: tuple[str, ...]
     cpus: int
     clock: Callable[[], float]
     grace_s: float = 120.0
@@ -80,12 +84,13 @@ class Workbench:
         await finished(launch.write_text, planned.json())
         seconds = job.request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", RUNTIME_MAX_S)
         parent = await self._ground.warm_parent()
+        ending = Ending(stop, seconds, self._ground.grace_s)
         path = log_path(self._ground.logs, job.name, self._ground.clock())
         self.writing.add(path)
         try:
             with Output(path) as output:
                 output.write(_preamble(planned, layout).encode())
-                ended = await run(parent, launch, output, Ending(stop, seconds, self._ground.grace_s))
+                ended = await run(parent, script(launch, self._ground.forgotten), output, ending)
         finally:
             self.writing.discard(path)
         if ended.how is How.BY_ITSELF and ended.code != 0:

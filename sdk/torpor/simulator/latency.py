@@ -29,6 +29,9 @@ class Latencies:
         self.least_s, self.most_s = inf, 0.0
         self._bins: Counts = np.zeros(_BINS, np.int64)
 
+    def __repr__(self) -> str:
+        return f"Latencies(count={self.count}, p50={self.quantile(0.5):.4g} s, p99={self.quantile(0.99):.4g} s)"
+
     def add(self, seconds: Floats) -> None:
         """More of them, in no order."""
         if not len(seconds):

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -165,8 +165,8 @@ class Result:
     warm_latencies: Latencies
     cold_latencies: Latencies
     served: Calls  # what they queued for a thread is in their predict_ms
-    timeline: Mapping[str, NDArray[Any]]  # columns, a row for each step of time
-    models: Sequence[ModelUse]
+    timeline: Mapping[str, NDArray[Any]] = field(repr=False)  # columns, a row for each step of time
+    models: Sequence[ModelUse] = field(repr=False)
     assumed: Sequence[str]  # what was not known, and what was taken instead
     took_s: float  # of processor time
 

@@ -1,7 +1,7 @@
 """`torpor.plan`: the cheapest way to serve a trace within an SLO, found by simulating (AlpaServe's way)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from json import dumps
 from pathlib import Path
 from textwrap import indent
@@ -23,6 +23,8 @@ from torpor_endpoint.core.prices import PRICES, Prices
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+P99 = 0.99
+"""The quantile of a plan's picture."""
 REQUESTS_MAX = 200_000
 """Of a longer trace so many are simulated, from its beginning."""
 
@@ -34,14 +36,14 @@ class Planned:
     """What a search found, and how. `best` is None where nothing in the space meets the goal."""
 
     goal: Goal
-    given: Given
-    prices: Prices
+    given: Given = field(repr=False)
+    prices: Prices = field(repr=False)
     requests: int  # so many of the trace were simulated
     whole: bool  # that is all of it
     best: Candidate | None
-    seeds: Sequence[Result]  # the best one, and its like with other draws
-    candidates: Sequence[Candidate]  # in the order in which they were tried
-    policies: Sequence[Result]  # one scenario with each policy; Belady's, which knows the trace, at the end
+    seeds: Sequence[Result] = field(repr=False)  # the best one, and its like with other draws
+    candidates: Sequence[Candidate] = field(repr=False)  # in the order in which they were tried
+    policies: Sequence[Result] = field(repr=False)  # one scenario with each; last, Belady's, which knows the trace
     apart: Mapping[str, Apart]  # the same traffic without a multi-model endpoint, by what that is
     floor: Latencies  # predicting by itself: every model in memory, and nobody waiting
     first: int = 0  # requests that are the first of their model, and late if they wait for its load
@@ -88,8 +90,9 @@ class Planned:
         for way, one in self.apart.items():
             if (usd := one.usd_per_month(MONTH_H)) is not None:
                 points.append(Point(way, usd, one.p99_s, "apart"))
-        note = f"prices of {self.prices.priced_on}; a month of {MONTH_H:.0f} h; {self.requests:,} requests"
-        return dollars_against_p99(points, self.goal.slo_s, note)
+        terms = f"prices of {self.prices.priced_on}; a month of {MONTH_H:.0f} h"
+        slo_s = self.goal.slo_s if self.goal.quantile == P99 else None  # the axis has no other one
+        return dollars_against_p99(points, slo_s, f"{self.goal}; {terms}; {self.requests:,} requests")
 
     def frame(self) -> Any:
         """A row for each candidate that was simulated to its end."""
@@ -120,9 +123,9 @@ def plan(
     told what is tried. Raises BadTrace, BadScenario; that nothing meets the SLO is an answer, and no error.
     """
     goal = Goal(slo_s, quantile)
-    for field, number in (("seeds", seeds), ("requests_max", requests_max)):
+    for name, number in (("seeds", seeds), ("requests_max", requests_max)):
         if number < 1:
-            raise BadScenario(f"{field} is at least 1, not {number}")
+            raise BadScenario(f"{name} is at least 1, not {number}")
     whole = trace if isinstance(trace, Given) else load(trace, profiles, seed=seed, spreads=spreads)
     space = space or Space()
     if space.like == Scenario():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,16 @@ Profiles = Mapping[str, ModelProfile]
 
 @dataclass(frozen=True)
 class Spreads:
-    """How far single times stray from their profile: standard deviations of the logarithm."""
+    """How far single times stray from their profile: standard deviations of the logarithm. Raises BadScenario."""
 
     predict_sigma: float = 0.0
     load_sigma: float = 0.0
     wake_sigma: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, sigma in self.__dict__.items():
+            if not 0 <= sigma < inf:
+                raise BadScenario(f"{name} is 0 or more, not {sigma}")
 
 
 def simulate(
@@ -79,7 +85,7 @@ class Given:
     """What happens to a scenario: the traffic, what its models take, and the seed of all that is drawn."""
 
     trace: Trace
-    profiles: Profiles
+    profiles: Profiles = field(repr=False)
     spreads: Spreads
     seed: int
     what: str

@@ -3,6 +3,7 @@
 import io
 import json
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,7 +96,7 @@ DTYPES = st.sampled_from([np.float32, np.float64, np.int64, np.object_])
 @settings(deadline=None, max_examples=10)
 @given(some=st.lists(NUMBERS, min_size=1, max_size=5), width=st.integers(0, 3), dtype=DTYPES, odd=st.booleans())
 def test_many_rows_are_written_to_the_byte_as_if_at_once(
-    answers: Answers, some: list[float], width: int, dtype: type, odd: bool
+    answers: Answers, some: list[float], width: int, dtype: Any, odd: bool
 ) -> None:
     numbers = [number for number in some if np.isfinite(number)] or [1.5] if dtype is np.int64 else some
     flat = np.resize(np.array(numbers, np.float64).clip(-1e15, 1e15), 2 * MANY + odd).astype(dtype)

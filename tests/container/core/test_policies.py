@@ -3,6 +3,7 @@
 import gc
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -16,7 +17,7 @@ from torpor_container.core.policies import LRU, OFFLINE, POLICIES, S3FIFO, Futur
 
 NAMES = "abcdefgh"
 FUTURE = Future(((float(at), NAMES[at * at % 7]) for at in range(500)), lambda: 100.0)
-ALL: dict[str, Callable[[], Policy]] = {**POLICIES, **{name: lambda of=of: of(FUTURE) for name, of in OFFLINE.items()}}
+ALL: dict[str, Callable[[], Policy]] = {**POLICIES, **{name: partial(of, FUTURE) for name, of in OFFLINE.items()}}
 
 
 @pytest.fixture(params=ALL)
@@ -89,7 +90,12 @@ def test_who_asks_hears_only_of_residents(make: Callable[[], Policy]) -> None:
     for name in "abc":
         chosen.added(name, 100, 1.0)
     chosen.removed("b")
-    chosen.victim(lambda name: bool(asked.add(name)))
+
+    def may_leave(name: str) -> bool:
+        asked.add(name)
+        return False
+
+    chosen.victim(may_leave)
     assert asked == {"a", "c"}
 
 
@@ -116,7 +122,12 @@ def test_a_hit_costs_no_more_among_many(make: Callable[[], Policy]) -> None:
         chosen, names = make(), [str(number) for number in range(residents)]
         for name in names:
             chosen.added(name, 100, 1.0)
-        return lambda: [chosen.touched(names[number * 7 % residents]) for number in range(3000)] and None
+
+        def touched() -> None:
+            for number in range(3000):
+                chosen.touched(names[number * 7 % residents])
+
+        return touched
 
     assert lines_of(hits(2000)) <= 1.5 * lines_of(hits(20))
 

@@ -164,12 +164,16 @@ def test_the_mended_heap_chooses_as_the_plain_search_also_around_the_busy(
     make: Callable[[], Policy], gain: Callable[[int, float, int], float], story: list[tuple[str, str]]
 ) -> None:
     chosen, plain, busy = make(), Plain(gain), set[str]()
+
+    def idle(name: str) -> bool:
+        return name not in busy
+
     for name, event in story:
         size, cost = 10 * ord(name) - 900, ord(name) % 3 + 0.5
         if event == "busy":
             busy ^= {name}
         elif event == "room":
-            victim = chosen.victim(lambda name, busy=busy: name not in busy)
+            victim = chosen.victim(idle)
             assert victim == plain.victim(busy)
             if victim is not None:
                 chosen.removed(victim)

@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import skops.io
 import xgboost
-from skl2onnx import to_onnx  # type: ignore[import-untyped]  # it ships no types
+from skl2onnx import to_onnx
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline

@@ -17,6 +17,8 @@ from format_models import Trained
 from onnx import TensorProto, helper
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor, VotingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats import Conventions, Model, boosters, detect
@@ -140,6 +142,19 @@ def test_no_estimator_starts_a_pool_however_deep_it_sits(trained: Trained) -> No
     voting = VotingRegressor([("forest", RandomForestRegressor(3, n_jobs=-1))], n_jobs=2)
     model = serve(voting.fit(trained.rows, trained.target), CONVENTIONS)
     assert model.native.n_jobs == model.native.estimators_[0].n_jobs == 1
+
+
+@pytest.mark.parametrize(("function", "foreign"), [(np.log1p, False), (np.abs, False), (lambda rows: rows, True)])
+def test_code_that_is_not_its_frameworks_is_seen_however_deep_it_sits(
+    trained: Trained, function: Any, foreign: bool
+) -> None:
+    pipeline = make_pipeline(FunctionTransformer(function), StandardScaler(), RandomForestRegressor(3))
+    model = serve(VotingRegressor([("all", pipeline)]).fit(np.abs(trained.rows), trained.target), CONVENTIONS)
+    assert model.foreign is foreign
+
+
+def test_a_type_that_nobody_knows_may_hang(trained: Trained) -> None:
+    assert serve(Unknown().fit(trained.rows, trained.target), CONVENTIONS).foreign
 
 
 class Unknown(LinearRegression):  # type: ignore[misc]  # scikit-learn ships no types

@@ -20,7 +20,9 @@ CONCURRENCY = "sagemaker:variant:DesiredProvisionedConcurrency"
 OF = {"ServiceNamespace": "sagemaker", "ResourceId": "endpoint/ep/variant/v", "ScalableDimension": INSTANCES}
 """The target of most stories."""
 
-INVOCATIONS = {"PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}}
+INVOCATIONS: dict[str, Any] = {
+    "PredefinedMetricSpecification": {"PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"}
+}
 
 
 def refused(resource_id: str, dimension: str, capacity_min: int) -> str | None:

@@ -1,5 +1,7 @@
 """Target tracking over time: instances come and go with the load, at AWS's pace and at shorter ones."""
 
+from typing import Any
+
 import pytest
 from autoscaling_desk import CONCURRENCY, OF
 from scaling_site import NOON_S, ScalingDesk
@@ -7,7 +9,7 @@ from scaling_site import NOON_S, ScalingDesk
 from torpor_endpoint.autoscaling.undertaking import Busy, NotApplied
 from torpor_endpoint.cloudwatch.registry import key_of
 
-CPU = {
+CPU: dict[str, Any] = {
     "MetricName": "CPUUtilization",
     "Namespace": "/aws/sagemaker/Endpoints",
     "Dimensions": [{"Name": "EndpointName", "Value": "ep"}],

@@ -10,7 +10,7 @@ from torpor_endpoint.autoscaling.records import CustomMetric, MetricQuery, Targe
 from torpor_endpoint.core.stepping import StepAdjustment, StepScaling
 
 UP = {"MetricIntervalLowerBound": 0.0, "ScalingAdjustment": 1}
-STEPS = {"AdjustmentType": "ChangeInCapacity", "StepAdjustments": [UP]}
+STEPS: dict[str, Any] = {"AdjustmentType": "ChangeInCapacity", "StepAdjustments": [UP]}
 CPU = {"MetricName": "CPUUtilization", "Namespace": "/aws/sagemaker/Endpoints", "Statistic": "Average"}
 MATH = [
     {"Id": "sum", "Expression": "a / 2", "ReturnData": True},
@@ -35,7 +35,7 @@ def policies(desk: Desk, **members: Any) -> list[dict[str, Any]]:
 
 def test_a_policy_is_described_as_it_was_put(desk: Desk) -> None:
     desk.register()
-    sent = {"TargetValue": 70.0, **INVOCATIONS, "ScaleInCooldown": 60}
+    sent: dict[str, Any] = {"TargetValue": 70.0, **INVOCATIONS, "ScaleInCooldown": 60}
     answer = put(desk, "TargetTrackingScaling", **sent)
     assert [alarm["AlarmName"].split("-")[2] for alarm in answer["Alarms"]] == ["AlarmHigh", "AlarmLow"]
     assert answer["PolicyARN"].startswith(f"arn:aws:autoscaling:us-east-1:{ACCOUNT}:scalingPolicy:")

@@ -78,6 +78,11 @@ def test_an_unsigned_request_is_told_by_target_path_and_version(
     assert service_of(method, path, headers, query) == service
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
+def test_nothing_but_a_post_invokes(method: str) -> None:
+    assert service_of(method, "/endpoints/e/invocations", signed("sagemaker")) == "sagemaker"
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ["s3", "sagemaker", "monitoring", "logs", "sns"])
 def test_a_target_of_another_service_than_the_signature_s_is_nobody_s(name: str, target: str) -> None:

@@ -223,13 +223,16 @@ def exchange(app: App, operation: str, body: bytes, receive_more: Receive | None
     async def send(message: Message) -> None:
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    async def call() -> None:
+        await app(scope, receive, send)
+
+    asyncio.run(call())
     return sent
 
 
 def test_what_is_left_to_others_may_be_larger_than_what_is_ours() -> None:
     others = Others()
-    app = Service("sagemaker", {}, OPERATIONS, account="1", otherwise=others)
+    app: Service[Any] = Service("sagemaker", {}, OPERATIONS, account="1", otherwise=others)
     assert exchange(app, "CreateApp", b" " * OTHERS_BODY_LIMIT_BYTES)[0]["status"] == 200
     assert exchange(app, "DescribeModel", b" " * (BODY_LIMIT_BYTES + 1))[0]["status"] == 413
     assert exchange(app, "CreateApp", b" " * (OTHERS_BODY_LIMIT_BYTES + 1))[0]["status"] == 413
@@ -241,14 +244,14 @@ def test_nobody_works_on_for_a_caller_who_has_gone() -> None:
 
     async def otherwise(service: str, operation: str, request: Request) -> Response:
         try:
-            return await asyncio.Event().wait()  # type: ignore[return-value]  never
+            return await asyncio.Event().wait()  # type: ignore[return-value]  # never
         finally:
             ended.append(operation)
 
     async def gone() -> Message:
         return {"type": "http.disconnect"}
 
-    app = Service("sagemaker", {}, OPERATIONS, account="1", otherwise=otherwise)
+    app: Service[Any] = Service("sagemaker", {}, OPERATIONS, account="1", otherwise=otherwise)
     assert exchange(app, "CreateApp", b"{}", gone) == []
     assert ended == ["CreateApp"]
 
@@ -259,7 +262,9 @@ def test_a_guard_sees_the_call_before_others_do() -> None:
             raise AwsError("Ours")
 
     others = Others()
-    app = Service("sagemaker", {}, OPERATIONS, account="1", otherwise=others, guards={"DescribeApp": guard})
+    app: Service[Any] = Service(
+        "sagemaker", {}, OPERATIONS, account="1", otherwise=others, guards={"DescribeApp": guard}
+    )
     named = b'{"DomainId": "d-1", "AppType": "CodeEditor", "AppName": "%s"}'
     assert b"Ours" in exchange(app, "DescribeApp", named % b"ours")[1]["body"]
     assert exchange(app, "DescribeApp", named % b"theirs")[0]["status"] == 200

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -12,7 +13,7 @@ from torpor_endpoint.control.listing import page as control_page
 from torpor_endpoint.logs.filter_log_events import _decoded
 
 INVALID = AwsError("InvalidToken")
-READERS = {
+READERS: dict[str, Callable[[str], object]] = {
     "cloudwatch, log groups and streams": lambda given: cut([], given, 1, INVALID),
     "iam and autoscaling": lambda given: page([], str, given, 1, INVALID),
     "sagemaker": lambda given: control_page([], {"NextToken": given}),
@@ -39,7 +40,7 @@ def test_any_other_text_is_invalid_and_nothing_worse(text: str) -> None:
 
 
 def test_pages_by_position_hold_every_item_once_and_in_its_place() -> None:
-    items, seen, token = list("hgfedcba"), [], None
+    items, seen, token = list("hgfedcba"), list[str](), None
     while token or not seen:
         given, token = cut(items, token, 3, INVALID)
         seen.append("".join(given))

@@ -10,6 +10,7 @@ from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.cloudwatch.metrics import INVOCATIONS, LOADED_MODEL_COUNT, MODEL_CACHE_HIT, MODEL_LATENCY
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.cloudwatch.service import OPERATIONS, CloudWatch, cloudwatch_service
+from torpor_endpoint.runtime.meter import Sample, VariantMeter
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOON_S = NOON.timestamp()
@@ -99,6 +100,17 @@ def test_percentiles(boto: Any, registry: MetricRegistry) -> None:
         "p99.9": pytest.approx(999, rel=0.012),
         "tm90": pytest.approx(450, rel=0.012),
     }
+
+
+def test_the_extremes_of_flags_are_numbers(boto: Any, registry: MetricRegistry) -> None:
+    meter = VariantMeter(registry, *VARIANT.values())
+    for status in (200, 500):
+        meter.add(Sample(instances=1, status=status, model_s=0.1, overhead_s=0.0, hit=status == 200), NOON_S)
+    for metric in ("Invocations", "Invocation5XXErrors", "InvocationModelErrors", "ModelCacheHit"):
+        asked = {**LATENCY, "MetricName": metric, "Period": 300, "Statistics": ["Minimum", "Maximum"]}
+        (point,) = boto.get_metric_statistics(**asked, **span())["Datapoints"]
+        assert (type(point["Minimum"]), type(point["Maximum"])) == (float, float)
+        assert (point["Minimum"], point["Maximum"]) == (float(metric == "Invocations"), 1.0)
 
 
 def test_nothing_there_is_an_empty_list_not_a_missing_key(boto: Any) -> None:

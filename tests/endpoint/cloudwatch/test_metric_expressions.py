@@ -76,7 +76,7 @@ def test_what_is_not_finite_is_a_gap() -> None:
 
 def test_time_series_do_not_multiply_without_end() -> None:
     lines = {f"m{number}": A for number in range(100)}
-    assert len(evaluate({"e": "METRICS() * 2"}, lines)["e"]) == 100  # type: ignore[arg-type]  a list
+    assert len(evaluate({"e": "METRICS() * 2"}, lines)["e"]) == 100  # type: ignore[arg-type]  # a list
     for text in ("METRICS() + METRICS()", "[METRICS(),METRICS(),METRICS(),METRICS(),METRICS(),METRICS()]"):
         with pytest.raises(ExpressionError, match="more than 500 time series"):
             evaluate({"e": text}, lines)

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from torpor_endpoint.cloudwatch import sketch
 from torpor_endpoint.cloudwatch.ageing import age
+from torpor_endpoint.cloudwatch.distribution import percentile
 from torpor_endpoint.cloudwatch.list_metrics import list_metrics
 from torpor_endpoint.cloudwatch.metrics import INVOCATIONS, LOADED_MODEL_COUNT, METRICS
 from torpor_endpoint.cloudwatch.registry import SERIES_MAX, MetricRegistry
 from torpor_endpoint.cloudwatch.series import FIVE_MINUTES_S, KEPT_S, MINUTES_KEPT_S, Series, SeriesKey
-from torpor_endpoint.cloudwatch.statistics import percentile, statistic
+from torpor_endpoint.cloudwatch.statistics import statistic
 from torpor_endpoint.cloudwatch.tally import Tally
 
 NOON_S = 1_772_366_400

@@ -11,7 +11,7 @@ from torpor_endpoint.core.accounts import Account, Traffic, Window
 from torpor_endpoint.core.alternatives import Alternative, alternatives, peak
 from torpor_endpoint.core.catalogue import InstanceType
 from torpor_endpoint.core.ledger import Sums
-from torpor_endpoint.core.prices import PRICES
+from torpor_endpoint.core.prices import PRICES, Prices
 
 HOUR_S = 3600.0
 MONTH = Window(0.0, 720 * HOUR_S)
@@ -30,8 +30,8 @@ def traffic(models: int, size: str, predict_ms: int = 1, errors: int = 0) -> lis
     return [Traffic("houses", "v", f"model {number}", size, sums) for number in range(models)]
 
 
-def by_way(account: Account, window: Window = MONTH, prices: object = PRICES) -> list[Alternative]:
-    return list(alternatives(account, window, prices))  # type: ignore[arg-type]  # always Prices
+def by_way(account: Account, window: Window = MONTH, prices: Prices = PRICES) -> list[Alternative]:
+    return list(alternatives(account, window, prices))
 
 
 def test_a_thousand_models_come_to_what_awss_blog_says() -> None:

@@ -25,7 +25,7 @@ SINCE_NEW_YEAR = Span(NEW_YEAR_S)
 
 def occasions(expression: str, zone: ZoneInfo, count: int, span: Span = SINCE_NEW_YEAR) -> list[str]:
     """The first so many after new year of 2027, as the clock on the wall says."""
-    found, after_s = [], NEW_YEAR_S
+    found, after_s = list[str](), NEW_YEAR_S
     while len(found) < count and (next_s := following(parse(expression), zone, span, after_s)) is not None:
         found.append(f"{datetime.fromtimestamp(next_s, zone):%Y-%m-%d %H:%M}")
         after_s = next_s

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from torpor_container.warm import OwnedWarmParent
 from torpor_endpoint.host import LaunchSpec, Phase, Slot
 from torpor_endpoint.host.local import LocalHost
 
@@ -18,6 +19,7 @@ def test_who_comes_as_the_warm_parent_retires_gets_another(tmp_path: Path, turns
     async def story() -> None:
         host = LocalHost(tmp_path / "r")
         first = await host.warm_parent()
+        assert isinstance(first, OwnedWarmParent)
         retiring = asyncio.create_task(host.retire(lambda: False, 0.05))
         while first.running:
             await asyncio.sleep(0)

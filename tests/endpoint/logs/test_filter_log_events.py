@@ -63,7 +63,7 @@ def test_pages_hold_every_event_once_and_in_order(
     once = asked(site, limit=10_000, startFromHead=from_head)["events"]
     gathered, token = [], None
     while True:
-        more = {"nextToken": token} if token else {}
+        more: dict[str, Any] = {"nextToken": token} if token else {}
         answer = asked(site, limit=limit, startFromHead=from_head, **more)
         gathered += answer["events"]
         token = answer["nextToken"]

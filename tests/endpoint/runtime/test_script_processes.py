@@ -23,6 +23,12 @@ def transform_fn(model, body, content_type, accept):
     subprocess.run(["sh", "-c", "echo by a program of its own"])
     return os.environ.get(str(body), "not there"), "text/plain"
 """
+RAISING = """
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    raise RuntimeError(f"stopped by {body}")
+"""
 FICKLE = """
 import os, time
 def model_fn(model_dir):
@@ -56,6 +62,16 @@ def test_a_script_sees_its_container_s_environment_and_its_words_are_in_the_log(
         "TORPOR_WARM_PARENT": "not there",
     }
     words = {"the script is loaded", "asked for MY_THRESHOLD", "and told so", "by a program of its own"}
+    assert soon(lambda: words <= logged(live, name))
+
+
+def test_what_a_model_raises_is_in_the_log_too(live: LiveEndpoint) -> None:
+    """A ModelError says "See ...logEventViewer:group=... for more information"."""
+    name = deployed(live, "Raising", RAISING, {})
+    put(live.folder("raising"), {"broken.tar.gz": script("raise ImportError('no such helper')")})
+    refusal(lambda: live.invoke(name, b"stop", **TARGET))
+    refusal(lambda: live.invoke(name, b"stop", TargetModel="broken.tar.gz"))
+    words = {"m.tar.gz: stopped by stop", "RuntimeError: stopped by stop", "ImportError: no such helper"}
     assert soon(lambda: words <= logged(live, name))
 
 

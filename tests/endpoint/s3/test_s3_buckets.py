@@ -85,6 +85,15 @@ def test_a_bucket_is_made_with_its_tags(s3: Any) -> None:
     assert s3.get_bucket_tagging(Bucket="made-with-tags")["TagSet"] == tags
 
 
+def test_a_bucket_is_made_with_its_ownership(s3: Any) -> None:
+    s3.create_bucket(Bucket="made-with-ownership", ObjectOwnership="BucketOwnerPreferred")
+    told = s3.get_bucket_ownership_controls(Bucket="made-with-ownership")
+    assert told["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerPreferred"}]
+    with pytest.raises(ClientError) as refused:
+        s3.create_bucket(Bucket="made-without", ObjectOwnership="Everybody")
+    assert code(refused) == "InvalidArgument"
+
+
 def test_a_bucket_that_was_to_lock_its_objects_is_not_made(s3: Any) -> None:
     with pytest.raises(ClientError) as refused:
         s3.create_bucket(Bucket="locked", ObjectLockEnabledForBucket=True)
@@ -142,9 +151,10 @@ def test_a_policy_is_kept_as_json(s3: Any, bucket: str) -> None:
     s3.put_bucket_policy(Bucket=bucket, Policy=policy)
     assert s3.get_bucket_policy(Bucket=bucket)["Policy"] == policy
     assert s3.get_bucket_policy_status(Bucket=bucket)["PolicyStatus"] == {"IsPublic": False}
-    with pytest.raises(ClientError) as refused:
-        s3.put_bucket_policy(Bucket=bucket, Policy="nonsense")
-    assert code(refused) == "MalformedPolicy"
+    for wrong in ("nonsense", "[]"):
+        with pytest.raises(ClientError) as refused:
+            s3.put_bucket_policy(Bucket=bucket, Policy=wrong)
+        assert code(refused) == "MalformedPolicy"
 
 
 def test_public_access_can_be_blocked(s3: Any, bucket: str) -> None:
@@ -165,7 +175,7 @@ def test_every_object_is_its_own_version(s3: Any, bucket: str) -> None:
     assert s3.get_object(Bucket=bucket, Key="k", VersionId="null")["Body"].read() == b"1"
     with pytest.raises(ClientError) as refused:
         s3.get_object(Bucket=bucket, Key="k", VersionId="other")
-    assert code(refused) == "NoSuchVersion"
+    assert code(refused) == "InvalidArgument"
 
 
 def test_the_first_list_form_tells_where_its_next_page_begins(s3: Any, bucket: str) -> None:
@@ -216,12 +226,20 @@ def test_a_configuration_without_a_rule_is_malformed(
     assert code(refused) == "MalformedXML"
 
 
-@pytest.mark.parametrize("keys", [["a", "a"], ["aws:a"], [str(number) for number in range(51)]])
-def test_a_buckets_tags_are_checked_wherever_they_come(s3: Any, bucket: str, keys: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (["a", "a"], "InvalidTag"),
+        (["aws:a"], "InvalidTag"),
+        (["a?"], "InvalidTag"),
+        ([str(number) for number in range(51)], "BadRequest"),
+    ],
+)
+def test_a_buckets_tags_are_checked_wherever_they_come(s3: Any, bucket: str, keys: list[str], expected: str) -> None:
     tags = [{"Key": key, "Value": ""} for key in keys]
     with pytest.raises(ClientError) as refused:
         s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags})
-    assert code(refused) == "InvalidTag"
+    assert code(refused) == expected
     with pytest.raises(ClientError) as refused:
         s3.create_bucket(Bucket="badly-tagged", CreateBucketConfiguration={"Tags": tags})
-    assert code(refused) == "InvalidTag"
+    assert code(refused) == expected

@@ -50,8 +50,11 @@ def test_an_upload_has_a_checksum_type(algorithm: str | None, asked: str | None,
     assert checksum_kind(algorithm, asked) == kind
 
 
-@pytest.mark.parametrize(("algorithm", "asked"), [("SHA1", "FULL_OBJECT"), ("CRC64NVME", "COMPOSITE"), ("CRC32", "X")])
-def test_an_impossible_checksum_type_is_refused(algorithm: str, asked: str) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "asked"),
+    [("SHA1", "FULL_OBJECT"), ("CRC64NVME", "COMPOSITE"), ("CRC32", "X"), (None, "COMPOSITE")],
+)
+def test_an_impossible_checksum_type_is_refused(algorithm: str | None, asked: str) -> None:
     with pytest.raises(S3Error):
         checksum_kind(algorithm, asked)
 

@@ -1,11 +1,12 @@
-"""Preconditions and ranges, as one table each."""
+"""Preconditions and ranges, as a table each."""
 
 from collections.abc import Callable
 
 import pytest
 
-from torpor_endpoint.s3.conditions import Conditions, NotModified, Span, check_read, check_write, span
+from torpor_endpoint.s3.conditions import Conditions, NotModified, check_copy, check_read, check_write, ranges
 from torpor_endpoint.s3.errors import Refusal, S3Error
+from torpor_endpoint.s3.ranges import Span, copied_span, span
 
 MODIFIED_S = 1_700_000_000.75
 THEN, BEFORE, LATER = (
@@ -13,6 +14,8 @@ THEN, BEFORE, LATER = (
     "Tue, 14 Nov 2023 22:13:19 GMT",
     "Tue, 14 Nov 2023 22:13:21 GMT",
 )
+NOW_S = MODIFIED_S + 1
+TO_COME = "Tue, 14 Nov 2023 22:13:22 GMT"
 
 FAILS = Refusal.PreconditionFailed
 
@@ -28,6 +31,8 @@ READS = [
     (Conditions(if_modified_since=THEN), NotModified),
     (Conditions(if_modified_since=BEFORE), None),
     (Conditions(if_modified_since="yesterday"), None),
+    (Conditions(if_modified_since=LATER), NotModified),
+    (Conditions(if_modified_since=TO_COME), None),
     (Conditions(if_unmodified_since=THEN), None),
     (Conditions(if_unmodified_since=BEFORE), FAILS),
     (Conditions(if_match='"e"', if_unmodified_since=BEFORE), None),
@@ -61,7 +66,30 @@ def outcome(check: Callable[[], None]) -> object:
 
 @pytest.mark.parametrize(("wish", "expected"), READS)
 def test_a_read_goes_ahead_fails_or_is_unchanged(wish: Conditions, expected: object) -> None:
-    assert outcome(lambda: check_read(wish, "e", MODIFIED_S)) is expected
+    assert outcome(lambda: check_read(wish, "e", MODIFIED_S, NOW_S)) is expected
+
+
+@pytest.mark.parametrize(
+    ("wish", "condition"),
+    [
+        (Conditions(if_match='"x"', prefix="copy-"), "copy-If-Match"),
+        (Conditions(if_none_match='"e"', prefix="copy-"), "copy-If-None-Match"),
+        (Conditions(if_modified_since=THEN, prefix="copy-"), "copy-If-Modified-Since"),
+        (Conditions(if_unmodified_since=BEFORE, prefix="copy-"), "copy-If-Unmodified-Since"),
+    ],
+)
+def test_a_copy_that_is_refused_names_the_condition(wish: Conditions, condition: str) -> None:
+    with pytest.raises(S3Error) as refused:
+        check_copy(wish, "e", MODIFIED_S, NOW_S)
+    assert refused.value.elements == {"Condition": condition}
+
+
+@pytest.mark.parametrize(
+    ("if_range", "heeded"),
+    [(None, True), ('"e"', True), ('"x"', False), ('W/"e"', False), (THEN, True), (BEFORE, False), (LATER, False)],
+)
+def test_a_range_of_what_has_changed_is_passed_over(if_range: str | None, heeded: bool) -> None:
+    assert ranges(if_range, "e", MODIFIED_S) is heeded
 
 
 @pytest.mark.parametrize(("header", "expected"), RANGES)
@@ -74,6 +102,26 @@ def test_a_range_beyond_the_object_is_refused(header: str, size_bytes: int) -> N
     with pytest.raises(S3Error) as refused:
         span(header, size_bytes)
     assert refused.value.status == 416
+
+
+@pytest.mark.parametrize(
+    ("header", "refusal"),
+    [
+        ("bytes=0-10", Refusal.InvalidArgument),
+        ("bytes=10-20", Refusal.InvalidRequest),
+        ("bytes=2-", Refusal.InvalidArgument),
+        ("bytes=-2", Refusal.InvalidArgument),
+        ("bytes=4-2", Refusal.InvalidArgument),
+        ("bytes=0-1,3-4", Refusal.InvalidArgument),
+        ("0-4", Refusal.InvalidArgument),
+        ("", Refusal.InvalidArgument),
+    ],
+)
+def test_a_copy_takes_bytes_that_are_all_there(header: str, refusal: Refusal) -> None:
+    assert (copied_span(None, 10), copied_span("bytes=9-9", 10)) == (Span(0, 9), Span(9, 9))
+    with pytest.raises(S3Error) as refused:
+        copied_span(header, 10)
+    assert refused.value.refusal is refusal
 
 
 @pytest.mark.parametrize(

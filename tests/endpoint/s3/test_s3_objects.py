@@ -206,6 +206,7 @@ def test_a_copy_to_itself_must_change_something(s3: Any, bucket: str) -> None:
     for directive in ("MetadataDirective", "TaggingDirective"):
         with pytest.raises(ClientError, match=r"Unknown (metadata|tagging) directive"):
             s3.copy_object(Bucket=bucket, Key="l", CopySource=source, **{directive: "KEEP"})
+    s3.copy_object(Bucket=bucket, Key="k", CopySource=source, StorageClass="STANDARD")  # as it is already
     s3.copy_object(Bucket=bucket, Key="k", CopySource=source, StorageClass="GLACIER")
     assert s3.head_object(Bucket=bucket, Key="k")["StorageClass"] == "GLACIER"
 
@@ -224,6 +225,15 @@ def test_how_an_object_cannot_be_kept_is_refused(s3: Any, bucket: str, wrong: di
     assert code(refused) == (expected, 400)
 
 
+def test_an_objects_time_is_the_same_wherever_it_is_told(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    told = s3.head_object(Bucket=bucket, Key="k")["LastModified"]
+    assert s3.list_objects_v2(Bucket=bucket)["Contents"][0]["LastModified"] == told
+    assert s3.list_object_versions(Bucket=bucket)["Versions"][0]["LastModified"] == told
+    copied = s3.copy_object(Bucket=bucket, Key="l", CopySource={"Bucket": bucket, "Key": "k"})
+    assert s3.head_object(Bucket=bucket, Key="l")["LastModified"] == copied["CopyObjectResult"]["LastModified"]
+
+
 def test_a_thousand_objects_are_deleted_by_one_call(s3: Any, bucket: str, server: Any) -> None:
     names = [f"models/{number}" for number in range(1000)]
     (server.root / bucket / "models").mkdir()
@@ -239,9 +249,12 @@ def test_a_thousand_objects_are_deleted_by_one_call(s3: Any, bucket: str, server
 
 def test_another_version_than_the_only_one_is_not_deleted(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
-    with pytest.raises(ClientError) as refused:
-        s3.delete_object(Bucket=bucket, Key="k", VersionId="other")
-    assert code(refused) == ("NoSuchVersion", 404)
+    for call in (s3.delete_object, s3.get_object):
+        with pytest.raises(ClientError, match="Invalid version id specified") as refused:
+            call(Bucket=bucket, Key="k", VersionId="other")
+        assert code(refused) == ("InvalidArgument", 400)
+    with pytest.raises(ClientError, match="Invalid version id specified"):
+        s3.copy_object(Bucket=bucket, Key="l", CopySource={"Bucket": bucket, "Key": "k", "VersionId": "other"})
     told = s3.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "k", "VersionId": "other"}]})
     assert told["Errors"][0]["Code"] == "NoSuchVersion"
     assert keys(s3, bucket) == ["k"]
@@ -256,15 +269,40 @@ def test_metadata_beyond_two_kilobytes_is_refused(s3: Any, bucket: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "tags",
-    [[("a", "1")] * 2, [(str(n), "") for n in range(11)], [("k" * 129, "")], [("a", "v" * 257)], [("aws:a", "")]],
+    ("tags", "expected"),
+    [
+        ([("a", "1")] * 2, "InvalidTag"),
+        ([(str(n), "") for n in range(11)], "BadRequest"),
+        ([("k" * 129, "")], "InvalidTag"),
+        ([("a", "v" * 257)], "InvalidTag"),
+        ([("aws:a", "")], "InvalidTag"),
+        ([("a&b", "")], "InvalidTag"),
+        ([("a", "<b>")], "InvalidTag"),
+        ([("a", "b\tc")], "InvalidTag"),
+    ],
 )
-def test_tags_that_s3_does_not_take_are_refused(s3: Any, bucket: str, tags: list[tuple[str, str]]) -> None:
+def test_tags_that_s3_does_not_take_are_refused(
+    s3: Any, bucket: str, tags: list[tuple[str, str]], expected: str
+) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     tag_set = [{"Key": key, "Value": value} for key, value in tags]
     with pytest.raises(ClientError) as refused:
         s3.put_object_tagging(Bucket=bucket, Key="k", Tagging={"TagSet": tag_set})
-    assert code(refused) == ("InvalidTag", 400)
+    assert code(refused) == (expected, 400)
+
+
+def test_tags_may_have_letters_of_any_kind_and_some_signs(s3: Any, bucket: str) -> None:
+    tags = [{"Key": "größe 日本", "Value": "a+b-c=d.e_f:g/h@i 9\u3000"}, {"Key": "empty", "Value": ""}]
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    s3.put_object_tagging(Bucket=bucket, Key="k", Tagging={"TagSet": tags})
+    assert s3.get_object_tagging(Bucket=bucket, Key="k")["TagSet"] == tags
+
+
+@pytest.mark.parametrize("tagging", ["a=1&a=2", "a=%ff"])
+def test_tags_in_a_header_are_a_query_that_names_each_once(s3: Any, bucket: str, tagging: str) -> None:
+    with pytest.raises(ClientError, match="shall be encoded as UTF-8") as refused:
+        s3.put_object(Bucket=bucket, Key="k", Body=b"", Tagging=tagging)
+    assert code(refused) == ("InvalidArgument", 400)
 
 
 def test_an_object_tells_its_attributes(s3: Any, bucket: str) -> None:
@@ -274,6 +312,14 @@ def test_an_object_tells_its_attributes(s3: Any, bucket: str) -> None:
     )
     assert (told["ETag"], told["ObjectSize"]) == ("5d41402abc4b2a76b9719d911017c592", 5)
     assert told["Checksum"]["ChecksumSHA256"] == "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="
+
+
+@pytest.mark.parametrize("attributes", [["ETag", "Colour"], []])
+def test_an_attribute_that_no_object_has_is_refused(s3: Any, bucket: str, attributes: list[str]) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    with pytest.raises(ClientError, match="Invalid attribute name") as refused:
+        s3.get_object_attributes(Bucket=bucket, Key="k", ObjectAttributes=attributes)
+    assert code(refused) == ("InvalidArgument", 400)
 
 
 def test_a_presigned_link_reads_and_writes(s3: Any, server: Any, bucket: str) -> None:

@@ -1,6 +1,8 @@
 """Multipart uploads through boto3."""
 
-from hashlib import md5
+import urllib.request
+from base64 import b64decode, b64encode
+from hashlib import md5, sha256
 from typing import Any
 
 import pytest
@@ -103,6 +105,29 @@ def test_the_whole_must_have_the_checksum_that_its_writer_names(s3: Any, bucket:
     assert code(refused) == "BadDigest"
 
 
+def test_a_composite_checksum_is_made_of_those_that_the_caller_names(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket, ChecksumAlgorithm="SHA256")
+    parts = parts_of(s3, upload, SECOND, ChecksumAlgorithm="SHA256")
+    with pytest.raises(ClientError, match="missing for part 1 in the request") as refused:
+        completed(s3, upload, [{"PartNumber": 1, "ETag": parts[0]["ETag"]}])
+    assert code(refused) == "InvalidRequest"
+    with pytest.raises(ClientError, match="created using the COMPOSITE checksum mode") as refused:
+        completed(s3, upload, parts, ChecksumType="FULL_OBJECT")
+    assert code(refused) == "InvalidRequest"
+    whole = b64encode(sha256(b64decode(parts[0]["ChecksumSHA256"])).digest()).decode()
+    with pytest.raises(ClientError) as refused:
+        completed(s3, upload, parts, ChecksumType="COMPOSITE", ChecksumSHA256=f"{whole}-2")
+    assert code(refused) == "BadDigest"
+    completed(s3, upload, parts, ChecksumType="COMPOSITE", ChecksumSHA256=f"{whole}-1")
+
+
+def test_a_completed_upload_says_where_its_object_is(s3: Any, bucket: str) -> None:
+    upload = begun(s3, bucket, "a b/ü")
+    done = completed(s3, upload, parts_of(s3, upload, SECOND))
+    with urllib.request.urlopen(done["Location"]) as answer:
+        assert answer.read() == SECOND
+
+
 def test_a_part_sent_again_replaces_the_earlier_one(s3: Any, bucket: str) -> None:
     upload = begun(s3, bucket)
     s3.upload_part(**upload, PartNumber=1, Body=b"first try")
@@ -119,8 +144,19 @@ def test_a_part_can_be_a_range_of_another_object(s3: Any, bucket: str) -> None:
     assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"2345"
 
 
+def test_a_part_is_no_copy_of_bytes_that_are_not_there(s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="source", Body=b"0123456789")
+    upload = begun(s3, bucket)
+    source = {"CopySource": {"Bucket": bucket, "Key": "source"}, "CopySourceRange": "bytes=2-10"}
+    with pytest.raises(ClientError, match="not valid for source object of size: 10") as refused:
+        s3.upload_part_copy(**upload, PartNumber=1, **source)
+    assert code(refused) == "InvalidArgument"
+    assert "Parts" not in s3.list_parts(**upload)
+
+
 def test_uploads_and_parts_are_listed_in_pages(s3: Any, bucket: str) -> None:
     uploads = [begun(s3, bucket, key) for key in ("a", "b/c", "b/d")]
+    assert s3.list_parts(**uploads[0])["NextPartNumberMarker"] == 0
     parts_of(s3, uploads[0], SECOND, SECOND, SECOND)
     pages = s3.get_paginator("list_parts").paginate(**uploads[0], PaginationConfig={"PageSize": 2})
     assert [part["PartNumber"] for page in pages for part in page["Parts"]] == [1, 2, 3]

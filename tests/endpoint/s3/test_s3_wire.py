@@ -181,6 +181,18 @@ def test_a_client_that_waits_for_a_continue_hears_the_refusal_and_goes_on(server
             assert b"NoSuchBucket" in answers.read(int(headers["content-length"]))
 
 
+@pytest.mark.parametrize("part", [False, True])
+def test_bytes_of_no_told_length_are_refused(server: Server, s3: Any, bucket: str, part: bool) -> None:
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="k")["UploadId"]
+    path = f"/{bucket}/k?uploadId={upload}&partNumber=1" if part else f"/{bucket}/k"
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=20) as connection:
+        connection.sendall(f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 411")
+    assert b"<Code>MissingContentLength</Code>" in answer
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
 def test_a_refused_upload_too_long_to_be_read_closes_its_connection(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=10) as raw:
         raw.sendall(b"PUT /no-such-bucket/k HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n")
@@ -284,3 +296,21 @@ def test_a_number_without_end_is_no_number(
 @pytest.mark.parametrize("method", ["PATCH", "OPTIONS", "POST"])
 def test_a_method_that_s3_does_not_know_here_is_refused(server: Server, bucket: str, method: str) -> None:
     assert asked(server, method, f"/{bucket}/k", b"")[0] == 405
+
+
+def test_who_resumes_reading_what_has_changed_gets_all_of_it(server: Server, s3: Any, bucket: str) -> None:
+    etag = s3.put_object(Bucket=bucket, Key="k", Body=b"hello")["ETag"]
+    headers = {"range": "bytes=2-", "if-range": etag}
+    status, told, body = asked(server, "GET", f"/{bucket}/k", headers=headers)
+    assert (status, told["content-range"], body) == (206, "bytes 2-4/5", b"llo")
+    s3.put_object(Bucket=bucket, Key="k", Body=b"HELLO")
+    status, _, body = asked(server, "GET", f"/{bucket}/k", headers=headers)
+    assert (status, body) == (200, b"HELLO")
+
+
+def test_a_deletion_that_is_malformed_anywhere_deletes_nothing(server: Server, s3: Any, bucket: str) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    body = b"<Delete><Object><Key>k</Key></Object><Object><ETag>e</ETag></Object></Delete>"
+    status, _, answer = asked(server, "POST", f"/{bucket}?delete", body)
+    assert (status, b"MalformedXML" in answer) == (400, True)
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 1

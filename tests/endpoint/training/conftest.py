@@ -1,5 +1,6 @@
 """One warm parent for all training tests, as an endpoint has one."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from training_site import Site
+from training_site import FORGOTTEN, Site
 
 from torpor_container.warm import WarmParent
 
@@ -19,7 +20,13 @@ def warm_parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmParent
         listener.bind(str(path))
         listener.listen(64)
         command = [sys.executable, "-m", "torpor_container.zygote", str(listener.fileno())]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[listener.fileno()], start_new_session=True)
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
+            start_new_session=True,
+            env={**os.environ, f"{FORGOTTEN}KEY": "secret"},
+        )
     yield WarmParent(path)
     assert process.stdin is not None
     process.stdin.close()

@@ -8,7 +8,7 @@ import joblib
 import pytest
 import xgboost
 from artifacts import put
-from training_site import XGBOOST, Site, channel
+from training_site import FORGOTTEN, XGBOOST, Site, channel
 
 FOREST = """
 import argparse, os
@@ -74,6 +74,7 @@ def test_a_script_sees_what_the_training_toolkit_shows(site: Site) -> None:
         assert json.loads(environment["SM_TRAINING_ENV"])["hyperparameters"]["eta"] == 0.5
         assert seen["folder"].endswith("/training/job/code")
         assert environment["MINE"] == "yes"
+        assert not [name for name in environment if name.startswith(FORGOTTEN)]
 
     asyncio.run(story())
 

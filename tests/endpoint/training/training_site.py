@@ -27,6 +27,8 @@ from torpor_endpoint.training.workbench import Ground
 
 SKLEARN = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"
 XGBOOST = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
+FORGOTTEN = "OWNERS_"
+"""A variable of the warm parent begins so, and no script is to see it."""
 CODE = "s3://bucket/code/sourcedir.tar.gz"
 
 
@@ -75,7 +77,7 @@ class Site:
             return self.warm_parent
 
         storage = EmbeddedStorage(objects)
-        ground = Ground(self.jobs_folder, self.logs, storage, parent, {}, 2, time.time, grace_s)
+        ground = Ground(self.jobs_folder, self.logs, storage, parent, {}, (FORGOTTEN,), 2, time.time, grace_s)
         trainer = Trainer(jobs, ground, at_once)
         await trainer.start()
         try:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import httptools
 from virtual_loop import VirtualLoop, run
@@ -332,7 +333,7 @@ class FakeRunner:
     def __init__(self, profile: ModelProfile, predictors: Predictors) -> None:
         self._profile = profile
         self._predictors = predictors
-        self._line: Line[Asked] = Line()
+        self._line = Line()
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         return await self._predictors.predict(self._line, Predicts(self._profile.predict_s), invocation)
@@ -358,6 +359,5 @@ class VirtualThreads(Threads):
     """Threads whose work takes virtual time."""
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
-        assert isinstance(work, Predicts)
-        await asyncio.sleep(work.predict_s)
+        await asyncio.sleep(cast(Predicts, work).predict_s)
         return work(*arguments)

@@ -189,3 +189,10 @@ def test_frames_have_a_row_for_what_they_tell_of() -> None:
     assert result.frame().loc[0, "scenario"] == "1 x ml.m5.large, LRU"
     assert result.timeline_frame()["requests"].sum() == 180
     assert result.models_frame()[["model", "requests"]].to_numpy().tolist() == [["a", 90], ["b", 60], ["c", 30]]
+
+
+def test_a_result_is_shown_in_some_lines_however_many_models_and_steps_it_has() -> None:
+    shown = repr(simulate(zipf(models=300, rate_hz=1.0, duration_s=3600.0), seed=1))
+    assert len(shown) < 2_000
+    assert "ml.m5.large" in shown
+    assert "warm_latencies=Latencies(count=" in shown

@@ -354,3 +354,16 @@ def test_what_is_the_models_own_is_said_beside_the_call() -> None:
         "Environment": {"TORPOR_MODEL_IDLE_SECONDS": "30"},
         "MultiModelConfig": {"ModelCacheSetting": "Disabled"},
     }
+
+
+def test_a_plan_is_shown_in_some_lines() -> None:
+    assert len(repr(plan(TEXT, slo_s=0.5, quantile=0.9, space=TINY, seeds=1))) < 6_000
+
+
+@pytest.mark.parametrize(("quantile", "drawn_slos"), [(0.99, 1), (0.9, 0)])
+def test_the_picture_of_a_plan_has_the_slo_where_it_is_one_of_the_p99(quantile: float, drawn_slos: int) -> None:
+    """A plan for another quantile would seem to miss it: the axis is the p99."""
+    pytest.importorskip("matplotlib")
+    figure = plan(TEXT, slo_s=0.5, quantile=quantile, space=TINY, seeds=1).plot()
+    lines = [text for text in figure.axes[0].texts if text.get_text().startswith("SLO")]
+    assert len(lines) == drawn_slos

@@ -61,7 +61,7 @@ def test_where_there_are_enough_work_takes_what_it_takes(work: list[Work]) -> No
 
 
 def test_what_takes_as_long_ends_in_the_order_in_which_it_began() -> None:
-    kernel, ended = Kernel(), []
+    kernel, ended = Kernel(), list[int]()
     processors = Processors(kernel, 1)
     for number in range(5):
         processors.after(1.0, ended.append, number)

@@ -265,6 +265,13 @@ def test_profiles_that_are_not_there_are_named() -> None:
         simulate(recorded([(0.0, "a")]), "nowhere.csv")
 
 
+@pytest.mark.parametrize("field", ["predict_sigma", "load_sigma", "wake_sigma"])
+@pytest.mark.parametrize("sigma", [-1.0, float("nan"), float("inf")])
+def test_a_spread_that_can_not_be_is_named(field: str, sigma: float) -> None:
+    with pytest.raises(BadScenario, match=f"{field} is 0 or more, not {sigma}"):
+        Spreads(**{field: sigma})
+
+
 def test_a_seed_below_zero_and_an_unknown_field_are_named() -> None:
     with pytest.raises(BadScenario, match="seed is 0 or more, not -1"):
         simulate(TEXT, seed=-1)

@@ -37,7 +37,9 @@ def test_many_requests_come_in_chunks_of_whole_minutes(tmp_path: Path) -> None:
     ("counts", "complaint"),
     [
         ({5: -1}, "row 1: minute 5 has a negative count"),
-        ({5: "x"}, "row 1: .*'x'"),
+        ({5: "x"}, "row 1: minute 5 is 'x', no count"),
+        ({5: ""}, "row 1: minute 5 is '', no count"),
+        ({5: 10**20}, f"row 1: minute 5 is '{10**20}', no count"),
         ({}, "has no requests"),
     ],
 )
@@ -58,8 +60,18 @@ def test_single_invocations_are_put_in_the_order_of_their_arrival(tmp_path: Path
     assert story == [(0.0, "B/g"), (4.0, "A/g"), (9.0, "A/f"), (12.5, "B/f")]
 
 
-@pytest.mark.parametrize("row", ["A,f,10", "A,f,ten,1", "A,f,10,-1", "A,f,10,nan", "A,f,nan,1"])
-def test_a_bad_invocation_is_told_with_its_row(tmp_path: Path, row: str) -> None:
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ("A,f,10", "has 3 columns, not 4"),
+        ("A,f,10,1,1", "has 5 columns, not 4"),
+        ("A,f,ten,1", "end_timestamp 'ten' is no number"),
+        ("A,f,10,-1", "duration '-1' is no number of seconds, of 0 or more"),
+        ("A,f,10,nan", "duration 'nan' is no number"),
+        ("A,f,nan,1", "end_timestamp 'nan' is no number"),
+    ],
+)
+def test_a_bad_invocation_is_told_with_its_row_and_column(tmp_path: Path, row: str, complaint: str) -> None:
     (tmp_path / "2021.txt").write_text(f"app,func,end_timestamp,duration\nA,f,1,1\n{row}\n")
-    with pytest.raises(BadTrace, match="row 2"):
+    with pytest.raises(BadTrace, match=f"row 2:? {complaint}"):
         list(Azure2021(tmp_path / "2021.txt").chunks())

@@ -104,8 +104,10 @@ def test_a_trace_can_be_read_twice_with_the_same_numbers(tmp_path: Path) -> None
         ("time,model\nnan,a\n", "row 1: time nan is no moment"),
         ("time,model\n-2,a\n", "row 1: time -2.0 is negative"),
         ("time,model,bytes\n0,a,-1\n", "row 1: a size of -1 bytes is negative"),
-        ("time,model,bytes\n0,a,many\n", "row 1: .*'many'"),
-        ("time,model,bytes\n0,a,9223372036854775808\n", "row 1: a size of 9223372036854775808 bytes"),
+        ("time,model,bytes\n0,a,many\n", "row 1: 'many' is no size in bytes"),
+        ("time,model,bytes\n0,a,1\n0,a,\n", "row 2: '' is no size in bytes"),
+        ("time,model,bytes\n0,a,9223372036854775808\n", "row 1: '9223372036854775808' is no size in bytes"),
+        ("time,model,bytes\n0,a,-9223372036854775809\n", "row 1: '-9223372036854775809' is no size in bytes"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, complaint: str) -> None:
@@ -120,6 +122,8 @@ def test_chosen_columns_that_are_not_there_are_told(tmp_path: Path) -> None:
         read_all(path, {"time": "a", "model": "func"})
     with pytest.raises(BadTrace, match="name the column of the model too"):
         read_all(path, {"time": "a"})
+    with pytest.raises(BadTrace, match="there is no 'size' to be read from a column: choose of time, model, bytes"):
+        read_all(path, {"time": "a", "model": "b", "size": "b"})
 
 
 def test_a_file_that_is_not_there_or_of_no_kind_is_told(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ SINCE_S = 1_700_000_040.0
 def invocation(
     at_s: float, model: str, load_s: float = 0.0, size: int = 100, endpoint: str = "e", status: int = 200
 ) -> Invocation:
-    steps = {Step.LOAD: load_s, Step.PREDICT: 0.01}
+    steps: dict[str, float] = {Step.LOAD: load_s, Step.PREDICT: 0.01}
     return Invocation(SINCE_S + at_s, "r", endpoint, "v", model, "i", status, steps, load_s + 0.01, size, 5, None)
 
 

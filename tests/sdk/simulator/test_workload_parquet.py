@@ -36,6 +36,13 @@ def test_a_timestamp_is_what_it_says_in_any_unit_and_century(tmp_path: Path) -> 
     assert [at_s for at_s, _ in requests(read(stored(tmp_path, time=times, model=["a", "b"])))] == [1.5, far_us / 1e6]
 
 
+def test_sizes_may_be_written_as_fractions_that_are_whole(tmp_path: Path) -> None:
+    for sizes in ([3.0, 1.0], [2**63 - 1, 2**53 + 1]):
+        trace = read(stored(tmp_path, time=[0.0, 1.0], model=["a", "b"], bytes=sizes))
+        read_bytes = [chunk.request_bytes for chunk in trace.chunks()]
+        assert [one.tolist() for one in read_bytes if one is not None] == [sizes]
+
+
 @pytest.mark.parametrize(
     ("columns", "complaint"),
     [
@@ -47,6 +54,9 @@ def test_a_timestamp_is_what_it_says_in_any_unit_and_century(tmp_path: Path) -> 
         ({"time": [0.0, 1.0], "model": [True, False]}, "is no model's name: that is text, or a whole number"),
         ({"time": ["x", "y"], "model": ["a", "b"]}, "column 'time' holds string, no numbers"),
         ({"time": [0.0], "model": ["a"], "user": ["me"]}, "column 'user' is unknown"),
+        ({"time": [0.0, 1.0], "model": ["a", "b"], "bytes": [1.0, 2.5]}, r"row 2: 2\.5 is no size in bytes"),
+        ({"time": [0.0, 1.0], "model": ["a", "b"], "bytes": [1.0, float("nan")]}, "row 2: nan is no size in bytes"),
+        ({"time": [0.0], "model": ["a"], "bytes": [1e19]}, r"row 1: 1e\+19 is no size in bytes"),
         ({"time": [1.0, 0.5], "model": ["a", "a"]}, "row 2: time 0.5 is earlier"),
     ],
 )

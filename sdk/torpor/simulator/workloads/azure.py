@@ -5,6 +5,7 @@ https://github.com/Azure/AzurePublicDataset has them; a user brings the files.
 
 import csv
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,10 +77,13 @@ class Azure2021(Filed):
             rows = filter(None, csv.reader(file))
             _check_header(self.path, next(rows, []), SINGLE)
             for number, row in enumerate(rows, 1):
+                if len(row) != len(SINGLE):
+                    raise BadTrace(f"{self.path}: row {number} has {len(row)} columns, not {len(SINGLE)}")
+                app, function, end_s, took_s = row
                 try:
-                    app, function, end_s, took_s = row
                     # A call in progress when the recording began arrived before it: it counts as its first.
-                    yield max(0.0, _seconds(end_s) - _seconds(took_s)), self._names[f"{app}/{function}"]
+                    arrived_s = _seconds(SINGLE[2], end_s) - _seconds(SINGLE[3], took_s)
+                    yield max(0.0, arrived_s), self._names[f"{app}/{function}"]
                 except ValueError as error:
                     raise BadTrace(f"{self.path}: row {number}: {error}") from error
 
@@ -91,19 +95,31 @@ def _check_header(path: Path, header: Sequence[str], wanted: Sequence[str]) -> N
             raise BadTrace(f"{path}: column {place + 1} is {there}, and should be {name!r}")
 
 
-def _seconds(text: str) -> float:
-    if not 0 <= (seconds := float(text)) < np.inf:
-        raise ValueError(f"{text} seconds cannot be")
+def _seconds(column: str, text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = np.nan
+    if not 0 <= seconds < np.inf:
+        raise ValueError(f"{column} {text!r} is no number of seconds, of 0 or more")
     return seconds
 
 
 def _integers(day: Path, number: int, row: Sequence[str]) -> Sizes:
+    texts = row[len(FUNCTION) :]
+    if len(texts) != len(MINUTES):
+        raise BadTrace(f"{day}: row {number} has {len(texts)} minutes, not {len(MINUTES)}")
     try:
-        counts = np.array(row[len(FUNCTION) :], dtype=np.int64)
-    except ValueError as error:
-        raise BadTrace(f"{day}: row {number}: {error}") from error
-    if len(counts) != len(MINUTES):
-        raise BadTrace(f"{day}: row {number} has {len(counts)} minutes, not {len(MINUTES)}")
+        counts = np.array(texts, dtype=np.int64)
+    except (ValueError, OverflowError):
+        minute, text = next((name, one) for name, one in zip(MINUTES, texts, strict=True) if not _is_count(one))
+        raise BadTrace(f"{day}: row {number}: minute {minute} is {text!r}, no count") from None
     if (counts < 0).any():
         raise BadTrace(f"{day}: row {number}: minute {int((counts < 0).argmax()) + 1} has a negative count")
     return counts
+
+
+def _is_count(text: str) -> bool:
+    with suppress(ValueError):
+        return abs(int(text)) < 2**63
+    return False

@@ -47,8 +47,17 @@ def found(source: str, header: Sequence[str], chosen: Mapping[str, str] | None =
     return Columns(places[TIME], places[MODEL], places.get(BYTES), scale)
 
 
+def no_size(value: object) -> str:
+    """What is said of such a value in the column of the bytes."""
+    return f"{value} is no size in bytes: that is a whole number, less than 2^63"
+
+
 def _meaning(source: str, name: str, chosen: Mapping[str, str] | None) -> str | None:
     if chosen is not None:
+        if unknown := [what for what in chosen if what not in NAMES]:
+            raise BadTrace(
+                f"{source}: there is no {unknown[0]!r} to be read from a column: choose of {', '.join(NAMES)}"
+            )
         if missing := [what for what in WANTED if what not in chosen]:
             raise BadTrace(f"{source}: name the column of the {missing[0]} too")
         return next((what for what, column in chosen.items() if column == name), None)
@@ -57,7 +66,8 @@ def _meaning(source: str, name: str, chosen: Mapping[str, str] | None) -> str | 
         if plain in names or (what == TIME and plain in MILLISECONDS):
             return what
     raise BadTrace(
-        f"{source}: column {name!r} is unknown: say which ones to read, as in {{'time': 'ts', 'model': 'id'}}"
+        f"{source}: column {name!r} is unknown: say which ones to read, as in"
+        " workloads.read(file, {'time': 'ts', 'model': 'id'}), or leave it out"
     )
 
 

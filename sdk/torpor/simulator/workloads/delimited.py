@@ -14,7 +14,7 @@ from typing import Any, Literal, TextIO
 
 import numpy as np
 
-from torpor.simulator.workloads.columns import BYTES, MODEL, NAMES, TIME, Columns, found
+from torpor.simulator.workloads.columns import BYTES, MODEL, NAMES, TIME, Columns, found, no_size
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Trace
 
 Row = list[str]
@@ -93,8 +93,12 @@ def opened(path: Path, mode: Literal["rt", "wt"]) -> Iterator[TextIO]:
 
 
 def _bytes(text: str) -> int:
-    if (size := int(text)) >= 2**63:
-        raise ValueError(f"a size of {text} bytes cannot be")
+    try:
+        size = int(text)
+    except ValueError:
+        raise ValueError(no_size(repr(text))) from None
+    if not -(2**63) <= size < 2**63:
+        raise ValueError(no_size(repr(text)))
     return size
 
 

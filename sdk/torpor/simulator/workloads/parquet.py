@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torpor.extras import require
-from torpor.simulator.workloads.columns import BYTES, MODEL, NAMES, TIME, Columns, found
+from torpor.simulator.workloads.columns import BYTES, MODEL, NAMES, TIME, Columns, found, no_size
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Trace
 
 PER_S = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -38,7 +38,7 @@ class Parquet(Filed):
             if array.null_count:
                 row = array.is_null().to_pylist().index(True)
                 raise BadTrace(f"{self.path}: row {read + row + 1}: column {name!r} has no value")
-        sizes = None if columns.bytes is None else self._numbers(arrays, header[columns.bytes], np.int64)
+        sizes = None if columns.bytes is None else self._sizes(arrays, header[columns.bytes], read)
         return Chunk(
             self._times_s(arrays, header[columns.time], columns.scale),
             self._models(arrays[header[columns.model]], read),
@@ -48,13 +48,22 @@ class Parquet(Filed):
     def _times_s(self, arrays: Mapping[str, Any], name: str, scale: float) -> Any:
         if str(arrays[name].type).startswith("timestamp"):
             return arrays[name].cast("int64").to_numpy(zero_copy_only=False) / PER_S[arrays[name].type.unit]
-        return self._numbers(arrays, name, np.float64) * scale
+        return self._numbers(arrays, name).astype(np.float64) * scale
 
-    def _numbers(self, arrays: Mapping[str, Any], name: str, kind: type) -> Any:
+    def _sizes(self, arrays: Mapping[str, Any], name: str, read: int) -> Any:
+        """Some writers make a column of whole numbers one of fractions, once a value of it was missing."""
+        values = self._numbers(arrays, name)
+        wrong = ~((values >= -(2**63)) & (values < 2**63) & (values == np.floor(values)))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise BadTrace(f"{self.path}: row {read + row + 1}: {no_size(values[row].item())}")
+        return values.astype(np.int64)
+
+    def _numbers(self, arrays: Mapping[str, Any], name: str) -> Any:
         values = arrays[name].to_numpy(zero_copy_only=False)
         if values.dtype.kind not in "iuf":
             raise BadTrace(f"{self.path}: column {name!r} holds {arrays[name].type}, no numbers")
-        return values.astype(kind)
+        return values
 
     def _models(self, array: Any, read: int) -> Any:
         """Each name is looked up once a batch. A dictionary may have more than are used."""
