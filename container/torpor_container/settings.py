@@ -25,15 +25,27 @@ def _bool(text: str) -> bool:
 
 
 def _mib(text: str) -> int:
-    return int(_more_than_0(float(text)) * MIB)
+    return int(_amount(text) * MIB)
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and int(text) < 65536):
+        raise ValueError("must be a port, from 0 to 65535")
+    return int(text)
 
 
 def _count(text: str) -> int:
-    return int(_more_than_0(int(text)))
+    try:
+        return int(_more_than_0(int(text)))
+    except ValueError:
+        raise ValueError("must be a whole number more than 0") from None
 
 
 def _amount(text: str) -> float:
-    return _more_than_0(float(text))
+    try:
+        return _more_than_0(float(text))
+    except ValueError:
+        raise ValueError("must be a number more than 0") from None
 
 
 def _more_than_0(number: float) -> float:
@@ -77,7 +89,7 @@ class Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_MULTI_MODEL", "multi_model", _bool, "false", "Serve many models by name instead of one."),
-    Setting("SAGEMAKER_BIND_TO_PORT", "port", int, "8080", "The port of `torpor-container serve`."),
+    Setting("SAGEMAKER_BIND_TO_PORT", "port", _port, "8080", "The port of `torpor-container serve`."),
     Setting("SAGEMAKER_BASE_DIR", "base_dir", str, "/opt/ml", "Where `model/` (one model) and `models/` (the disk tier) are."),
     Setting("SAGEMAKER_PROGRAM", "program", str, "inference.py", "The user script's file name."),
     Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", str, "", "`s3://bucket/key` of an archive with the script of every model. Anything else: each artifact's own."),

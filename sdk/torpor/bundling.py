@@ -147,5 +147,8 @@ def _write(path: Path, artifact: bytes) -> Path:
     """Whole or not at all: the folder may be one that an endpoint serves from."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_bytes(artifact)
-    return unfinished.replace(path)
+    try:
+        unfinished.write_bytes(artifact)
+        return unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)  # a full disk, a folder of that name

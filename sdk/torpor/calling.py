@@ -89,7 +89,8 @@ class Caller:
         """Call an endpoint, or one of its models. Text goes as UTF-8.
 
         Raises InvokeError (a ClientError, as boto3 has it) for what SageMaker refuses, and ModelError, which is one,
-        for what the model's container refuses; EndpointUnreachable; NoAnswer; ValueError for what no header can carry.
+        for what the model's container refuses; EndpointUnreachable; NoAnswer; ValueError for what no header can carry;
+        TypeError for a body of another kind.
         """
         members = {
             "accept": accept,
@@ -106,8 +107,7 @@ class Caller:
         }
         headers = {"host": self._host, **{name: value for name, value in members.items() if value is not None}}
         _check(headers)
-        content = body.encode() if isinstance(body, str) else bytes(body)
-        return self._answered(Request(path_of(self._prefix, endpoint), headers, content))
+        return self._answered(Request(path_of(self._prefix, endpoint), headers, _content(body)))
 
     def _answered(self, request: Request) -> Answer:
         """The answer of the first attempt that has one."""
@@ -148,6 +148,13 @@ def _check(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if "\n" in value or "\r" in value or "\0" in value:
             raise ValueError(f"{name} has a line break or a null, which no header can carry: {value!r}")
+
+
+def _content(body: bytes | bytearray | memoryview | str) -> bytes:
+    """`bytes` would take a list of numbers too, and a number as so many zeroes."""
+    if not isinstance(body, bytes | bytearray | memoryview | str):
+        raise TypeError(f"a body is bytes or text, not {type(body).__name__}")
+    return body.encode() if isinstance(body, str) else bytes(body)
 
 
 @lru_cache(PATHS_KEPT)

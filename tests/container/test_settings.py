@@ -28,5 +28,20 @@ def test_a_setting_that_cannot_be_read_is_named(variable: str, text: str) -> Non
         Settings.read({variable: text})
 
 
+@pytest.mark.parametrize(
+    ("variable", "text", "said"),
+    [
+        ("TORPOR_VCPU", "two", "must be a whole number more than 0"),
+        ("TORPOR_VCPU", "1.5", "must be a whole number more than 0"),
+        ("TORPOR_MEMORY_MIB", "1 GiB", "must be a number more than 0"),
+        ("SAGEMAKER_BIND_TO_PORT", "99999", "must be a port, from 0 to 65535"),
+        ("SAGEMAKER_BIND_TO_PORT", "http", "must be a port, from 0 to 65535"),
+    ],
+)
+def test_a_number_that_is_none_is_told_what_it_must_be(variable: str, text: str, said: str) -> None:
+    with pytest.raises(BadSetting, match=f"^{variable}='{text}': {said}"):
+        Settings.read({variable: text})
+
+
 def test_no_variable_fills_two_fields() -> None:
     assert len({row.variable for row in SETTINGS}) == len({row.field for row in SETTINGS}) == len(SETTINGS)

@@ -48,6 +48,13 @@ def test_nothing_at_all_is_refused(tmp_path: Path) -> None:
         torpor.bundle(None, tmp_path / "m.tar.gz")
 
 
+def test_an_artifact_that_can_not_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        torpor.bundle(train_linear(), tmp_path / "folder")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
+
+
 def test_an_artifact_is_replaced_whole(tmp_path: Path) -> None:
     path = torpor.bundle(train_linear(), tmp_path / "m.tar.gz")
     assert torpor.bundle(train_booster(rounds=2), path) == path

@@ -88,6 +88,14 @@ def test_a_header_that_would_be_two_is_refused() -> None:
         assert site.received == []
 
 
+@pytest.mark.parametrize("body", [[1, 2, 3], 5, None])
+def test_a_body_that_is_neither_bytes_nor_text_is_refused_before_it_is_sent(body: object) -> None:
+    with served() as site, caller_of(site) as caller:
+        with pytest.raises(TypeError, match=f"a body is bytes or text, not {type(body).__name__}"):
+            caller.invoke("houses", body)  # type: ignore[arg-type]  # that is the point
+        assert site.received == []
+
+
 def test_text_goes_as_utf8_and_any_bytes_go_as_they_are() -> None:
     with served() as site, caller_of(site) as caller:
         for body in ("Zürich", bytearray(b"ab"), memoryview(b"cd")):

@@ -1,5 +1,6 @@
 """The `torpor` command: against a live endpoint, and against none."""
 
+import io
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from sdk_models import CITIES, ROWS
 from typer.main import get_command
 from typer.testing import CliRunner, Result
@@ -20,10 +22,12 @@ from typer.testing import CliRunner, Result
 import torpor
 from torpor.cli import app
 from torpor.cli.logs import NOTHING, told
+from torpor.cli.ls import table
 from torpor.cli.up import next_step
 from torpor.connection import URL
 from torpor.deploying import Plan, deploy, withdraw
 from torpor.process import EndpointProcess, Start
+from torpor.seen import Endpoint, Variant
 from torpor_endpoint.options import OPTIONS
 
 ROW = ",".join(map(str, ROWS[0]))
@@ -123,6 +127,12 @@ def test_ls_in_a_narrow_terminal_shows_whole_names(endpoint: torpor.Local) -> No
     assert any(line.startswith(f"AllTraffic/{instance.id} ") for line in lines)
     named = next(number for number, line in enumerate(lines) if line.startswith("  a[/b]"))
     assert lines[named].split()[0] + lines[named + 1].strip() == odd
+
+
+def test_ls_says_that_a_variant_sleeps() -> None:
+    printer = Console(width=80, file=io.StringIO(), record=True)
+    printer.print(table(Endpoint("houses", (Variant("AllTraffic", wanted=0, held=0, instances=()),))))
+    assert "AllTraffic: nothing runs, until somebody calls" in printer.export_text()
 
 
 def test_metrics_counts_what_was_called(run: Run, endpoint: torpor.Local) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,8 @@ def test_every_package_of_the_extras_is_one_that_can_be_found(extra: str) -> Non
     """One that is not installed here has the name by which the extra asks for it."""
     asked = {re.split(r"[<>=;\[]", line)[0] for line in EXTRAS[extra]}
     assert [one for one in PACKAGES[extra] if find_spec(one) is None and one not in asked] == []
+
+
+@pytest.mark.parametrize("name", ["local", "Caller", "simulate", "plan"])
+def test_a_signature_can_be_read(name: str) -> None:
+    assert len(str(signature(getattr(torpor, name)))) < 1500

@@ -1,7 +1,7 @@
 """A dated list of what AWS charges for hosting, and the one that ships; it prices what was used, whoever used it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torpor_endpoint.core import catalogue
 from torpor_endpoint.core.catalogue import InstanceType
@@ -14,7 +14,7 @@ BYTES_PER_GB = 2**30
 class Prices:
     """US dollars. What it does not have is None, which makes None of every sum it is part of."""
 
-    types: Mapping[str, InstanceType]
+    types: Mapping[str, InstanceType] = field(repr=False)  # hundreds
     usd_per_gb_s: float | None  # serverless inference: memory times processing
     usd_per_gb_moved: float | None  # serverless inference: data in and out
     priced_on: str

@@ -37,7 +37,8 @@ def table(endpoint: seen.Endpoint) -> Table:
         shown.add_column(column, justify="right", no_wrap=True)
     for variant in endpoint.variants:
         if not variant.instances:
-            shown.add_row(f"{variant.name}: none of {variant.wanted} is ready", *[""] * 4)
+            standing = f"none of {variant.wanted} is ready" if variant.wanted else "nothing runs, until somebody calls"
+            shown.add_row(f"{variant.name}: {standing}", *[""] * 4)
         for instance in variant.instances:
             _add_instance(shown, variant, instance)
     return shown
