@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from torpor_container.content import Layout, Rows, decode
+from torpor_container.formats import forests
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.served import ServedModel
 
@@ -28,6 +29,7 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
     for part in parts:
         if getattr(part, "n_jobs", None) is not None:
             part.n_jobs = 1  # one row needs no pool, and a pool per model would outnumber the cores
+        forests.quicken(part)
     layout = Layout(np.float64, columns=getattr(estimator, "n_features_in_", None), absent=0.0)
     return ServedModel(
         format=SCIKIT_LEARN,
