@@ -1,6 +1,6 @@
 """`python -m benchmarks.fidelity [--short]`: traces through a live endpoint and through the simulator, side by side.
 
-The simulator's room is calibrated on a trace of its own, its times on every other day of each. It asserts nothing.
+The room is calibrated on a trace of its own, the times on every other two seconds of each. It asserts nothing.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from rich.console import Console
 
 from benchmarks.fidelity.comparing import SIZE, Calibration, between_halves, differences, live, simulated
 from benchmarks.fidelity.live import Lived, endpoint, make_models
-from benchmarks.fidelity.traces import Days, everyone, trace
+from benchmarks.fidelity.traces import everyone, trace
 from benchmarks.tables import table
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.workloads import Recorded
@@ -78,11 +78,8 @@ def run(setting: Setting, folder: Path) -> dict[str, Any]:
         scenario = Scenario(
             SIZE, instances_min=0, instances_max=1, idle_s=setting.sleep_after_s, threads=2, processors=1
         )  # fmt: skip
-        calibration = Calibration.of(traces[0], Days.of_trace(traces[0], setting.naps), first, running.ledger, scenario)
-        rows = [
-            _row(number, running.lived(one), calibration, one, Days.of_trace(one, setting.naps))
-            for number, one in enumerate(traces[1:], 1)
-        ]
+        calibration = Calibration.of(traces[0], first, running.ledger, scenario)
+        rows = [_row(number, running.lived(one), calibration, one) for number, one in enumerate(traces[1:], 1)]
     return {
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
         "setting": asdict(setting),
@@ -95,9 +92,9 @@ def run(setting: Setting, folder: Path) -> dict[str, Any]:
     }
 
 
-def _row(number: int, lived: Lived, calibration: Calibration, one: Recorded, days: Days) -> dict[str, Any]:
-    there, calibrated = live(lived, days), calibration.on(one, days, lived)
-    here = simulated(calibrated.simulated(days, seed) for seed in range(SEEDS))
+def _row(number: int, lived: Lived, calibration: Calibration, one: Recorded) -> dict[str, Any]:
+    there, calibrated = live(lived), calibration.on(one, lived)
+    here = simulated(calibrated.simulated(seed) for seed in range(SEEDS))
     return {
         "trace": number,
         "late_p99_s": lived.replayed.late_s(0.99),
@@ -106,7 +103,7 @@ def _row(number: int, lived: Lived, calibration: Calibration, one: Recorded, day
         "live": asdict(there),
         "simulated": asdict(here),
         "difference": differences(there, here),
-        "between_halves": between_halves(lived, days),
+        "between_halves": between_halves(lived),
     }
 
 
@@ -116,7 +113,7 @@ def show(results: dict[str, Any]) -> None:
     for row in results["traces"]:
         sides = [{"side": side, **_told(row[side])} for side in ("live", "simulated")]
         sides.append({"side": "difference", **_signed(row["difference"])})
-        sides.append({"side": "live days, by halves", **_signed(row["between_halves"])})
+        sides.append({"side": "live, by halves", **_signed(row["between_halves"])})
         title = f"Trace {row['trace']}: sent late by {row['late_p99_s'] * 1000:.1f} ms at p99, {row['failed']} failed"
         console.print(table(title, sides))
     names = results["traces"][0]["difference"]

@@ -1,7 +1,7 @@
 """The simulated side, calibrated on what it is not asked about; and both sides' figures beside each other.
 
 The room is calibrated on a trace of its own. How fast a shared machine is changes from minute to minute, so the times
-are calibrated on every other day of the very trace (from one sleep to the next), and compared over the days between.
+are calibrated on every other stretch of two seconds of the very trace, and compared over the stretches between.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.fidelity.live import Lived
-from benchmarks.fidelity.traces import Days
 from torpor.frames import STEPS
 from torpor.simulator.fitting import Fitted, fitted
 from torpor.simulator.outcome import Result
@@ -31,6 +30,7 @@ SIZE = "ml.m5.large"
 ROUNDS = 30
 """So often the calibration trace is simulated, nearer each time."""
 SIGMA_MAX = 1.5
+STRETCH_S = 2.0
 WARM_TAIL, COLD_TAIL = 0.9, 0.97
 """The quantiles by which it is told how far times stray. Where a third to a half of all requests are cold, the median
 of all lies in the upper warm ones, and the 99th percentile of all is about this one of the cold ones."""
@@ -38,7 +38,7 @@ of all lies in the upper warm ones, and the 99th percentile of all is about this
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one trace. Seconds, of the days that were not calibrated on, and US dollars for the instances' time."""
+    """Of one trace. Seconds, of the stretches that were not calibrated on, and US dollars for the instances' time."""
 
     hit_ratio: float
     loads: float
@@ -51,47 +51,47 @@ class Figures:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What became of the requests of some days: columns of one length, in seconds."""
+    """What became of some requests: columns of one length, in seconds."""
 
     took_s: Floats
     held_s: Floats  # of that, the wait for an instance
     hit: NDArray[np.bool_]
-    day: NDArray[np.int64]
+    arrived_s: Floats  # in the trace
 
     @classmethod
-    def lived(cls, lived: Lived, days: Days) -> "Answers":
+    def lived(cls, lived: Lived) -> "Answers":
         """What the endpoint itself says: the sums of the steps of those that were answered."""
         good = lived.replayed.good & lived.replayed.told
         steps_s = lived.replayed.steps_s[good].astype(np.float64)
         held_s = steps_s[:, INSTANCE].sum(axis=1)
-        return cls(steps_s.sum(axis=1), held_s, lived.replayed.hits[good] == 1, days.of(lived.replayed.planned_s[good]))
+        return cls(steps_s.sum(axis=1), held_s, lived.replayed.hits[good] == 1, lived.replayed.planned_s[good])
 
     @classmethod
-    def simulated(cls, given: Given, scenario: Scenario, days: Days) -> tuple["Answers", Result]:
+    def simulated(cls, given: Given, scenario: Scenario) -> tuple["Answers", Result]:
         told: list[tuple[float, float, float, bool]] = []
         result = run(
             given, scenario,
             listener=lambda ended: told.extend((one.arrived_s, one.asked_s, one.done_s, one.hit) for one in ended),
         )  # fmt: skip
         arrived_s, asked_s, done_s, hit = np.array(told, np.float64).T
-        return cls(done_s - arrived_s, asked_s - arrived_s, hit == 1, days.of(arrived_s)), result
-
-    def but(self, these: NDArray[np.bool_]) -> "Answers":
-        """Only these."""
-        return Answers(self.took_s[these], self.held_s[these], self.hit[these], self.day[these])
+        return cls(done_s - arrived_s, asked_s - arrived_s, hit == 1, arrived_s), result
 
     @property
     def known(self) -> "Answers":
-        """Of the days that are calibrated on: the first, the third and so on."""
-        return self.but(self.day % 2 == 0)
+        """Of the stretches that are calibrated on: the first, the third and so on."""
+        return self._but(self.arrived_s // STRETCH_S % 2 == 0)
 
     @property
     def asked_about(self) -> "Answers":
-        return self.but(self.day % 2 == 1)
+        return self._but(self.arrived_s // STRETCH_S % 2 == 1)
 
     def quantiles_s(self) -> tuple[float, float]:
         p50_s, p99_s = np.quantile(self.took_s, (0.5, 0.99)).tolist()
         return p50_s, p99_s
+
+    def _but(self, these: NDArray[np.bool_]) -> "Answers":
+        """Only these."""
+        return Answers(self.took_s[these], self.held_s[these], self.hit[these], self.arrived_s[these])
 
 
 @dataclass(frozen=True)
@@ -146,21 +146,21 @@ class Calibration:
     unknowns: Unknowns
 
     @classmethod
-    def of(cls, trace: Recorded, days: Days, lived: Lived, ledger: Path, scenario: Scenario) -> "Calibration":
+    def of(cls, trace: Recorded, lived: Lived, ledger: Path, scenario: Scenario) -> "Calibration":
         """The ledger's times are what requests waited. Simulated with them as work, requests wait longer: so that
         share of them is sought with which the same trace takes as long as it did."""
         found = fitted(ledger)
         given = Given(trace, found.profiles, Spreads(), 0, "calibration")
         guess = Unknowns(room_bytes=room_bytes(lived, found.profiles))
         first = cls(given, scenario.altered(wake_s=found.wake_s or scenario.wake_s), found, guess)
-        return first._nearer(Answers.lived(lived, days), days)
+        return first._nearer(Answers.lived(lived).known)
 
-    def on(self, trace: Recorded, days: Days, lived: Lived) -> "Calibration":
-        """For another trace: the room stays, the times are those of the days of it that are known."""
-        known = Answers.lived(lived, days).known
-        return replace(self, given=replace(self.given, trace=trace))._nearer(known, days, self.unknowns.room_bytes)
+    def on(self, trace: Recorded, lived: Lived) -> "Calibration":
+        """For another trace: the room stays, the times are those of the stretches of it that are known."""
+        known = Answers.lived(lived).known
+        return replace(self, given=replace(self.given, trace=trace))._nearer(known, self.unknowns.room_bytes)
 
-    def simulated(self, days: Days, seed: int = 0) -> tuple[Answers, Result]:
+    def simulated(self, seed: int = 0) -> tuple[Answers, Result]:
         """All that an instance does for a load is its load, and all that it does for a request its prediction. Every
         model was on disk before."""
         unknowns = self.unknowns
@@ -177,15 +177,14 @@ class Calibration:
         }
         spreads = Spreads(unknowns.warm_sigma, unknowns.cold_sigma)
         given = replace(self.given, profiles=profiles, spreads=spreads, seed=seed)
-        return Answers.simulated(given, self.scenario.altered(memory_bytes=int(unknowns.room_bytes)), days)
+        return Answers.simulated(given, self.scenario.altered(memory_bytes=int(unknowns.room_bytes)))
 
-    def _nearer(self, seen: Answers, days: Days, room_bytes: float | None = None) -> "Calibration":
-        """As near as ROUNDS come to what was seen of some days, with this room or the one that has as many hits."""
-        calibration, goal = self, Spans.of(seen)
-        some = np.unique(seen.day)
+    def _nearer(self, known: Answers, room_bytes: float | None = None) -> "Calibration":
+        """As near as ROUNDS come to what is known, with this room or the one that has as many hits."""
+        calibration, goal = self, Spans.of(known)
         for _ in range(ROUNDS):
-            answers, _ = calibration.simulated(days)
-            unknowns = calibration.unknowns.nearer(goal, Spans.of(answers.but(np.isin(answers.day, some))))
+            answers, _ = calibration.simulated()
+            unknowns = calibration.unknowns.nearer(goal, Spans.of(answers.known))
             if room_bytes is not None:
                 unknowns = replace(unknowns, room_bytes=room_bytes)
             calibration = replace(calibration, unknowns=unknowns)
@@ -197,16 +196,16 @@ def room_bytes(lived: Lived, profiles: Mapping[str, ModelProfile]) -> int:
     return int(median(sum(profiles[name].memory_bytes for name in names) for names in lived.resident))
 
 
-def live(lived: Lived, days: Days) -> Figures:
-    p50_s, p99_s = Answers.lived(lived, days).asked_about.quantiles_s()
+def live(lived: Lived) -> Figures:
+    p50_s, p99_s = Answers.lived(lived).asked_about.quantiles_s()
     usd = (PRICES.usd_per_hour(SIZE) or 0.0) * lived.instance_s / 3600
     hits = float((lived.replayed.hits == 1).sum()) / len(lived.replayed)
     return Figures(hits, lived.loads, lived.unloads, lived.wakes, p50_s, p99_s, usd)
 
 
-def between_halves(lived: Lived, days: Days) -> dict[str, float]:
-    """By how many percent p50 and p99 of the known days are off those asked about, both live: what the machine does."""
-    answers = Answers.lived(lived, days)
+def between_halves(lived: Lived) -> dict[str, float]:
+    """By how many percent p50 and p99 of what is known are off those asked about, both live: what the machine does."""
+    answers = Answers.lived(lived)
     pairs = zip(answers.known.quantiles_s(), answers.asked_about.quantiles_s(), strict=True)
     return dict(zip(("p50_s", "p99_s"), (100 * (known / asked - 1) for known, asked in pairs), strict=True))
 

@@ -1,10 +1,8 @@
 """The traffic of the comparison: Zipf's law over many models, with silences in which the endpoint falls asleep."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torpor.simulator.workloads import Chunk, Recorded, zipf
 
@@ -18,24 +16,6 @@ def trace(models: int, exponent: float, requests: int, rate_hz: float, naps: int
     popularity = np.random.default_rng([seed, 3]).permutation(models)  # which model is the popular one
     slept_s = nap_s * np.floor(np.arange(requests) * (naps + 1) / requests)
     return Recorded(made.names, [Chunk(times_s + slept_s, popularity[numbers].astype(np.int32))])
-
-
-@dataclass(frozen=True, eq=False)
-class Days:
-    """The days of a trace: each begins as a silence ends. They are numbered from 0."""
-
-    starts_s: NDArray[np.float64]
-
-    @classmethod
-    def of_trace(cls, made: Recorded, naps: int) -> "Days":
-        times_s = np.concatenate([chunk.times_s for chunk in made.chunks()])
-        days = np.arange(len(times_s)) * (naps + 1) // len(times_s)
-        return cls(times_s[np.searchsorted(days, np.arange(naps + 1))])
-
-    def of(self, times_s: NDArray[np.float64]) -> NDArray[np.int64]:
-        """In which day each moment is."""
-        days: NDArray[np.int64] = np.searchsorted(self.starts_s[1:], times_s, side="right")
-        return days
 
 
 def everyone(names: Sequence[str], rate_hz: float) -> Recorded:
