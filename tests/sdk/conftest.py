@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.rich_utils  # noqa: F401  it looks at FORCE_COLOR as it is imported: before any test sets that
 from sdk_models import CITIES, ROWS, train_booster
 
 import torpor
