@@ -3,6 +3,8 @@
 import asyncio
 import json
 import logging
+from collections import deque
+from contextlib import suppress
 from urllib.parse import quote
 
 from torpor_container import wire
@@ -18,6 +20,7 @@ UNLOAD_TIMEOUT_S = 360.0
 LIST_TIMEOUT_S = 10.0
 PAGES_MAX = 1000
 SAID_MAX = 1000
+REMEMBERED_MAX = 1000
 
 log = logging.getLogger(__name__)
 
@@ -30,28 +33,30 @@ class Contract:
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
         self._going_on: set[asyncio.Future[None]] = set()
+        self._had_no_memory: deque[str] = deque(maxlen=REMEMBERED_MAX)  # by their last loads
 
     async def load(self, model_id: str, url: str, target: str) -> None:
         """LoadModel. Any 2xx is a success, and 409, for then it is there. Raises LoadFailed, NoMemoryNow.
 
         A load that fails for lack of memory may leave a registration without workers: it is deleted at once, or every
-        later load would be told that the model is there.
+        later load would be told that the model is there. Multi Model Server may not have made it yet by then: what is
+        there after such a load is not believed, but deleted again and loaded.
         """
-        body = json.dumps({"model_name": model_id, "url": url}).encode()
-        headers = (*_JSON, (_TARGET, target.encode()))
-        try:
-            answer = await self._upstream.send("POST", wire.MODELS, headers, [body], LOAD_TIMEOUT_S)
-        except UpstreamError as error:
-            raise LoadFailed(f"the container did not load the model: {error}") from error
-        except asyncio.CancelledError:  # nobody waits for it any more
-            self._going_on.add(clearing := asyncio.ensure_future(self._clear(model_id, target)))
-            clearing.add_done_callback(self._going_on.discard)
-            raise
+        dead = model_id in self._had_no_memory
+        answer = await self._asked(model_id, url, target)
+        if answer.status == CONFLICT and dead:
+            await self._clear(model_id, target)
+            answer = await self._asked(model_id, url, target)
         if answer.status == INSUFFICIENT_STORAGE:
+            if not dead:
+                self._had_no_memory.append(model_id)
             await self._clear(model_id, target)
             raise NoMemoryNow(f"the container has no memory for it: {_said(answer)}")
-        if not (200 <= answer.status < 300 or answer.status == CONFLICT):
+        if not (200 <= answer.status < 300 or (answer.status == CONFLICT and not dead)):
             raise LoadFailed(f"the container answered LoadModel with {answer.status}: {_said(answer)}")
+        if dead:
+            with suppress(ValueError):  # others have pushed it out meanwhile
+                self._had_no_memory.remove(model_id)
 
     async def unload(self, model_id: str, target: str) -> None:
         """UnloadModel. 404 means that it is gone already. Raises UpstreamError, and LoadFailed for any other answer."""
@@ -59,6 +64,19 @@ class Contract:
         answer = await self._upstream.send("DELETE", _path(model_id), headers, [], UNLOAD_TIMEOUT_S)
         if not (200 <= answer.status < 300 or answer.status == NOT_FOUND):
             raise LoadFailed(f"the container answered UnloadModel with {answer.status}: {_said(answer)}")
+
+    async def _asked(self, model_id: str, url: str, target: str) -> Answer:
+        """What the container says to LoadModel. Raises LoadFailed. Who waits no more leaves nothing there."""
+        body = json.dumps({"model_name": model_id, "url": url}).encode()
+        headers = (*_JSON, (_TARGET, target.encode()))
+        try:
+            return await self._upstream.send("POST", wire.MODELS, headers, [body], LOAD_TIMEOUT_S)
+        except UpstreamError as error:
+            raise LoadFailed(f"the container did not load the model: {error}") from error
+        except asyncio.CancelledError:
+            self._going_on.add(clearing := asyncio.ensure_future(self._clear(model_id, target)))
+            clearing.add_done_callback(self._going_on.discard)
+            raise
 
     async def _clear(self, model_id: str, target: str) -> None:
         """Unload what a failed load may have left. That it fails too hides nothing."""

@@ -37,6 +37,7 @@ class Container:
     rooms: int
     models: dict[str, str] = field(default_factory=dict)  # url by name; empty for a dead registration
     calls: list[str] = field(default_factory=list)
+    late: set[str] = field(default_factory=set)  # dead registrations that are still to be made
 
     def load(self, name: str, url: str) -> tuple[int, Any]:
         if name in self.models:
@@ -44,15 +45,23 @@ class Container:
         if (Path(url) / "broken").exists():
             return 500, {"code": 500, "type": "InternalServerException", "message": "Failed to start workers"}
         if (Path(url) / "huge").exists() or sum(map(bool, self.models.values())) >= self.rooms:
-            self.models[name] = ""
+            self.late.add(name)
+            if "late" not in self.manners:
+                self.bury()
             return 507, {"code": 507, "type": "InsufficientMemoryException", "message": "no memory"}
         self.models[name] = url
         return (
             (210, {"status": "Partial Success"}) if "partial" in self.manners else (200, {"status": "Workers scaled"})
         )
 
+    def bury(self) -> None:
+        self.models |= dict.fromkeys(self.late, "")
+        self.late.clear()
+
     def unload(self, name: str) -> tuple[int, Any]:
-        return (200, {"status": "gone"}) if self.models.pop(name, None) is not None else (404, {"code": 404})
+        answer = (200, {"status": "gone"}) if self.models.pop(name, None) is not None else (404, {"code": 404})
+        self.bury()
+        return answer
 
     def listed(self, token: str) -> Any:
         if "map" in self.manners:

@@ -155,6 +155,14 @@ def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_
         assert resident(platform) == set()
 
 
+def test_a_dead_registration_that_is_made_only_after_its_deletion_is_not_taken_for_the_model(site: Site) -> None:
+    for name in ("a", "b", "c"):
+        site.put(f"{name}.tar.gz")
+    with site.instance("late", rooms=1) as platform:
+        for name in ("a", "b", "c", "a"):
+            assert call(platform, f"{name}.tar.gz").status == 200
+
+
 def test_nobody_leaves_twice_for_a_model_that_finds_no_memory_even_alone(site: Site) -> None:
     site.put("huge.tar.gz", file="huge")
     site.put("a.tar.gz")
