@@ -7,8 +7,8 @@ such as another server: that costs nothing, and holds up whoever waits for it.
 from math import inf
 from typing import Final
 
-CHEAP_S: Final = 0.0005
-"""Of processor time, usually: a hop to a thread costs a fifth of it."""
+CHEAP_S: Final = 0.001
+"""Of processor time, usually: to wake a thread for it, and the event loop again, costs half of it."""
 WAITS_S: Final = 0.01
 """Of wall time, and none of the last few took less. A thread that computes in Python keeps another from going on for
 half as long (`sys.getswitchinterval`), so that alone is no sign of waiting."""

@@ -56,6 +56,8 @@ def _parts(estimator: Any) -> Iterator[Any]:
             waiting.extend(part)
         elif isinstance(part, dict):
             waiting.extend(part.values())
+        elif isinstance(part, np.ndarray) and part.dtype.hasobject:
+            waiting.extend(part.ravel().tolist())
         elif not isinstance(part, PLAIN):
             yield part
             if hasattr(part, "get_params") and hasattr(part, "__dict__"):

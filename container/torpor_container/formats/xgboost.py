@@ -31,10 +31,20 @@ def _read(path: Path) -> Any:
     booster = Booster()
     try:
         # From memory XGBoost tells JSON from UBJSON by content; from a file, by a name that need not be right.
-        booster.load_model(bytearray(path.read_bytes()))
+        booster.load_model(_content(path))
     except XGBoostError as error:
         raise LoadFailed(f"{path.name} is not a model that XGBoost can read: {str(error).splitlines()[0]}") from error
     return booster
+
+
+def _content(path: Path) -> bytearray:
+    """All of a file, held once."""
+    content = bytearray(path.stat().st_size)
+    with path.open("rb", buffering=0) as file, memoryview(content) as whole:
+        at = 0
+        while count := file.readinto(whole[at:]):
+            at += count
+    return content
 
 
 FORMAT = Format(

@@ -15,7 +15,12 @@ import skops.io
 import xgboost
 from format_models import Trained
 from onnx import TensorProto, helper
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor, VotingRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    VotingRegressor,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -151,6 +156,14 @@ def test_code_that_is_not_its_frameworks_is_seen_however_deep_it_sits(
     pipeline = make_pipeline(FunctionTransformer(function), StandardScaler(), RandomForestRegressor(3))
     model = serve(VotingRegressor([("all", pipeline)]).fit(np.abs(trained.rows), trained.target), CONVENTIONS)
     assert model.foreign is foreign
+
+
+def test_it_is_seen_in_an_array_of_objects_too(trained: Trained) -> None:
+    """Gradient boosting keeps its trees in one."""
+    regressor = GradientBoostingRegressor(n_estimators=3).fit(trained.rows, trained.target)
+    assert not serve(regressor, CONVENTIONS).foreign
+    regressor.estimators_[2, 0] = Unknown().fit(trained.rows, trained.target)
+    assert serve(regressor, CONVENTIONS).foreign
 
 
 def test_a_type_that_nobody_knows_may_hang(trained: Trained) -> None:
