@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -59,6 +60,11 @@ def something_else(status: int, body: bytes) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         serving.join()
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"torpor {project['version']}\n"
 
 
 def test_env_prints_what_a_shell_needs(run: Run, endpoint: torpor.Local) -> None:

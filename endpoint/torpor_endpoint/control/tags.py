@@ -46,10 +46,12 @@ def _unique(wire: list[dict[str, str]]) -> dict[str, str]:
 
 
 def _tagged(control: Control, call: Call) -> str:
+    """The resource's own ARN, for who made one up of a name that is not in lower case. No two names differ by it."""
     arn: str = call.params["ResourceArn"]
-    if not (control.store.has(arn) or control.has_elsewhere(arn)):
-        raise error(Trouble.NOT_FOUND, noun="resource", arn=arn)
-    return arn
+    for own in (arn, arn.lower()):
+        if control.store.has(own) or control.has_elsewhere(own):
+            return own
+    raise error(Trouble.NOT_FOUND, noun="resource", arn=arn)
 
 
 def _too_many() -> AwsError:

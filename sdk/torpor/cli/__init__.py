@@ -1,5 +1,8 @@
 """The `torpor` command: a table of its subcommands, one small module each. They parse, call and print."""
 
+from importlib.metadata import version
+from typing import Annotated
+
 import typer
 
 from torpor.cli import cold_starts, costs, demo, env, invoke, logs, ls, metrics, plan, replay, simulate, up, why
@@ -12,6 +15,22 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"torpor {version('torpor')}")
+        raise typer.Exit
+
+
+@app.callback()
+def before_any(
+    told: Annotated[
+        bool, typer.Option("--version", help="Tell the version and exit.", callback=_tell_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
 
 for command in (
     up.up,

@@ -37,3 +37,10 @@ def test_endpoints_and_configs_have_tags_too(desk: Desk) -> None:
         arn = f"{ARN}:{segment}/ep"
         desk("AddTags", ResourceArn=arn, Tags=[{"Key": "what", "Value": segment}])
         assert desk("ListTags", ResourceArn=arn)["Tags"] == [{"Key": "what", "Value": segment}]
+
+
+def test_an_arn_made_up_of_a_name_with_capitals_finds_its_resource(desk: Desk) -> None:
+    desk.create("Ep")
+    desk("AddTags", ResourceArn=f"{ARN}:endpoint/Ep", Tags=[{"Key": "a", "Value": "1"}])
+    assert desk("ListTags", ResourceArn=f"{ARN}:endpoint/ep")["Tags"] == [{"Key": "a", "Value": "1"}]
+    assert "Nobody" in desk.refusal("ListTags", ResourceArn=f"{ARN}:endpoint/Nobody")[2]
