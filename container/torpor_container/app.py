@@ -30,7 +30,7 @@ from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
 from torpor_container.journal import ON_DISK, Journal
 from torpor_container.keeper import Keeper, Patience
-from torpor_container.memory import cpu_s, lean_heap
+from torpor_container.memory import lean_heap
 from torpor_container.parent import Parent
 from torpor_container.rest import Rest
 from torpor_container.routes import Routes
@@ -93,7 +93,7 @@ class Instance:
             "used_bytes": await self._workshop.used_bytes(),
             "disk_bytes": self._shelf.used_bytes if self._shelf else 0,
             "disk_budget_bytes": self._settings.disk_bytes,
-            "cpu_s": cpu_s(),
+            "cpu_s": await self._workshop.cpu_s(),
             "decisions": self._journal.after(after, model),
             "last_seq": self._journal.last_seq,
         }

@@ -15,12 +15,13 @@ from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.gauge import Gauge
-from torpor_container.memory import give_back
+from torpor_container.memory import give_back, uss_bytes
 from torpor_container.meter import Meter
 from torpor_container.predicting import Predictors
 from torpor_container.runners import InProcess, Runner
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
+from torpor_container.spent import Spent
 from torpor_container.submitted import SubmittedCode
 from torpor_container.threads import Threads
 from torpor_container.workshop import Found, Loaded, Placed
@@ -75,6 +76,7 @@ class BuiltInWorkshop:
         self._meter = Meter()
         self._imported: set[str] = set()
         self._runners: set[Runner] = set()
+        self._spent = Spent()
         self._settling: asyncio.Future[int] | None = None  # it has not begun
 
     async def start(self) -> None:
@@ -100,6 +102,8 @@ class BuiltInWorkshop:
         return Found(predicted, partial(self._load, Recognised(placed, known, path, disk_bytes, predicted)))
 
     async def unload(self, runner: Runner) -> None:
+        if runner.processes():
+            await self.cpu_s()  # while it still tells
         self._runners.discard(runner)
         with self._meter.window():
             await runner.close()
@@ -112,6 +116,9 @@ class BuiltInWorkshop:
 
     async def used_bytes(self) -> int:
         return await self._measurers.run(self._measure)
+
+    async def cpu_s(self) -> float:
+        return await self._measurers.run(self._count_seconds)
 
     # -- the two ways to load --------------------------------------------------------------------------------------
     async def _load(self, found: Recognised) -> Loaded:
@@ -141,7 +148,7 @@ class BuiltInWorkshop:
     async def _start_script(self, found: Recognised) -> Loaded:
         """In a process of its own."""
         runner = await self._scripts.start(found.placed.directory, found.path)
-        size_bytes = await self._measurers.run(runner.own_bytes)
+        size_bytes = await self._measurers.run(_held_bytes, runner)
         self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
         return Loaded(runner, size_bytes)
 
@@ -151,12 +158,20 @@ class BuiltInWorkshop:
             return await self._measurers.run(self._measure_after_trim)
 
     def _measure(self) -> int:
-        return self._gauge.used_bytes() + sum(runner.own_bytes() for runner in tuple(self._runners))
+        return self._gauge.used_bytes() + sum(map(_held_bytes, tuple(self._runners)))
+
+    def _count_seconds(self) -> float:
+        return self._spent.seconds([runner.processes() for runner in tuple(self._runners)])
 
     def _measure_after_trim(self) -> int:
         self._settling = None  # who comes from now on may have freed what this does not see
         give_back()
         return self._measure()
+
+
+def _held_bytes(runner: Runner) -> int:
+    """By processes of its own."""
+    return sum(map(uss_bytes, runner.processes()))
 
 
 def _import_all(modules: Sequence[str]) -> None:

@@ -6,10 +6,7 @@ forked instance shares with its warm parent.
 
 import ctypes
 import mmap
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -54,17 +51,6 @@ def counts_exactly() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     return any(_counted(TRIED_PAGES) == TRIED_PAGES for _ in range(TRIES))
-
-
-def session_uss_bytes(leader: int) -> int:
-    """What all processes of a session hold by themselves, in bytes."""
-    return sum(map(uss_bytes, _session(leader)))
-
-
-def cpu_s() -> float:
-    """Processor seconds this process and its ended children have used."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
 
 
 def lean_heap() -> None:
@@ -113,13 +99,6 @@ def _counted(pages: int) -> int:
         for page in range(pages):
             touched[page * mmap.PAGESIZE] = 1
         return (anonymous_bytes() - before) // mmap.PAGESIZE
-
-
-def _session(leader: int) -> Iterator[int]:
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError):
-            if os.getsid(pid := int(folder.name)) == leader:
-                yield pid
 
 
 def _trim() -> None:

@@ -10,7 +10,6 @@ from torpor_container.errors import TimedOut
 from torpor_container.formats import Model
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.memory import uss_bytes
 from torpor_container.predicting import Predictors
 from torpor_container.processes import descendants
 from torpor_container.timing import Timing
@@ -39,8 +38,8 @@ class Runner(Protocol):
     def alive(self) -> bool:
         """Whether it can answer again."""
 
-    def own_bytes(self) -> int:
-        """Memory in processes of its own, in bytes; 0 for a model inside this process."""
+    def processes(self) -> list[int]:
+        """Those of its own, the one that the others belong to first; none for a model inside this process."""
 
 
 class InProcess:
@@ -96,8 +95,8 @@ class InProcess:
     def alive(self) -> bool:
         return True
 
-    def own_bytes(self) -> int:
-        return 0
+    def processes(self) -> list[int]:
+        return []
 
     def _predict(self, invocations: Sequence[Invocation]) -> Sequence[Reply | Exception]:
         if len(invocations) > 1:
@@ -144,6 +143,6 @@ class Scripted:
     def alive(self) -> bool:
         return self._process.alive
 
-    def own_bytes(self) -> int:
-        """The script's, and those of all that it started."""
-        return sum(map(uss_bytes, (self._process.pid, *descendants(self._process.pid))))
+    def processes(self) -> list[int]:
+        """The script's, and all that it started."""
+        return [self._process.pid, *descendants(self._process.pid)]

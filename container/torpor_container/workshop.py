@@ -60,3 +60,6 @@ class Workshop(Protocol):
 
     async def used_bytes(self) -> int:
         """What the instance really uses, other processes included."""
+
+    async def cpu_s(self) -> float:
+        """Processor seconds that it has used since it started, other processes included."""

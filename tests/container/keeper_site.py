@@ -60,8 +60,8 @@ class FakeRunner:
     async def close(self) -> None:
         await self.scene.pause()
 
-    def own_bytes(self) -> int:
-        return 0
+    def processes(self) -> list[int]:
+        return []
 
 
 class FakeShelf(Shelf):
@@ -128,6 +128,9 @@ class FakeWorkshop:
     async def used_bytes(self) -> int:
         await self._scene.pause()
         return sum(SIZE_BYTES + runner.grown_bytes for runner in self.loaded) + self._left_bytes
+
+    async def cpu_s(self) -> float:
+        return 0.0
 
 
 class Site:

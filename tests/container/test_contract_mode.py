@@ -186,6 +186,33 @@ def test_headers_reach_the_model_and_come_back(
     assert (spoken.body, spoken.headers[ATTRIBUTES.lower()]) == (b"read", "seen")
 
 
+BURNS = """
+import time
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    until_s = time.process_time() + 1.0
+    while time.process_time() < until_s:
+        pass
+    return "burnt"
+"""
+
+
+def test_what_scripts_compute_counts_as_the_instances_also_when_they_are_gone(
+    scripted: Platform, tmp_path: Path
+) -> None:
+    def others_s() -> float:
+        spent_s: float = scripted.get("/_torpor/state").json()["cpu_s"]
+        return spent_s - time.process_time()
+
+    before_s = others_s()
+    scripted.load("burns", unpacked(tmp_path, "burns", {"inference.py": BURNS.encode()}))
+    assert scripted.invoke("burns", b"").body == b"burnt"
+    assert others_s() - before_s > 0.9
+    assert scripted.delete("burns").status == 200
+    assert others_s() - before_s > 0.9
+
+
 BAD_REQUESTS = (
     ({"Content-Type": "image/png"}, b"x", 415),
     ({**CSV, "Accept": "image/png"}, b"1,2,3,4", 406),

@@ -35,9 +35,9 @@ class ForeignModel:
     async def close(self) -> None:
         await self._contract.unload(self._placed.model_id, self._placed.name)
 
-    def own_bytes(self) -> int:
-        """Its share can not be told from the others'."""
-        return 0
+    def processes(self) -> list[int]:
+        """They are the container's: its share can not be told from the others'."""
+        return []
 
 
 class ForeignSingle:
@@ -57,5 +57,5 @@ class ForeignSingle:
     async def close(self) -> None:
         """It goes with the container."""
 
-    def own_bytes(self) -> int:
-        return 0
+    def processes(self) -> list[int]:
+        return []

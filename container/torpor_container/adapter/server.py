@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TextIO
 
 from torpor_container.adapter.command import Command
-from torpor_container.memory import session_uss_bytes
+from torpor_container.memory import uss_bytes
 from torpor_container.parent import Parent
+from torpor_container.processes import session
 from torpor_container.upstream import Upstream, UpstreamError
 from torpor_container.warm import Child, Job
 
@@ -77,9 +78,16 @@ class ForeignServer:
     def unready(self) -> str | None:
         return None if self._ready.is_set() else f"the container does not answer {' and '.join(self._command.ready)}"
 
+    def processes(self) -> list[int]:
+        """Its own, and all that it started."""
+        if self._child is None:
+            return []
+        first = self._child.pid
+        return [first, *(pid for pid in session(first) if pid != first)]
+
     def own_bytes(self) -> int:
         """Memory of all its processes, in bytes."""
-        return session_uss_bytes(self._child.pid) if self._child is not None else 0
+        return sum(map(uss_bytes, self.processes()))
 
     async def close(self) -> None:
         """SIGTERM to all its processes, SIGKILL after the grace, and nothing left behind."""

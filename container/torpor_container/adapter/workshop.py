@@ -14,6 +14,7 @@ from torpor_container.errors import LoadFailed, LoadOutOfMemory, NoMemoryNow
 from torpor_container.memory import uss_bytes
 from torpor_container.meter import Meter
 from torpor_container.runners import Runner
+from torpor_container.spent import Spent
 from torpor_container.upstream import UpstreamError
 from torpor_container.workshop import Found, Loaded, Placed
 
@@ -30,6 +31,7 @@ class Behind:
         self._server = server
         self._environment = environment
         self._clock = clock
+        self._spent = Spent()
 
     def unready(self) -> str | None:
         return self._server.unready
@@ -40,6 +42,9 @@ class Behind:
 
     async def used_bytes(self) -> int:
         return await asyncio.to_thread(lambda: uss_bytes() + self._server.own_bytes())
+
+    async def cpu_s(self) -> float:
+        return await asyncio.to_thread(lambda: self._spent.seconds([self._server.processes()]))
 
 
 class ForeignWorkshop(Behind):

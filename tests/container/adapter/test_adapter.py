@@ -222,6 +222,19 @@ def test_a_model_that_the_container_let_go_of_is_loaded_anew(site: Site) -> None
         assert [action for action, _ in decisions(platform, "loaded")] == ["loaded", "loaded"]
 
 
+def test_what_the_container_computes_counts_as_the_instances(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance() as platform:
+
+        def others_s() -> float:
+            spent_s: float = platform.get("/_torpor/state").json()["cpu_s"]
+            return spent_s - time.process_time()
+
+        before_s = others_s()
+        assert call(platform, "a.tar.gz", "burn").status == 200
+        assert others_s() - before_s > 0.9
+
+
 def test_a_handlers_own_404_is_an_answer(site: Site) -> None:
     site.put("a.tar.gz")
     with site.instance() as platform:

@@ -322,6 +322,9 @@ class FakeWorkshop:
     async def used_bytes(self) -> int:
         return self.books.planned_bytes
 
+    async def cpu_s(self) -> float:
+        return 0.0
+
 
 class FakeRunner:
     """A model in memory: its folder is not needed any more."""
@@ -341,8 +344,8 @@ class FakeRunner:
     async def close(self) -> None:
         await asyncio.sleep(self._profile.unload_s)
 
-    def own_bytes(self) -> int:
-        return 0
+    def processes(self) -> list[int]:
+        return []
 
 
 @dataclass(frozen=True)
