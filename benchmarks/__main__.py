@@ -37,7 +37,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "density": ("What a model costs in memory", density.rows),
     "bodies": ("Large bodies", bodies.rows),
     "rest": ("An endpoint process that serves nothing", rest.rows),
-    "flatness": ("By number of models and of instances, 8 connections", flatness.rows),
+    "flatness": ("By number of models in memory, 8 connections", flatness.rows),
     "sharing": (f"Batches of up to {sharing.BATCH_SIZE}, and small models beside a slow one", sharing.rows),
     "metering": ("What metrics and ledger add to a warm request", metering.rows),
 }

@@ -104,9 +104,10 @@ class Live:
         return Target(name, self.address, requests, list(expected.values()), self.pids)
 
     def direct(self, name: str, expected: Mapping[str, float]) -> Target:
-        """Its one instance over its own Unix socket. The processor time is the instance's alone."""
+        """The one instance that there is so far, over its own Unix socket. The processor time is its alone."""
         requests = [client.request("/invocations", {**CSV, TARGET: model}, scene.ROW) for model in expected]
-        return Target(name, self._socket(), requests, list(expected.values()), self.instances)
+        (instance,) = self.instances()
+        return Target(name, self._socket(), requests, list(expected.values()), lambda: [instance])
 
     def _socket(self) -> str:
         """The one Unix socket that is named like the instance."""

@@ -1,5 +1,6 @@
 """Every peer that is measured, in the order of the tables."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
@@ -7,17 +8,22 @@ from pathlib import Path
 
 from benchmarks.bare import unpack
 from benchmarks.measure import Target
+from benchmarks.peers.bentoml.peer import BentoML
 from benchmarks.peers.litserve.peer import LitServe
 from benchmarks.peers.mlserver.peer import MLServer
 from benchmarks.peers.peer import Peer, Site, installed, running
 from benchmarks.peers.rayserve.peer import RayServe
-from benchmarks.ports import free_port
+from benchmarks.peers.triton.peer import Triton
+from benchmarks.ports import DidNotStart, free_port
 
 PEERS: tuple[Peer, ...] = (
     MLServer("MLServer, in process", workers=0),
     MLServer("MLServer, one worker", workers=1),
     LitServe(),
     RayServe(),
+    Triton("Triton, 1 model", models_max=1),
+    Triton("Triton, 8 models", models_max=None),
+    BentoML(),
 )
 
 
@@ -49,10 +55,13 @@ def site(peer: Peer, models: Path, names: Sequence[str], folder: Path) -> Site:
 def all_running(
     peers: Sequence[Peer], models: Path, expected: Mapping[str, float], folder: Path
 ) -> Iterator[list[Target]]:
-    """Each as a target, with as many of the models as it takes."""
+    """Each as a target, with as many of the models as it takes. One that does not start is named, and left out."""
     with ExitStack() as stack:
-        yield [
-            stack.enter_context(running(peer, site(peer, models, list(taken), folder), taken))
-            for peer in peers
-            if (taken := dict(islice(expected.items(), peer.models_max)))
-        ]
+        targets: list[Target] = []
+        for peer in peers:
+            taken = dict(islice(expected.items(), peer.models_max))
+            try:
+                targets.append(stack.enter_context(running(peer, site(peer, models, list(taken), folder), taken)))
+            except DidNotStart as error:
+                print(f"{peer.name} did not start, and is left out: {error}", file=sys.stderr)
+        yield targets

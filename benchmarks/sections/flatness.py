@@ -1,4 +1,4 @@
-"""Whether a request costs the same with one model in memory and with thousands, with one instance and with two.
+"""Whether a request costs the same with one model in memory and with thousands.
 
 Every number of models has an endpoint of its own, and they take turns. Where several models are called in turn their
 trees are read from memory and no longer from the processor's caches: what that alone costs is measured in a bare
@@ -34,9 +34,6 @@ def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
                 expected, name = dict.fromkeys(every[:called], answer), f"{count} resident, {called} called"
                 targets.append(torpor.through(name, expected, f"models-{count}"))
                 like[name] = fewest.setdefault(called, name)
-        torpor.deploy(2, "two-instances", TORPOR_MEMORY_MIB=8192)
-        targets.append(torpor.through("two instances", dict.fromkeys(every[:FEW], answer), "two-instances"))
-        like["two instances"] = fewest[min(FEW, max(sizes.residents))]
         agree(targets)
         turns = warm(targets, (), CONNECTIONS, sizes.turn_s, sizes.rounds)
     rows = [

@@ -16,6 +16,7 @@ from benchmarks.sizes import Sizes
 TORPOR = "Torpor, 1 model"
 REFERENCE = "reference"
 ONNX_REFERENCE = "reference, ONNX"
+TWO_INSTANCES = "two-instances"
 
 
 def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
@@ -42,6 +43,8 @@ def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
         ]
         if sizes.onnx:
             targets.append(running.through("Torpor, ONNX", network))
+        running.deploy(2, TWO_INSTANCES)
+        targets.append(running.through(f"Torpor, {len(expected)} models, 2 instances", expected, TWO_INSTANCES))
         wanted = peers.present(sizes.peers)
         models = peers.unpacked(artifacts, list(expected), folder)
         others = stack.enter_context(peers.all_running(wanted, models, expected, folder))

@@ -2,16 +2,10 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
-from benchmarks import scene
-from benchmarks.client import request
+from benchmarks.peers import open_inference
+from benchmarks.peers.open_inference import stem
 from benchmarks.peers.peer import Site
-
-JSON = {"content-type": "application/json"}
-ROW = [float(cell) for cell in scene.ROW.split(b",")]
-INPUT = {"name": "rows", "shape": [1, scene.COLUMNS], "datatype": "FP32", "data": ROW}
-BODY = json.dumps({"inputs": [INPUT]}).encode()
 
 
 @dataclass(frozen=True)
@@ -41,27 +35,23 @@ class MLServer:
         return ["mlserver", "start", str(site.folder)]
 
     def request(self, model: str) -> bytes:
-        return request(f"/v2/models/{_stem(model)}/infer", JSON, BODY)
+        return open_inference.request(model)
 
     def said(self, body: bytes) -> float:
-        return float(json.loads(body)["outputs"][0]["data"][0])
+        return open_inference.said(body)
 
     def bring(self, model: str) -> list[bytes] | None:
-        return [request(f"/v2/repository/models/{_stem(model)}/load", JSON, b"")]
+        return [open_inference.load(model)]
 
 
 def _add_model(site: Site, model: str) -> None:
     """Into its repository."""
-    folder = site.folder / "repository" / _stem(model)
+    folder = site.folder / "repository" / stem(model)
     folder.mkdir(parents=True)
-    (folder / "model.ubj").hardlink_to(site.models / f"{_stem(model)}.ubj")
+    (folder / "model.ubj").hardlink_to(site.models / f"{stem(model)}.ubj")
     settings = {
-        "name": _stem(model),
+        "name": stem(model),
         "implementation": "mlserver_xgboost.XGBoostModel",
         "parameters": {"uri": "./model.ubj"},
     }
     (folder / "model-settings.json").write_text(json.dumps(settings))
-
-
-def _stem(model: str) -> str:
-    return Path(model).name.removesuffix(".tar.gz")
