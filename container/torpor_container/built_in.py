@@ -143,7 +143,8 @@ class BuiltInWorkshop:
                 if alone():
                     size_bytes = max(grown_bytes, FLOOR_BYTES)
                     self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
-        return Loaded(InProcess(model, self._predictors, time.thread_time, self._clock), size_bytes)
+        runner = InProcess(model, self._predictors, time.thread_time, self._clock, self._settings.batch_size)
+        return Loaded(runner, size_bytes)
 
     async def _start_script(self, found: Recognised) -> Loaded:
         """In a process of its own."""

@@ -120,15 +120,14 @@ class Routes:
         if not isinstance(self._serving, Kept) or len(body) > self._body_max_bytes:
             return False
         timing = Timing(self._clock)
-        try:
-            reply = self._serving.at_once(target, _invocation(scope, body), timing)
-        except ContainerError as error:
-            tell(*_failed(target, error, timing))
-            return True
-        if reply is None:
-            return False
-        tell(*_answer(reply, timing))
-        return True
+
+        def answered(outcome: Reply | ContainerError) -> None:
+            if isinstance(outcome, ContainerError):
+                tell(*_failed(target, outcome, timing))
+            else:
+                tell(*_answer(outcome, timing))
+
+        return self._serving.at_once(target, _invocation(scope, body), timing, answered)
 
     async def _read(self, receive: Receive) -> bytes:
         """The whole body. One that is too large is read to its end and dropped, so that its caller gets an answer."""

@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from torpor_container.core.pace import LONG_S, Pace
 from torpor_container.core.turns import Line
-from torpor_container.errors import TimedOut
+from torpor_container.errors import ContainerError, PredictionFailed, TimedOut
 from torpor_container.formats import Model
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.predicting import Predictors
+from torpor_container.one_turn import OneTurn
+from torpor_container.predicting import Outcome, Predictors
 from torpor_container.processes import descendants
 from torpor_container.timing import Timing
 from torpor_container.wire import Step
@@ -42,14 +43,32 @@ class Runner(Protocol):
         """Those of its own, the one that the others belong to first; none for a model inside this process."""
 
 
+Then = Callable[[Reply | ContainerError], None]
+"""Called once, with the answer or with why there is none. It raises nothing."""
+
+
+class Asking(NamedTuple):
+    """A request that is answered on the event loop."""
+
+    invocation: Invocation
+    lap: Callable[[Step], float]
+    then: Then
+
+
 class InProcess:
     """A model of a known format. What predicts cheaply, as measured, does so on the event loop, where no time limit
     holds; the rest on a thread, and always what runs code that nobody knows."""
 
     def __init__(
-        self, model: Model, predictors: Predictors, cpu_clock: Callable[[], float], clock: Callable[[], float]
+        self,
+        model: Model,
+        predictors: Predictors,
+        cpu_clock: Callable[[], float],
+        clock: Callable[[], float],
+        batch_size: int = 1,
     ) -> None:
-        """`cpu_clock` counts the processor seconds of the thread that asks: a busy machine makes no model dear."""
+        """`cpu_clock` counts the processor seconds of the thread that asks: a busy machine makes no model dear. So many
+        requests that come in one turn of the event loop share a prediction, if the model is `rowwise`."""
         self.format = model.format
         self.needs_folder = False
         self._model = model
@@ -59,6 +78,8 @@ class InProcess:
         self._clock = clock
         self._pace = Pace()
         self._unmeasured = 0
+        together = batch_size > 1 and model.rowwise
+        self._together = OneTurn(self._answer_together, batch_size) if together else None
 
     def cheap(self, body: bytes) -> bool:
         """Whether `answer` takes so little that nobody else need go on meanwhile."""
@@ -77,6 +98,17 @@ class InProcess:
                 self._pace.took(self._cpu_clock() - began_s, took_s)
             if took_s > LONG_S:
                 self._pace.held_up()
+
+    def answer_soon(self, invocation: Invocation, timing: Timing, then: Then) -> None:
+        """Predict on the event loop, and tell: now, or with the others that came in this turn of it."""
+        if self._together is not None:
+            self._together.add(Asking(invocation, timing.laps(), then))
+            return
+        try:
+            outcome: Outcome = self.answer(invocation, timing)
+        except Exception as error:  # noqa: BLE001  nobody above can tell the caller
+            outcome = error
+        then(_told(outcome))
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         if self.cheap(invocation.body):
@@ -103,12 +135,39 @@ class InProcess:
             return self._model.invoke_together(invocations)
         return [self._measured(invocations[0])]
 
+    def _answer_together(self, asking: Sequence[Asking]) -> None:
+        """What one request takes is its part of the whole; what holds up the event loop is the whole."""
+        self._unmeasured = unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
+        cpu_began_s = 0.0 if unmeasured else self._cpu_clock()
+        began_s = self._clock()
+        outcomes = self._outcomes([one.invocation for one in asking])
+        took_s = self._clock() - began_s
+        if not unmeasured:
+            self._pace.took((self._cpu_clock() - cpu_began_s) / len(asking), took_s / len(asking))
+        if took_s > LONG_S:
+            self._pace.held_up()
+        for one, outcome in zip(asking, outcomes, strict=True):
+            one.lap(Step.PREDICT)
+            one.then(_told(outcome))
+
+    def _outcomes(self, invocations: Sequence[Invocation]) -> Sequence[Outcome]:
+        try:
+            if len(invocations) > 1:
+                return self._model.invoke_together(invocations)
+            return [self._model.invoke(invocations[0])]
+        except Exception as error:  # noqa: BLE001  as above
+            return [error] * len(invocations)
+
     def _measured(self, invocation: Invocation) -> Reply:
         began_s, cpu_began_s = self._clock(), self._cpu_clock()
         try:
             return self._model.invoke(invocation)
         finally:
             self._pace.took(self._cpu_clock() - cpu_began_s, self._clock() - began_s)
+
+
+def _told(outcome: Outcome) -> Reply | ContainerError:
+    return outcome if isinstance(outcome, Reply | ContainerError) else PredictionFailed.because(outcome)
 
 
 class Scripted:

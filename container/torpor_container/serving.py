@@ -6,11 +6,11 @@ Each mode answers the same four questions: ready? state? invoke! and, where the 
 import asyncio
 from typing import Protocol
 
-from torpor_container.errors import ModelLost, NotCalled, TargetMissing
+from torpor_container.errors import ContainerError, ModelLost, NotCalled, TargetMissing
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper
 from torpor_container.rest import Rest
-from torpor_container.runners import InProcess
+from torpor_container.runners import InProcess, Then
 from torpor_container.timing import Timing
 from torpor_container.wire import Fault, LoadedModel
 
@@ -70,17 +70,23 @@ class Kept:
         except (ModelLost, NotCalled):  # it was not called, and is loaded anew
             return await self._invoke(name, invocation, timing)
 
-    def at_once(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply | None:
-        """The answer of a model in memory that predicts cheaply. None, and nothing is done, if it is any other."""
+    def at_once(self, target: str | None, invocation: Invocation, timing: Timing, then: Then) -> bool:
+        """Take up a request for a model in memory that predicts cheaply. False, and nothing is done, for any other.
+
+        `then` is called once, before this returns or later in the same turn of the event loop.
+        """
         runner = self._keeper.at_hand(target) if target else None
         if target is None or not isinstance(runner, InProcess) or not runner.cheap(invocation.body):
-            return None
+            return False
         self._keeper.take(target)
         timing.hit = True
-        try:
-            return runner.answer(invocation, timing)
-        finally:
+
+        def answered(outcome: Reply | ContainerError) -> None:
             self._keeper.give_back(target)
+            then(outcome)
+
+        runner.answer_soon(invocation, timing, answered)
+        return True
 
     async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
         async with self._keeper.lend(name, timing) as runner:

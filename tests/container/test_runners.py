@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from torpor_container.core.pace import TRIAL
+from torpor_container.core.pace import CHEAP_S, LONG_S, TRIAL
 from torpor_container.core.turns import Sharing, Turns
-from torpor_container.errors import TimedOut
+from torpor_container.errors import BadInput, ContainerError, PredictionFailed, TimedOut
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.predicting import Predictors
 from torpor_container.runners import MEASURED_EVERY, InProcess
@@ -30,6 +30,7 @@ class Model:
         self.cpu_s, self.waits_s = cpu_s, waits_s
         self.computed_s = self.now_s = 0.0
         self.threads: list[int] = []
+        self.companies: list[list[bytes]] = []  # who was predicted together
 
     def invoke(self, invocation: Invocation) -> Reply:
         self.threads.append(threading.get_ident())
@@ -40,7 +41,13 @@ class Model:
         return Reply(b"", "")
 
     def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
-        return [self.invoke(invocation) for invocation in invocations]
+        self.companies.append([invocation.body for invocation in invocations])
+        if b"broken" in self.companies[-1]:
+            raise RuntimeError("this is no model's fault")
+        self.computed_s += self.cpu_s
+        self.now_s += self.cpu_s
+        refused = BadInput("not these rows")
+        return [refused if invocation.body == b"bad" else Reply(invocation.body, "") for invocation in invocations]
 
     def close(self) -> None: ...
 
@@ -157,3 +164,70 @@ def test_a_model_that_waits_too_long_is_given_up_each_time() -> None:
                 await asyncio.sleep(0.001)
 
     run(model, story, timeout_s=0.01)
+
+
+class Together:
+    """Requests on the event loop, in each turn of it those that `turns` says."""
+
+    def __init__(self, model: Model, batch_size: int, rowwise: bool = True) -> None:
+        model.rowwise = rowwise
+        self.model = model
+        self.batch_size = batch_size
+        self.outcomes: list[Reply | ContainerError] = []
+        self.timings: list[Timing] = []
+        self.cheap = True
+
+    def ask(self, *turns: Sequence[bytes]) -> "Together":
+        async def told() -> None:
+            clock = lambda: self.model.now_s  # noqa: E731
+            predictors = Predictors(Threads(1, "test"), Turns(Sharing()), clock)
+            runner = InProcess(self.model, predictors, lambda: self.model.computed_s, clock, self.batch_size)
+            for bodies in turns:
+                for body in bodies:
+                    self.timings.append(timing := Timing(clock))
+                    runner.answer_soon(Invocation(body), timing, self.outcomes.append)
+                await asyncio.sleep(0)
+            self.cheap = runner.cheap(b"")
+            predictors.close()
+
+        asyncio.run(asyncio.wait_for(told(), 20.0))
+        return self
+
+
+def test_who_comes_in_one_turn_of_the_loop_is_predicted_together() -> None:
+    asked = Together(Model(cpu_s=0.0001), batch_size=8).ask([b"a", b"b", b"c"], [b"d"], [b"e", b"f"])
+    assert asked.model.companies == [[b"a", b"b", b"c"], [b"e", b"f"]]
+    bodies = [outcome.body for outcome in asked.outcomes if isinstance(outcome, Reply)]
+    assert bodies == [b"a", b"b", b"c", b"", b"e", b"f"]  # one that is alone is asked as ever, and answers nothing
+    assert [timing.steps[Step.PREDICT] for timing in asked.timings] == [pytest.approx(0.0001)] * 6
+
+
+def test_no_more_are_together_than_was_asked_for() -> None:
+    asked = Together(Model(), batch_size=2).ask([b"a", b"b", b"c", b"d", b"e"])
+    assert asked.model.companies == [[b"a", b"b"], [b"c", b"d"]]
+    assert len(asked.outcomes) == 5
+
+
+@pytest.mark.parametrize(("batch_size", "rowwise"), [(1, True), (8, False)])
+def test_nobody_is_together_who_need_not_or_may_not_be(batch_size: int, rowwise: bool) -> None:
+    asked = Together(Model(), batch_size, rowwise).ask([b"a", b"b", b"bad"])
+    assert asked.model.companies == []
+    assert [type(outcome) for outcome in asked.outcomes] == [Reply, Reply, PredictionFailed]
+
+
+def test_whoever_is_at_fault_harms_nobody_else_and_everybody_is_told() -> None:
+    asked = Together(Model(), batch_size=8).ask([b"a", b"bad", b"c"], [b"a", b"broken"], [b"bad"])
+    kinds = [Reply, BadInput, Reply, PredictionFailed, PredictionFailed, PredictionFailed]
+    assert [type(outcome) for outcome in asked.outcomes] == kinds
+
+
+def test_a_company_is_as_cheap_as_its_part_for_each_of_them() -> None:
+    turns = [[b"a"] * 8] * 3 * MEASURED_EVERY
+    assert Together(Model(cpu_s=3 * CHEAP_S), batch_size=8).ask(*turns).cheap
+    assert not Together(Model(cpu_s=9 * CHEAP_S), batch_size=8).ask(*turns).cheap
+
+
+def test_a_company_that_holds_up_the_loop_is_the_last_there_however_many_share_it() -> None:
+    turns = [[b"a"] * 1000] * 3 * MEASURED_EVERY
+    assert Together(Model(cpu_s=0.9 * LONG_S), batch_size=1000).ask(*turns).cheap
+    assert not Together(Model(cpu_s=1.1 * LONG_S), batch_size=1000).ask(*turns).cheap
