@@ -28,7 +28,7 @@ class Processors:
         """Do this once so many seconds of one processor have gone into it."""
         if self._count is None:
             self._kernel.plan(self._kernel.now_s + takes_s, action, arguments)
-        elif not self._shared and self._one_is_free(self._count):
+        elif not self._shared and (len(self._alone) < self._count or self._one_is_free(self._count)):
             self._alone.append(self._kernel.plan(self._kernel.now_s + takes_s, action, arguments))
         else:
             self._share(self._count)
@@ -36,8 +36,7 @@ class Processors:
             self._plan_next(self._count)
 
     def _one_is_free(self, count: int) -> bool:
-        if len(self._alone) == count:
-            self._alone = self._kernel.to_come(self._alone)
+        self._alone = self._kernel.to_come(self._alone)
         return len(self._alone) < count
 
     def _share(self, count: int) -> None:
