@@ -74,8 +74,9 @@ build/peers/%/.ready: benchmarks/peers/%/requirements.txt
 	touch $@
 
 # The decisions and the simulator around them as C extensions, for long studies: the same sources, twice as fast.
-COMPILED := torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/policies/*.py \
-	torpor_endpoint/core/placement.py torpor_endpoint/core/traffic.py torpor/simulator/kernel.py torpor/simulator/processors.py \
+COMPILED := torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/keepalive.py \
+	torpor_container/core/resting.py torpor_container/core/policies/*.py torpor_endpoint/core/placement.py \
+	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor/simulator/kernel.py torpor/simulator/processors.py \
 	torpor/simulator/profile.py torpor/simulator/bell.py torpor/simulator/site.py torpor/simulator/engine.py
 
 compiled: $(READY)

@@ -67,7 +67,8 @@ class Histogram:
     """
 
     BINS = 240
-    HEAD, TAIL = 0.05, 0.99
+    HEAD = 0.05
+    TAIL = 0.99
     MARGIN = 0.10
     GAPS_MIN = 10
     BEYOND_MAX = 0.5

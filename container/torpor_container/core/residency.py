@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, NamedTuple
+from typing import Final
 
 from torpor_container.core.policies import Policy
 
@@ -81,8 +81,17 @@ class Lead:
     pass
 
 
-class Admit(NamedTuple):
-    victims: tuple[str, ...]
+class Admit:
+    """It may come in, and these leave for it."""
+
+    __slots__ = ("victims",)
+    __match_args__ = ("victims",)
+
+    def __init__(self, victims: tuple[str, ...]) -> None:
+        self.victims = victims
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Admit) and other.victims == self.victims
 
 
 @dataclass(frozen=True)
@@ -261,7 +270,9 @@ class Residency:
 
     def __iter__(self) -> Iterator[tuple[str, Resident]]:
         """Every model that is here, with its books."""
-        return ((name, model) for name, model in self._models.items() if model.stage is HERE)
+        for name, model in self._models.items():
+            if model.stage is HERE:
+                yield name, model
 
     def get(self, name: str) -> Resident | None:
         return self._models.get(name)

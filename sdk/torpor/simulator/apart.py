@@ -95,11 +95,11 @@ def _at_desks(given: Given, servers: int, tally: Tally) -> tuple[int, float]:
     kernel, done = Kernel(), list[Call]()
     spread, desks = given.spread(), dict[str, _Desk]()
 
-    def arrive(call: Call) -> None:
-        if call.model not in desks:
-            predict_s = given.profile(call.model).predict_s
-            desks[call.model] = _Desk(kernel, servers, predict_s, spread.predict, done.append)
-        desks[call.model].ask(call)
+    def arrive(model: str) -> None:
+        if model not in desks:
+            predict_s = given.profile(model).predict_s
+            desks[model] = _Desk(kernel, servers, predict_s, spread.predict, done.append)
+        desks[model].ask(Call(model, kernel.now_s))
 
     duration_s, _ = _play(given, kernel, arrive, done, tally)
     return len(desks), duration_s
@@ -147,9 +147,10 @@ class _Pools:
     idle: dict[str, list[float]] = field(default_factory=dict)
     done: list[Call] = field(default_factory=list)
 
-    def arrive(self, call: Call) -> None:
-        now_s, profile = self.kernel.now_s, self.given.profile(call.model)
-        since_s = self.idle.setdefault(call.model, [])
+    def arrive(self, model: str) -> None:
+        now_s, profile = self.kernel.now_s, self.given.profile(model)
+        since_s = self.idle.setdefault(model, [])
+        call = Call(model, now_s)
         call.asked_s = now_s
         if since_s and now_s - since_s[-1] < self.expires_s:
             since_s.pop()
@@ -168,7 +169,7 @@ class _Pools:
 
 
 def _play(
-    given: Given, kernel: Kernel, arrive: Callable[[Call], None], done: list[Call], tally: Tally
+    given: Given, kernel: Kernel, arrive: Callable[[str], None], done: list[Call], tally: Tally
 ) -> tuple[float, int]:
     """How long it took by its own clock, and the bytes that came with the requests."""
     trace = Counted(Paced(given.trace))

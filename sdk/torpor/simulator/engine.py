@@ -162,7 +162,8 @@ class Simulation:
             done, self._done = self._done, []
             self.told(done)
 
-    def _arrive(self, call: Call) -> None:
+    def _arrive(self, model: str) -> None:
+        call = Call(model, self.kernel.now_s)
         self._traffic.came(call.arrived_s)
         if self._ready:
             self._send(call)

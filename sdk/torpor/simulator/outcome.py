@@ -112,9 +112,9 @@ class Tally:
     def add(self, calls: Sequence[Call]) -> None:
         models, *times_s, hit, failed_ones = columns(calls)
         arrived_s, asked_s, ready_s, done_s = (np.fromiter(column, np.float64, len(calls)) for column in times_s)
-        failed = np.fromiter(failed_ones, np.bool_, len(calls))
+        failed = np.frombuffer(bytes(failed_ones), np.bool_)
         held = asked_s > arrived_s
-        waited = ~np.fromiter(hit, np.bool_, len(calls)) | held
+        waited = ~np.frombuffer(bytes(hit), np.bool_) | held
         cold = waited & ~failed
         taken_s = done_s - arrived_s + self._overhead_s + np.where(ready_s > asked_s, self._beside_load_s, 0.0)
         self.warm.add(taken_s[~waited & ~failed])

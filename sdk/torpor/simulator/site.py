@@ -18,7 +18,7 @@ from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Line, Turns
 
 TOLD_MAX = 8_192
-"""So many requests are made and told at a time: enough for numpy to pay, and few enough to stay in the cache."""
+"""So many requests are read and told at a time: enough for numpy to pay, and few enough to stay in the cache."""
 
 
 class Call:
@@ -38,14 +38,14 @@ class Call:
         self.failed = False
 
 
-def called(trace: Trace) -> Iterator[Iterator[tuple[float, Call]]]:
-    """Its requests with their moments, some thousand at a time; each is made when it is come to."""
+def called(trace: Trace) -> Iterator[Iterator[tuple[float, str]]]:
+    """When which model is called, some thousand requests at a time."""
     names = trace.names
     for chunk in trace.chunks():
         for first in range(0, len(chunk), TOLD_MAX):
             times_s = chunk.times_s[first : first + TOLD_MAX].tolist()
             models = [names[number] for number in chunk.models[first : first + TOLD_MAX].tolist()]
-            yield zip(times_s, map(Call, models, times_s), strict=True)
+            yield zip(times_s, models, strict=True)
 
 
 class Columns(NamedTuple):
@@ -134,7 +134,7 @@ class Site:
         if self.resting is None:
             return
         now_s = self.kernel.now_s
-        moves = self.resting.look((name for name, model in self.memory if not model.pins), now_s)
+        moves = self.resting.look(self._unused(), now_s)
         for name in moves.leaving:
             self._drop(name, "nobody calls")
         for name in moves.coming:
@@ -143,6 +143,11 @@ class Site:
                 self._expected.add(name)
                 self._waiting[name] = []
                 self.kernel.soon(self._pull, name)
+
+    def _unused(self) -> Iterator[str]:
+        for name, model in self.memory:
+            if not model.pins:
+                yield name
 
     # -- the model -------------------------------------------------------------------------------------------------
     def _again(self, call: Call) -> None:
@@ -208,13 +213,11 @@ class Site:
         self._disk_bell.ring()
 
     def _admit(self, name: str) -> None:
-        profile, profiles = self.profiles[name], self.profiles
+        profile = self.profiles[name]
         plan = self.memory.admit(name, profile.memory_bytes, self.kernel.now_s)
         if isinstance(plan, Admit):
-            wait_s = max([profiles[victim].unload_s for victim in plan.victims], default=0.0)
-            self._dismiss(plan.victims)
             self.counts.loads += 1
-            self.kernel.after(wait_s, self._load, name, profile.load_s * self.spread.load())
+            self.kernel.after(self._dismiss(plan.victims), self._load, name, profile.load_s * self.spread.load())
         elif isinstance(plan, Refuse):
             self._give_back(name)
             self._fail(name, plan.reason)
@@ -241,19 +244,24 @@ class Site:
             if self.memory.released(name):
                 self._let_be(name)
 
-    def _dismiss(self, names: tuple[str, ...]) -> None:
+    def _dismiss(self, names: tuple[str, ...]) -> float:
+        """They leave. In how many seconds the last of them is gone."""
+        longest_s = 0.0
         for name in names:
             self.counts.unloads += 1
-            gone_s = self.kernel.now_s + self.profiles[name].unload_s
-            self.leaving_until_s = max(self.leaving_until_s, gone_s)
-            self.kernel.at(gone_s, self._unloaded, name)
+            unload_s = self.profiles[name].unload_s
+            self.kernel.after(unload_s, self._unloaded, name, unload_s)
+            if longest_s < unload_s:
+                longest_s = unload_s
+        self.leaving_until_s = max(self.leaving_until_s, self.kernel.now_s + longest_s)
+        return longest_s
 
     def _drop(self, name: str, reason: str) -> None:
         if self.memory.drop(name, reason, self.kernel.now_s):
             self._dismiss((name,))
 
-    def _unloaded(self, name: str) -> None:
-        self.memory.unloaded(name, self.profiles[name].unload_s, self.kernel.now_s)
+    def _unloaded(self, name: str, took_s: float) -> None:
+        self.memory.unloaded(name, took_s, self.kernel.now_s)
         self._lines.pop(name, None)
         if not self.cache and self.disk.drop(name, "ModelCacheSetting is Disabled", self.kernel.now_s):
             self._delete((name,))

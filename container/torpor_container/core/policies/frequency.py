@@ -1,10 +1,9 @@
 """The policies that look at how often a model was used: LFU and LRU-2. Sizes and costs do not count."""
 
-from dataclasses import dataclass
 from itertools import count
 
 from torpor_container.core.policies.contract import MayLeave, Policy
-from torpor_container.core.policies.ranking import Member, Ranking
+from torpor_container.core.policies.ranking import Member, Rank, Ranking
 
 
 class LFU(Policy):
@@ -34,9 +33,14 @@ class LFU(Policy):
         return lowest.name if lowest else None
 
 
-@dataclass(slots=True, eq=False)
 class Used(Member):
-    last: int
+    """When a model was used last, and by its rank the last time but one."""
+
+    __slots__ = ("last",)
+
+    def __init__(self, name: str, rank: Rank) -> None:
+        super().__init__(name, rank)
+        self.last = rank[1]
 
 
 class LRU2(Policy):
@@ -54,7 +58,7 @@ class LRU2(Policy):
 
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
         now = next(self._ticks)
-        used = self._resident[name] = Used(name, (self.NEVER, now), now)
+        used = self._resident[name] = Used(name, (self.NEVER, now))
         self._by_last_but_one.add(used)
 
     def touched(self, name: str) -> None:

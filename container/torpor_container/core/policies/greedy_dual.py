@@ -6,19 +6,21 @@ worth of a model only grows while it stays. Sources: GDSF as in FaasCache (Fuers
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 
 from torpor_container.core.policies.contract import MayLeave, Policy
 from torpor_container.core.policies.ranking import Member, Ranking
 
 
-@dataclass(slots=True, eq=False)
 class Use(Member):
     """What is known of one resident model."""
 
-    size_bytes: int
-    cost_s: float
-    uses: int = 0
+    __slots__ = ("cost_s", "size_bytes", "uses")
+
+    def __init__(self, name: str, size_bytes: int, cost_s: float) -> None:
+        super().__init__(name, (0.0, 0))
+        self.size_bytes = size_bytes
+        self.cost_s = cost_s
+        self.uses = 0
 
 
 class GreedyDual(Policy):
@@ -35,7 +37,7 @@ class GreedyDual(Policy):
         """What a model is worth above the clock when it is used."""
 
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
-        use = self._resident[name] = Use(name, (0.0, 0), max(size_bytes, 1), cost_s)
+        use = self._resident[name] = Use(name, max(size_bytes, 1), cost_s)
         self.touched(name)
         self._by_worth.add(use)
 

@@ -3,52 +3,57 @@
 A heap entry may be out of date, but then it is too low: so it comes up too early, is put right, and sinks.
 """
 
-from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 
 from torpor_container.core.policies.contract import MayLeave
 
 Rank = tuple[float, int]
-"""The worth, and a number that grows with time: of equals, the one that rose longest ago is the lower."""
+"""The worth, and the tick at which it rose: of equals, the one that rose longest ago is the lower."""
 
 
-@dataclass(slots=True, eq=False)
 class Member:
     """Whoever holds it makes it rise by giving it a higher rank, which nobody else has."""
 
-    name: str
-    rank: Rank
-    gone: bool = field(default=False, init=False)
+    __slots__ = ("gone", "name", "rank")
+
+    def __init__(self, name: str, rank: Rank) -> None:
+        self.name = name
+        self.rank = rank
+        self.gone = False
+
+
+Entry = tuple[float, int, Member]
+"""The member, by the rank that it had."""
 
 
 class Ranking:
     """The heap. Each member has one entry, which outlives it at most until it comes up or the gone are the most."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[Rank, Member]] = []
+        self._heap: list[Entry] = []
         self._stay = 0
 
     def add(self, member: Member) -> None:
-        heappush(self._heap, (member.rank, member))
+        heappush(self._heap, _entry(member))
         self._stay += 1
 
     def remove(self, member: Member) -> None:
         member.gone = True
         self._stay -= 1
         if len(self._heap) > 2 * self._stay + 8:
-            self._heap = [(member.rank, member) for _, member in self._heap if not member.gone]
+            self._heap = [_entry(member) for _, _, member in self._heap if not member.gone]
             heapify(self._heap)
 
     def lowest(self, may_leave: MayLeave) -> Member | None:
         """The lowest of those that may leave. It stays until it is removed."""
-        passed: list[tuple[Rank, Member]] = []
+        passed: list[Entry] = []
         chosen = None
         while self._heap and chosen is None:
-            rank, member = self._heap[0]
+            _, tick, member = self._heap[0]
             if member.gone:
                 heappop(self._heap)
-            elif rank != member.rank:
-                heapreplace(self._heap, (member.rank, member))
+            elif tick != member.rank[1]:
+                heapreplace(self._heap, _entry(member))
             elif may_leave(member.name):
                 chosen = member
             else:
@@ -56,3 +61,8 @@ class Ranking:
         for entry in passed:
             heappush(self._heap, entry)
         return chosen
+
+
+def _entry(member: Member) -> Entry:
+    worth, tick = member.rank
+    return worth, tick, member

@@ -21,7 +21,10 @@ class FIFO(Policy):
         del self._oldest_first[name]
 
     def victim(self, may_leave: MayLeave) -> str | None:
-        return next(filter(may_leave, self._oldest_first), None)
+        for name in self._oldest_first:
+            if may_leave(name):
+                return name
+        return None
 
 
 class LRU(FIFO):

@@ -5,12 +5,10 @@ everybody. Here the small queue holds at least the largest resident model, and a
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
 
 from torpor_container.core.policies.contract import MayLeave, Policy
-from torpor_container.core.policies.ranking import Member, Ranking
+from torpor_container.core.policies.ranking import Member, Rank, Ranking
 
 
 class Queue:
@@ -43,20 +41,26 @@ class Queue:
         return len(self._oldest_first)
 
 
-@dataclass(slots=True, eq=False)
 class Counted(Member):
     """One resident model, ranked by its size: the largest is the lowest."""
 
-    uses: int = 0
+    __slots__ = ("uses",)
+
+    def __init__(self, name: str, rank: Rank) -> None:
+        super().__init__(name, rank)
+        self.uses = 0
 
 
-class Shares(NamedTuple):
+class Shares:
     """How the room is shared, in bytes or in models."""
 
-    small: int
-    main: int
-    room: int
-    largest: int
+    __slots__ = ("largest", "main", "room", "small")
+
+    def __init__(self, small: int, main: int, room: int, largest: int) -> None:
+        self.small = small
+        self.main = main
+        self.room = room
+        self.largest = largest
 
     @property
     def small_max(self) -> int:

@@ -1,0 +1,75 @@
+"""What is planned happens in the order of its time, and of its planning; what is withdrawn does not."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor.simulator.kernel import Kernel, Planned
+
+DELAYS_S = st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.5]), max_size=30)
+
+
+def nothing() -> None:
+    pass
+
+
+@given(DELAYS_S, DELAYS_S)
+def test_what_is_planned_for_one_moment_happens_in_the_order_of_planning(first: list[float], then: list[float]) -> None:
+    """Each of the first plans one more when it happens, for this very moment or later."""
+    kernel, happened, planned = Kernel(), list[tuple[float, int]](), 0
+
+    def plan(delay_s: float, more: list[float]) -> None:
+        nonlocal planned
+        planned += 1
+        kernel.after(delay_s, happen, kernel.now_s + delay_s, planned, more)
+
+    def happen(time_s: float, number: int, more: list[float]) -> None:
+        assert kernel.now_s == time_s
+        happened.append((time_s, number))
+        for delay_s in more:
+            plan(delay_s, [])
+
+    for number, delay_s in enumerate(first):
+        plan(delay_s, then[number : number + 1])
+    kernel.run()
+    assert len(happened) == planned
+    assert happened == sorted(happened)
+
+
+def test_arrivals_come_after_what_was_planned_for_their_moment_and_what_they_plan_before_the_next() -> None:
+    kernel, story = Kernel(), list[str]()
+
+    def arrive(name: str) -> None:
+        story.append(name)
+        kernel.soon(story.append, f"after {name}")
+
+    kernel.at(1.0, story.append, "planned")
+    kernel.play([(1.0, "one"), (1.0, "two")], arrive)
+    kernel.run()
+    assert story == ["planned", "one", "after one", "two", "after two"]
+
+
+@given(DELAYS_S, st.sets(st.integers(0, 29)))
+def test_what_is_withdrawn_does_not_happen(delays_s: list[float], withdrawn: set[int]) -> None:
+    kernel, happened = Kernel(), list[int]()
+    for number, planned in enumerate([kernel.plan(s, happened.append, (n,)) for n, s in enumerate(delays_s)]):
+        if number in withdrawn:
+            kernel.withdraw(planned[1])
+    kernel.run()
+    assert sorted(happened) == sorted(set(range(len(delays_s))) - withdrawn)
+    assert kernel.events == len(happened)
+
+
+def test_of_one_moment_it_is_known_what_is_over_and_what_is_still_to_come() -> None:
+    kernel, seen = Kernel(), list[list[Planned]]()
+    planned: list[Planned] = []
+
+    def look() -> None:
+        seen.append(kernel.to_come(planned))
+
+    planned += [kernel.plan(1.0, look, ()), kernel.plan(1.0, look, ()), kernel.plan(2.0, nothing, ())]
+    look()
+    kernel.run(1.0)
+    look()
+    kernel.run()
+    look()
+    assert seen == [planned, planned[1:], planned[2:], planned[2:], []]
