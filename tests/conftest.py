@@ -1,5 +1,9 @@
-"""Every test finds the modules of this folder; and Hypothesis keeps no time, on machines that are shared."""
+"""Every test finds the modules of this folder; and Hypothesis keeps no time, on machines that are shared.
 
+What collection imports stays until the end: the garbage collector does not look through it again and again.
+"""
+
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +14,12 @@ from torpor_container.warm import WarmParent
 
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
