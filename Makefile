@@ -19,7 +19,7 @@ demo: $(READY)
 	$(BIN)/torpor demo
 
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
+	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,6 +1,30 @@
-"""Every test finds the modules of this folder; and Hypothesis keeps no time, on machines that are shared."""
+"""Every test finds the modules of this folder; and Hypothesis keeps no time, on machines that are shared.
 
+What collection imports stays until the end: the garbage collector does not look through it again and again.
+"""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+import warm_parents
 from hypothesis import settings
+
+from torpor_container.warm import WarmParent
 
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def warm_parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmParent]:
+    """One for all tests that only fork from it, as an endpoint has one. Its owner's key is no child's business."""
+    path = tmp_path_factory.mktemp("warm") / "s"
+    with warm_parents.warm_parent(path, {"OWNERS_KEY": "secret"}):
+        yield WarmParent(path)

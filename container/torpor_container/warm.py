@@ -18,6 +18,9 @@ MESSAGE_MAX_BYTES = 200_000
 """What a Unix socket takes in at once, so that a warm parent which is still importing holds nobody up."""
 
 
+ZYGOTE = (sys.executable, "-m", "torpor_container.zygote")
+
+
 @dataclass(frozen=True)
 class Job:
     """What a child shall run: `module:function(arguments, descriptors) -> exit code`.
@@ -127,7 +130,7 @@ class OwnedWarmParent(WarmParent):
         self._process = process
 
     @classmethod
-    async def start(cls, path: Path) -> "OwnedWarmParent":
+    async def start(cls, path: Path, command: Sequence[str] = ZYGOTE) -> "OwnedWarmParent":
         """Start it, listening at `path` at once: what is asked before its imports are done waits in line."""
         with suppress(FileNotFoundError):
             os.unlink(path)
@@ -135,9 +138,7 @@ class OwnedWarmParent(WarmParent):
             listener.bind(str(path))
             listener.listen(512)
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "torpor_container.zygote",
+                *command,
                 str(listener.fileno()),
                 stdin=asyncio.subprocess.PIPE,
                 pass_fds=[listener.fileno()],

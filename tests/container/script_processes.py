@@ -1,44 +1,26 @@
-"""Scripts in real processes, over real sockets, each ended with its block."""
+"""Scripts in processes forked from a warm parent, as an instance has them, each ended with its block."""
 
-import asyncio
+import os
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from torpor_container.formats.script.process import ScriptProcess
-
-
-class Subprocess:
-    """A child process handle over asyncio's."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self.pid = process.pid
-
-    def kill(self) -> None:
-        if self._process.returncode is None:
-            self._process.kill()
-
-    async def wait(self) -> int:
-        return await self._process.wait()
+from torpor_container.scripts import START
+from torpor_container.warm import Job, WarmParent
 
 
 @asynccontextmanager
 async def started(
-    directory: Path, memory_bytes: int | None = None, program: str = "inference.py"
+    parent: WarmParent, directory: Path, memory_bytes: int | None = None, program: str = "inference.py"
 ) -> AsyncIterator[ScriptProcess]:
     """A script's process over a real socket, ended with the block."""
     ours, theirs = socket.socketpair()
     arguments = {"directory": str(directory), "script": program, "memory_bytes": memory_bytes}
-    code = f"from torpor_container.formats.script.child import start; start({arguments!r}, [{theirs.fileno()}])"
     with theirs:
-        child = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", code, pass_fds=[theirs.fileno()], stderr=subprocess.DEVNULL
-        )
-    process = ScriptProcess(ours, Subprocess(child))
+        child = await parent.fork(Job(START, arguments, log=Path(os.devnull)), [theirs.fileno()])
+    process = ScriptProcess(ours, child)
     try:
         yield process
     finally:

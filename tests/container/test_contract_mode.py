@@ -19,6 +19,7 @@ import xgboost
 from contract_platform import Answer, Platform
 
 from torpor_container.memory import uss_bytes
+from torpor_container.warm import WarmParent
 
 CSV = {"Content-Type": "text/csv"}
 MIB = 1024 * 1024
@@ -291,21 +292,27 @@ def transform_fn(model, body, content_type, accept):
 """
 
 
-def test_a_script_that_ends_is_started_again(tmp_path: Path) -> None:
-    with Platform(tmp_path, TORPOR_INVOCATION_TIMEOUT_SECONDS="1") as platform:
+@pytest.fixture
+def fickle(tmp_path: Path, warm_parent: WarmParent) -> Iterator[Platform]:
+    """An instance with this script, and little patience."""
+    parent = str(warm_parent.path)
+    with Platform(tmp_path, TORPOR_WARM_PARENT=parent, TORPOR_INVOCATION_TIMEOUT_SECONDS="1") as platform:
         platform.load("fickle", unpacked(tmp_path, "fickle", {"inference.py": FICKLE.encode()}))
-        for bad in (b"leave", b"hang"):
-            assert platform.invoke("fickle", bad).status == 500
-            assert platform.invoke("fickle", b"stay").body == b"here"
-        assert platform.delete("fickle").status == 200
+        yield platform
 
 
-def test_who_waits_in_line_behind_a_script_that_hangs_is_served_once_it_is_started_again(tmp_path: Path) -> None:
-    with Platform(tmp_path, TORPOR_INVOCATION_TIMEOUT_SECONDS="1") as platform, ThreadPoolExecutor() as pool:
-        platform.load("fickle", unpacked(tmp_path, "fickle", {"inference.py": FICKLE.encode()}))
-        hanging = pool.submit(platform.invoke, "fickle", b"hang")
+def test_a_script_that_ends_is_started_again(fickle: Platform) -> None:
+    for bad in (b"leave", b"hang"):
+        assert fickle.invoke("fickle", bad).status == 500
+        assert fickle.invoke("fickle", b"stay").body == b"here"
+    assert fickle.delete("fickle").status == 200
+
+
+def test_who_waits_in_line_behind_a_script_that_hangs_is_served_once_it_is_started_again(fickle: Platform) -> None:
+    with ThreadPoolExecutor() as pool:
+        hanging = pool.submit(fickle.invoke, "fickle", b"hang")
         time.sleep(0.3)
-        behind = [pool.submit(platform.invoke, "fickle", b"stay") for _ in range(3)]
+        behind = [pool.submit(fickle.invoke, "fickle", b"stay") for _ in range(3)]
         assert hanging.result().status == 500
         assert [call.result().body for call in behind] == [b"here"] * 3
 

@@ -20,6 +20,7 @@ from torpor_container.runners import Scripted
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.timing import Timing
+from torpor_container.warm import WarmParent
 
 MIB = 1024 * 1024
 SCRIPT = """
@@ -39,15 +40,13 @@ def transform_fn(model, body, content_type, accept):
 
 
 @asynccontextmanager
-async def running(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Scripted]:
-    parent = Parent("")
-    scripts = Scripts(Settings.read({}), Conventions(), parent, environment)
+async def running(parent: WarmParent, folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Scripted]:
+    scripts = Scripts(Settings.read({}), Conventions(), Parent(str(parent.path)), environment)
+    script = await scripts.start(folder, write_script(folder, SCRIPT))
     try:
-        script = await scripts.start(folder, write_script(folder, SCRIPT))
         yield script
-        await script.close()
     finally:
-        await parent.close()
+        await script.close()
 
 
 async def asked(script: Scripted, body: bytes, timeout_s: float = 30.0) -> bytes:
@@ -55,21 +54,19 @@ async def asked(script: Scripted, body: bytes, timeout_s: float = 30.0) -> bytes
 
 
 def test_a_script_sees_its_environment_and_nothing_of_the_warm_parent_s(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, warm_parent: WarmParent
 ) -> None:
-    monkeypatch.setenv("OF_THE_PARENT", "and of nobody else")
-
     async def story() -> None:
-        async with running(tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
+        async with running(warm_parent, tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
             assert json.loads(await asked(script, b"environment")) == {"MY_THRESHOLD": "0.7"}
 
     asyncio.run(story())
 
 
-def test_an_environment_that_is_too_large_to_pass_on_fails_the_load(tmp_path: Path) -> None:
+def test_an_environment_that_is_too_large_to_pass_on_fails_the_load(tmp_path: Path, warm_parent: WarmParent) -> None:
     async def story() -> None:
         with pytest.raises(LoadFailed, match="200000"):
-            async with running(tmp_path, {"MUCH": "x" * 200_000}):
+            async with running(warm_parent, tmp_path, {"MUCH": "x" * 200_000}):
                 pass
 
     asyncio.run(story())
@@ -80,11 +77,13 @@ def held_bytes(script: Scripted) -> int:
 
 
 @pytest.mark.parametrize("how", ["unloaded", "hangs"])
-def test_what_a_script_started_counts_as_its_memory_and_ends_with_it(tmp_path: Path, how: str) -> None:
+def test_what_a_script_started_counts_as_its_memory_and_ends_with_it(
+    tmp_path: Path, warm_parent: WarmParent, how: str
+) -> None:
     """Also what has a session of its own."""
 
     async def story() -> None:
-        async with running(tmp_path, {}) as script:
+        async with running(warm_parent, tmp_path, {}) as script:
             before = held_bytes(script)
             started = int(await asked(script, b"start"))
             assert held_bytes(script) - before > 30 * MIB

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from warm_parents import warm_parent
 
 from torpor_container.warm import Job, OwnedWarmParent, WarmParent
 
-MODULES = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))
+FOLDER = Path(__file__).parent
+MODULES = os.pathsep.join((str(FOLDER), str(FOLDER.parent), os.environ.get("PYTHONPATH", "")))
 
 
 OF_THE_OPERATOR = {"AWS_PROFILE": "work", "AWS_ENDPOINT_URL_S3": "http://elsewhere"}
@@ -45,21 +47,8 @@ class Ground:
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     folder = tmp_path_factory.mktemp("warm")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(folder / "s"))
-        listener.listen(64)
-        command = [sys.executable, "-m", "torpor_container.zygote", str(listener.fileno())]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            pass_fds=[listener.fileno()],
-            env={**os.environ, **OF_THE_OPERATOR, "PYTHONPATH": MODULES},
-            start_new_session=True,
-        )
-    yield Ground(folder / "s", process.pid, folder)
-    assert process.stdin is not None
-    process.stdin.close()
-    assert process.wait(10.0) == 0
+    with warm_parent(folder / "s", {**OF_THE_OPERATOR, "PYTHONPATH": MODULES}) as pid:
+        yield Ground(folder / "s", pid, folder)
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:

@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,10 +34,16 @@ class Running:
 
 
 class LocalHost:
-    """Instances on this machine. `folder` is emptied, private and short: a socket's path has 107 characters at most."""
+    """Instances on this machine. `folder` is emptied, private and short: a socket's path has 107 characters at most.
 
-    def __init__(self, folder: Path) -> None:
+    `start` starts a warm parent that listens at the path given.
+    """
+
+    def __init__(
+        self, folder: Path, start: Callable[[Path], Awaitable[OwnedWarmParent]] = OwnedWarmParent.start
+    ) -> None:
         self._folder = folder
+        self._start_warm_parent = start
         self._running: dict[Slot, Running] = {}
         self._warm_parent: OwnedWarmParent | None = None
         self._starting = asyncio.Lock()
@@ -136,7 +142,7 @@ class LocalHost:
         if self._warm_parent is not None and not self._warm_parent.running:
             await self._dismiss_warm_parent()
         if self._warm_parent is None:
-            self._warm_parent = await OwnedWarmParent.start(self._folder / f"warm-{secrets.token_hex(4)}")
+            self._warm_parent = await self._start_warm_parent(self._folder / f"warm-{secrets.token_hex(4)}")
         return self._warm_parent
 
     async def _dismiss_warm_parent(self) -> None:

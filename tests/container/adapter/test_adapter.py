@@ -1,8 +1,6 @@
 """The keeper in front of a foreign container that has every bad manner known of real ones."""
 
 import json
-import socket
-import subprocess
 import sys
 import tarfile
 import time
@@ -15,6 +13,8 @@ from typing import Any
 import pytest
 from contract_platform import Answer, Platform
 from processes import gone, soon
+
+from torpor_container.warm import WarmParent
 
 SERVER = Path(__file__).with_name("awkward_server.py")
 TARGET = "X-Amzn-SageMaker-Target-Model"
@@ -52,22 +52,9 @@ class Site:
         self.ends += 1
 
 
-@pytest.fixture(scope="module")
-def warm_parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One for all stories: its imports take a while."""
-    path = tmp_path_factory.mktemp("warm") / "socket"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        listener.bind(str(path))
-        listener.listen()
-        command = [sys.executable, "-m", "torpor_container.zygote", str(listener.fileno())]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]) as parent:
-            yield path
-            parent.communicate()
-
-
 @pytest.fixture
-def site(tmp_path: Path, warm_parent: Path) -> Site:
-    return Site(tmp_path, warm_parent)
+def site(tmp_path: Path, warm_parent: WarmParent) -> Site:
+    return Site(tmp_path, warm_parent.path)
 
 
 def call(platform: Platform, target: str, body: str = "1,2", **headers: str) -> Answer:

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from format_models import Trained
@@ -13,17 +12,22 @@ from script_processes import started, write_script
 
 from torpor_container.errors import BadInput, ContainerError, LoadFailed, UnsupportedContentType
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.warm import WarmParent
 
+Invoke = Callable[..., list[Reply]]
 CSV_ROW = Invocation(b"1,2,3,4", "text/csv")
 
 
-def invoke(directory: Path, *calls: Invocation, **options: Any) -> list[Reply]:
-    async def story() -> list[Reply]:
-        async with started(directory, **options) as process:
+@pytest.fixture
+def invoke(warm_parent: WarmParent) -> Invoke:
+    """Load the script of a folder, and answer what it answers to these calls."""
+
+    async def story(directory: Path, calls: tuple[Invocation, ...], program: str) -> list[Reply]:
+        async with started(warm_parent, directory, program=program) as process:
             await process.loaded(timeout_s=30)
             return [await process.invoke(call) for call in calls]
 
-    return asyncio.run(story())
+    return lambda directory, *calls, program="inference.py": asyncio.run(story(directory, calls, program))
 
 
 FOUR = """
@@ -39,7 +43,7 @@ def output_fn(prediction, accept):
 """
 
 
-def test_the_four_functions_are_called_in_turn_with_the_toolkits_arguments(tmp_path: Path) -> None:
+def test_the_four_functions_are_called_in_turn_with_the_toolkits_arguments(invoke: Invoke, tmp_path: Path) -> None:
     write_script(tmp_path, FOUR)
     [reply] = invoke(tmp_path, Invocation(b"[5]", "application/json", "text/x-own"))
     assert reply.content_type == "text/x-own"
@@ -55,7 +59,7 @@ def test_the_four_functions_are_called_in_turn_with_the_toolkits_arguments(tmp_p
         ('{"a": [1]}', Reply(b'{"a": [1]}', "application/json")),
     ],
 )
-def test_what_a_script_may_return(tmp_path: Path, returned: str, reply: Reply) -> None:
+def test_what_a_script_may_return(invoke: Invoke, tmp_path: Path, returned: str, reply: Reply) -> None:
     write_script(
         tmp_path,
         f"def model_fn(model_dir): pass\ndef transform_fn(model, body, content_type, accept): return {returned}",
@@ -65,7 +69,7 @@ def test_what_a_script_may_return(tmp_path: Path, returned: str, reply: Reply) -
 
 
 @pytest.mark.parametrize("use", ["body.decode('utf-8')", "io.StringIO(body).read()", "str(body)"])
-def test_a_text_body_suits_scripts_written_for_str_and_for_bytes(tmp_path: Path, use: str) -> None:
+def test_a_text_body_suits_scripts_written_for_str_and_for_bytes(invoke: Invoke, tmp_path: Path, use: str) -> None:
     write_script(
         tmp_path,
         f"import io\ndef model_fn(d): pass\ndef transform_fn(m, body, c, a): return {use}.upper()",
@@ -73,12 +77,12 @@ def test_a_text_body_suits_scripts_written_for_str_and_for_bytes(tmp_path: Path,
     assert invoke(tmp_path, Invocation(b"caf\xc3\xa9", "text/csv; charset=utf-8"))[0].body.decode() == "CAFÉ"
 
 
-def test_a_body_that_is_not_text_stays_bytes(tmp_path: Path) -> None:
+def test_a_body_that_is_not_text_stays_bytes(invoke: Invoke, tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, body, c, a): return body[::-1], c")
     assert invoke(tmp_path, Invocation(b"\x00\xff", "image/png")) == [Reply(b"\xff\x00", "image/png")]
 
 
-def test_a_function_may_take_the_context_too(tmp_path: Path) -> None:
+def test_a_function_may_take_the_context_too(invoke: Invoke, tmp_path: Path) -> None:
     write_script(
         tmp_path,
         "def model_fn(model_dir, context): return context.system_properties['model_dir']\n"
@@ -87,7 +91,7 @@ def test_a_function_may_take_the_context_too(tmp_path: Path) -> None:
     assert invoke(tmp_path, CSV_ROW)[0].body == str(tmp_path).encode()
 
 
-def test_a_script_finds_its_own_helpers_and_keeps_state_between_calls(tmp_path: Path) -> None:
+def test_a_script_finds_its_own_helpers_and_keeps_state_between_calls(invoke: Invoke, tmp_path: Path) -> None:
     write_script(tmp_path, "seen = []", "code/memory.py")
     write_script(
         tmp_path,
@@ -100,7 +104,7 @@ def test_a_script_finds_its_own_helpers_and_keeps_state_between_calls(tmp_path: 
 
 
 def test_a_script_without_model_fn_gets_the_model_beside_it(
-    tmp_path: Path, artifact: Callable[..., Path], trained: Trained
+    invoke: Invoke, tmp_path: Path, artifact: Callable[..., Path], trained: Trained
 ) -> None:
     artifact("model.joblib", tmp_path)
     write_script(tmp_path, "def predict_fn(rows, model): return [type(model).__name__, float(model.predict(rows)[0])]")
@@ -110,7 +114,7 @@ def test_a_script_without_model_fn_gets_the_model_beside_it(
 
 @pytest.mark.parametrize("file", ["model.ubj", "model.onnx", "model.skops"])
 def test_a_script_with_no_functions_at_all_serves_the_model_beside_it(
-    tmp_path: Path, artifact: Callable[..., Path], file: str
+    invoke: Invoke, tmp_path: Path, artifact: Callable[..., Path], file: str
 ) -> None:
     artifact(file, tmp_path)
     write_script(tmp_path, "")
@@ -121,7 +125,7 @@ def test_a_script_with_no_functions_at_all_serves_the_model_beside_it(
 
 
 def test_a_booster_is_handed_to_a_script_with_a_dmatrix_as_sagemakers_container_does(
-    tmp_path: Path, artifact: Callable[..., Path], trained: Trained
+    invoke: Invoke, tmp_path: Path, artifact: Callable[..., Path], trained: Trained
 ) -> None:
     artifact("xgboost-model", tmp_path)
     write_script(
@@ -136,7 +140,9 @@ def test_a_booster_is_handed_to_a_script_with_a_dmatrix_as_sagemakers_container_
     assert json.loads(invoke(tmp_path, CSV_ROW)[0].body) == expected.tolist()
 
 
-def test_the_default_output_follows_accept_and_the_default_input_its_content_type(tmp_path: Path) -> None:
+def test_the_default_output_follows_accept_and_the_default_input_its_content_type(
+    invoke: Invoke, tmp_path: Path
+) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef predict_fn(rows, model): return rows.sum(axis=1)")
     as_csv, as_json = invoke(tmp_path, Invocation(b"1,2", "text/csv", "text/csv"), Invocation(b"[[3, 4]]", "json"))
     assert as_csv == Reply(b"3.0\n", "text/csv")
@@ -147,20 +153,20 @@ def test_the_default_output_follows_accept_and_the_default_input_its_content_typ
     ("call", "error"), [(Invocation(b"x,1"), BadInput), (Invocation(b"1", "image/png"), UnsupportedContentType)]
 )
 def test_bad_input_to_the_defaults_is_still_the_callers_fault(
-    tmp_path: Path, call: Invocation, error: type[ContainerError]
+    invoke: Invoke, tmp_path: Path, call: Invocation, error: type[ContainerError]
 ) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef predict_fn(rows, model): return rows")
     with pytest.raises(error):
         invoke(tmp_path, call)
 
 
-def test_a_text_body_that_is_not_utf_8_is_the_callers_fault(tmp_path: Path) -> None:
+def test_a_text_body_that_is_not_utf_8_is_the_callers_fault(invoke: Invoke, tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, body, c, a): return body")
     with pytest.raises(BadInput, match="UTF-8"):
         invoke(tmp_path, Invocation(b"caf\xe9", "text/csv"))
 
 
-def test_transform_fn_beside_the_functions_it_replaces_is_refused(tmp_path: Path) -> None:
+def test_transform_fn_beside_the_functions_it_replaces_is_refused(invoke: Invoke, tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, b, c, a): pass\ndef input_fn(b, c): pass")
     with pytest.raises(LoadFailed, match="Cannot use transform_fn implementation in conjunction"):
         invoke(tmp_path)

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from script_processes import started, write_script
@@ -23,9 +23,11 @@ from torpor_container.errors import (
 )
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.warm import WarmParent
 
 MIB = 1024 * 1024
-Result = TypeVar("Result")
+Steps = Callable[[ScriptProcess], Awaitable[Any]]
+Story = Callable[..., Any]
 
 ON_DEMAND = """
 import os, signal, sys, time
@@ -42,18 +44,19 @@ def call(source: str) -> Invocation:
     return Invocation(source.encode(), "text/plain")
 
 
-def story(directory: Path, steps: Callable[[ScriptProcess], Awaitable[Result]], **options: Any) -> Result:
-    """Load the script, run the steps on its process, and make sure that the process is gone afterwards."""
+@pytest.fixture
+def story(warm_parent: WarmParent) -> Story:
+    """Load the script of a folder, run the steps on its process, and make sure that the process is gone afterwards."""
 
-    async def run() -> Result:
-        async with started(directory, **options) as process:
+    async def run(directory: Path, steps: Steps, memory_bytes: int | None) -> Any:
+        async with started(warm_parent, directory, memory_bytes) as process:
             await process.loaded(timeout_s=30)
             result = await steps(process)
         with pytest.raises(ProcessLookupError):
             os.kill(process.pid, 0)
         return result
 
-    return asyncio.run(run())
+    return lambda directory, steps, memory_bytes=None: asyncio.run(run(directory, steps, memory_bytes))
 
 
 @pytest.fixture
@@ -62,7 +65,9 @@ def on_demand(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_on(on_demand: Path) -> None:
+def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_on(
+    story: Story, on_demand: Path
+) -> None:
     async def steps(process: ScriptProcess) -> None:
         with pytest.raises(PredictionFailed) as raised:
             await process.invoke(call("raise ValueError('no such city')"))
@@ -85,7 +90,9 @@ def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_o
         ("os._exit(137)", 137, 507),
     ],
 )
-def test_a_script_that_ends_is_told_by_its_exit_code(on_demand: Path, harm: str, exit_code: int, status: int) -> None:
+def test_a_script_that_ends_is_told_by_its_exit_code(
+    story: Story, on_demand: Path, harm: str, exit_code: int, status: int
+) -> None:
     async def steps(process: ScriptProcess) -> None:
         for source, error in ((harm, ModelDied), ("pass", NotCalled)):
             with pytest.raises(ModelDied) as raised:
@@ -96,7 +103,7 @@ def test_a_script_that_ends_is_told_by_its_exit_code(on_demand: Path, harm: str,
     story(on_demand, steps)
 
 
-def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(on_demand: Path) -> None:
+def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(story: Story, on_demand: Path) -> None:
     async def steps(process: ScriptProcess) -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(process.invoke(call("time.sleep(600)")), 0.2)
@@ -111,7 +118,7 @@ def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(on_demand: Path) 
     ("harm", "end"), [("time.sleep(600)", TimeoutError), ("os.kill(os.getpid(), signal.SIGKILL)", ModelDied)]
 )
 def test_those_in_line_behind_a_call_that_ends_the_script_were_not_called(
-    on_demand: Path, harm: str, end: type[Exception]
+    story: Story, on_demand: Path, harm: str, end: type[Exception]
 ) -> None:
     async def steps(process: ScriptProcess) -> None:
         ending = asyncio.create_task(asyncio.wait_for(process.invoke(call("time.sleep(0.2); " + harm)), 1.0))
@@ -123,7 +130,7 @@ def test_those_in_line_behind_a_call_that_ends_the_script_were_not_called(
     story(on_demand, steps)
 
 
-def test_a_caller_who_gives_up_in_the_queue_harms_nobody(on_demand: Path) -> None:
+def test_a_caller_who_gives_up_in_the_queue_harms_nobody(story: Story, on_demand: Path) -> None:
     async def steps(process: ScriptProcess) -> None:
         first = asyncio.create_task(process.invoke(call("time.sleep(0.3)")))
         await asyncio.sleep(0)
@@ -135,7 +142,7 @@ def test_a_caller_who_gives_up_in_the_queue_harms_nobody(on_demand: Path) -> Non
     story(on_demand, steps)
 
 
-def test_callers_are_served_one_at_a_time_in_the_order_they_came(tmp_path: Path) -> None:
+def test_callers_are_served_one_at_a_time_in_the_order_they_came(story: Story, tmp_path: Path) -> None:
     write_script(
         tmp_path, "seen = []\ndef model_fn(d): pass\ndef transform_fn(m, b, c, a): seen.append(int(b)); return seen"
     )
@@ -148,7 +155,7 @@ def test_callers_are_served_one_at_a_time_in_the_order_they_came(tmp_path: Path)
     assert json.loads(replies[-1].body) == list(range(20))
 
 
-def test_a_script_that_eats_memory_gets_memory_error_and_its_caller_507(on_demand: Path) -> None:
+def test_a_script_that_eats_memory_gets_memory_error_and_its_caller_507(story: Story, on_demand: Path) -> None:
     async def steps(process: ScriptProcess) -> None:
         with pytest.raises(OutOfMemory) as raised:
             await process.invoke(call(f"b = bytearray({400 * MIB})"))
@@ -158,12 +165,13 @@ def test_a_script_that_eats_memory_gets_memory_error_and_its_caller_507(on_deman
     story(on_demand, steps, memory_bytes=100 * MIB)
 
 
-def test_a_child_of_the_script_does_not_keep_a_dead_model_alive(on_demand: Path) -> None:
+def test_a_child_of_the_script_does_not_keep_a_dead_model_alive(story: Story, on_demand: Path) -> None:
     gate = on_demand / "gate"
     os.mkfifo(gate)
 
     async def steps(process: ScriptProcess) -> None:
-        orphan = f"pid = os.fork()\nif pid == 0: open({str(gate)!r}).read()\nos._exit(0)"
+        away = "while os.getsid(pid) != pid: time.sleep(0.001)"  # where who buries the script does not end it
+        orphan = f"pid = os.fork()\nif pid == 0: os.setsid(); open({str(gate)!r}).read()\nelse:\n {away}\nos._exit(0)"
         try:
             with pytest.raises(ModelDied):
                 await asyncio.wait_for(process.invoke(call(orphan)), 30)
@@ -173,7 +181,7 @@ def test_a_child_of_the_script_does_not_keep_a_dead_model_alive(on_demand: Path)
     story(on_demand, steps)
 
 
-def test_a_script_that_hangs_does_not_hold_up_its_unloading(on_demand: Path) -> None:
+def test_a_script_that_hangs_does_not_hold_up_its_unloading(story: Story, on_demand: Path) -> None:
     async def steps(process: ScriptProcess) -> None:
         hanging = asyncio.create_task(process.invoke(call("time.sleep(600)")))
         await asyncio.sleep(0)
@@ -185,7 +193,7 @@ def test_a_script_that_hangs_does_not_hold_up_its_unloading(on_demand: Path) -> 
     story(on_demand, steps)
 
 
-def test_a_body_of_six_mebibytes_goes_both_ways(tmp_path: Path) -> None:
+def test_a_body_of_six_mebibytes_goes_both_ways(story: Story, tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, body, c, a): return body[::-1]")
     body = os.urandom(6 * MIB)
 
@@ -211,7 +219,7 @@ LOADS_BADLY: dict[str, tuple[str, type[ContainerError], str]] = {
 
 
 @pytest.mark.parametrize("name", LOADS_BADLY)
-def test_a_script_that_does_not_load_says_why(tmp_path: Path, name: str) -> None:
+def test_a_script_that_does_not_load_says_why(story: Story, tmp_path: Path, name: str) -> None:
     source, error, said = LOADS_BADLY[name]
     write_script(tmp_path, source)
     with pytest.raises(error, match=said) as raised:
@@ -219,11 +227,11 @@ def test_a_script_that_does_not_load_says_why(tmp_path: Path, name: str) -> None
     assert raised.value.status == (507 if error is LoadOutOfMemory else 500)
 
 
-def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path: Path) -> None:
+def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path: Path, warm_parent: WarmParent) -> None:
     write_script(tmp_path, "import time; time.sleep(600)")
 
     async def run() -> None:
-        async with started(tmp_path) as process:
+        async with started(warm_parent, tmp_path) as process:
             with pytest.raises(TimeoutError):
                 await process.loaded(timeout_s=0.3)
             with pytest.raises(NotCalled, match="did not load in time"):
@@ -232,7 +240,7 @@ def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_errors_of_the_defaults_keep_their_kind_across_the_process(on_demand: Path) -> None:
+def test_errors_of_the_defaults_keep_their_kind_across_the_process(story: Story, on_demand: Path) -> None:
     async def steps(process: ScriptProcess) -> None:
         with pytest.raises(BadInput, match="too old"):
             await process.invoke(call("from torpor_container.errors import BadInput; raise BadInput('too old')"))

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,21 +15,30 @@ from torpor_container.upstream import Upstream, UpstreamError
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.local import LocalHost
 
+Story = Coroutine[Any, Any, None]
 HOSTS: dict[str, Callable[[Path], Host]] = {"local": LocalHost}
 
 
-@pytest.fixture(params=HOSTS, ids=str)
+@pytest.fixture(scope="module", params=HOSTS)
 def make_host(request: pytest.FixtureRequest) -> Callable[[Path], Host]:
     return HOSTS[request.param]
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    """One event loop for all stories: the host that they share belongs to it."""
+    with asyncio.Runner() as runner:
+        yield runner
 
 
 class Ground:
     """A host, and the specs of instances that need no endpoint: in contract mode they wait for somebody to load."""
 
-    def __init__(self, host: Host, folder: Path) -> None:
-        self.host = host
-        self.folder = folder
+    def __init__(self, make_host: Callable[[Path], Host], folder: Path) -> None:
         self._others = set(children(os.getpid()))  # of other tests in this process, such as a shared endpoint
+        self.sockets = folder / "sockets"
+        self.host = make_host(self.sockets)
+        self.folder = folder
 
     def parents(self) -> list[int]:
         """The processes that this host started itself."""
@@ -51,6 +60,34 @@ class Ground:
         upstream.close()
         return launched
 
+    async def clear(self) -> None:
+        """End all instances."""
+        await asyncio.gather(*(self.host.terminate(launched.slot, 5.0) for launched in self.host.list()))
+
+
+@pytest.fixture(scope="module")
+def ground(
+    make_host: Callable[[Path], Host], runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ground]:
+    """One for all stories: what instances come from takes seconds to start."""
+    shared = Ground(make_host, tmp_path_factory.mktemp("host"))
+    yield shared
+    runner.run(shared.host.close())
+
+
+@pytest.fixture
+def at(ground: Ground, runner: asyncio.Runner) -> Iterator[Ground]:
+    """Without any instance, before the story and after it."""
+    yield ground
+    started = ground.instances()
+    runner.run(ground.clear())
+    assert [pid for pid in started if not gone(pid)] == []
+
+
+@pytest.fixture
+def run(runner: asyncio.Runner) -> Callable[[Story], None]:
+    return lambda story: runner.run(asyncio.wait_for(story, 60.0))
+
 
 async def pinged(upstream: Upstream) -> None:
     while True:
@@ -60,82 +97,58 @@ async def pinged(upstream: Upstream) -> None:
         await asyncio.sleep(0.01)
 
 
-@asynccontextmanager
-async def ground(make_host: Callable[[Path], Host], folder: Path) -> AsyncIterator[Ground]:
-    """The host is closed at the end, and must have left nothing."""
-    host = make_host(folder / "sockets")
-    site = Ground(host, folder)
-    try:
-        yield site
-    finally:
-        started = [*site.parents(), *site.instances()]
-        await host.close()
-        assert [pid for pid in started if not gone(pid)] == []
-        assert not (folder / "sockets").exists()
-
-
-def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60.0))
-
-
-def test_a_slot_holds_one_instance_however_often_it_is_launched(
-    make_host: Callable[[Path], Host], tmp_path: Path
-) -> None:
+def test_a_slot_holds_one_instance_however_often_it_is_launched(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
-        async with ground(make_host, tmp_path) as at:
-            first = await asyncio.gather(*(at.host.launch(at.spec()) for _ in range(5)))
-            other = await at.launched(1)
-            assert set(first) == {await at.launched()}
-            assert set(at.host.list()) == {first[0], other}
-            assert len(at.instances()) == 2
-            assert (first[0].phase, at.host.health(other.slot)) == (Phase.RUNNING, other)
+        first = await asyncio.gather(*(at.host.launch(at.spec()) for _ in range(5)))
+        other = await at.launched(1)
+        assert set(first) == {await at.launched()}
+        assert set(at.host.list()) == {first[0], other}
+        assert len(at.instances()) == 2
+        assert (first[0].phase, at.host.health(other.slot)) == (Phase.RUNNING, other)
 
     run(story())
 
 
 def test_an_instance_that_ends_by_itself_is_told_and_the_next_one_is_a_new_incarnation(
-    make_host: Callable[[Path], Host], tmp_path: Path
+    at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
-        async with ground(make_host, tmp_path) as at:
-            before = await at.launched()
-            waiting = asyncio.create_task(at.host.exited(before.slot))
-            os.kill(at.instances()[0], signal.SIGKILL)
-            ended = await waiting
-            assert (ended.phase, ended.incarnation) == (Phase.EXITED, before.incarnation)
-            assert "signal 9" in ended.reason
-            seen = at.host.health(before.slot)
-            assert seen is not None
-            assert seen.phase is Phase.EXITED
-            after = await at.launched()
-            assert after.slot == before.slot
-            assert after.incarnation != before.incarnation
-            assert at.host.list() == (after,)
+        before = await at.launched()
+        waiting = asyncio.create_task(at.host.exited(before.slot))
+        os.kill(at.instances()[0], signal.SIGKILL)
+        ended = await waiting
+        assert (ended.phase, ended.incarnation) == (Phase.EXITED, before.incarnation)
+        assert "signal 9" in ended.reason
+        seen = at.host.health(before.slot)
+        assert seen is not None
+        assert seen.phase is Phase.EXITED
+        after = await at.launched()
+        assert after.slot == before.slot
+        assert after.incarnation != before.incarnation
+        assert at.host.list() == (after,)
 
     run(story())
 
 
-def test_an_instance_that_can_not_start_says_why_in_its_log(make_host: Callable[[Path], Host], tmp_path: Path) -> None:
+def test_an_instance_that_can_not_start_says_why_in_its_log(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
-        async with ground(make_host, tmp_path) as at:
-            spec = at.spec()
-            broken = LaunchSpec(spec.slot, {**spec.environment, "TORPOR_VCPU": "many"}, spec.logs)
-            ended = await at.host.exited((await at.host.launch(broken)).slot)
-            assert ended.phase is Phase.EXITED
-            assert "TORPOR_VCPU" in log_of(ended)
+        spec = at.spec()
+        broken = LaunchSpec(spec.slot, {**spec.environment, "TORPOR_VCPU": "many"}, spec.logs)
+        ended = await at.host.exited((await at.host.launch(broken)).slot)
+        assert ended.phase is Phase.EXITED
+        assert "TORPOR_VCPU" in log_of(ended)
 
     run(story())
 
 
 def test_what_an_instance_had_started_goes_with_it_whatever_its_session(
-    make_host: Callable[[Path], Host], tmp_path: Path
+    at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
-        async with ground(make_host, tmp_path) as at:
-            launched = await at.launched()
-            async with stray_of(at.spec()) as stray:
-                await at.host.terminate(launched.slot, 5.0)
-                assert await asyncio.wait_for(stray.wait(), 5.0) == -signal.SIGKILL
+        launched = await at.launched()
+        async with stray_of(at.spec()) as stray:
+            await at.host.terminate(launched.slot, 5.0)
+            assert await asyncio.wait_for(stray.wait(), 5.0) == -signal.SIGKILL
 
     run(story())
 
@@ -158,42 +171,36 @@ def log_of(launched: Launched) -> str:
     return launched.log.read_text()
 
 
-def test_terminating_asks_first_and_forces_when_the_grace_is_over(
-    make_host: Callable[[Path], Host], tmp_path: Path
-) -> None:
+def test_terminating_asks_first_and_forces_when_the_grace_is_over(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
-        async with ground(make_host, tmp_path) as at:
-            willing, stuck = await at.launched(0), await at.launched(1)
-            (pid,) = [pid for pid in at.instances() if pid != at.instances()[0]]
-            stop(pid)
-            await asyncio.wait_for(at.host.terminate(willing.slot, 30.0), 5.0)
-            await asyncio.wait_for(at.host.terminate(stuck.slot, 0.2), 5.0)
-            assert (at.host.list(), at.host.health(stuck.slot)) == ((), None)
-            assert soon(lambda: at.instances() == [])
-            await at.host.terminate(stuck.slot, 1.0)  # nothing there is no error
+        willing, stuck = await at.launched(0), await at.launched(1)
+        (pid,) = [pid for pid in at.instances() if pid != at.instances()[0]]
+        stop(pid)
+        await asyncio.wait_for(at.host.terminate(willing.slot, 30.0), 5.0)
+        await asyncio.wait_for(at.host.terminate(stuck.slot, 0.2), 5.0)
+        assert (at.host.list(), at.host.health(stuck.slot)) == ((), None)
+        assert soon(lambda: at.instances() == [])
+        await at.host.terminate(stuck.slot, 1.0)  # nothing there is no error
 
     run(story())
 
 
 def test_who_stops_waiting_for_the_end_of_an_instance_does_not_leave_it_running(
-    make_host: Callable[[Path], Host], tmp_path: Path
+    at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
-        async with ground(make_host, tmp_path) as at:
-            launched = await at.launched()
-            stop(at.instances()[0])
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 0.1)
-            assert soon(lambda: at.instances() == [])
+        launched = await at.launched()
+        stop(at.instances()[0])
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 0.1)
+        assert soon(lambda: at.instances() == [])
 
     run(story())
 
 
-def test_what_somebody_stopped_waiting_for_the_next_one_sees_out(
-    make_host: Callable[[Path], Host], tmp_path: Path
-) -> None:
+def test_what_somebody_stopped_waiting_for_the_next_one_sees_out(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
-        async with ground(make_host, tmp_path) as at, stray_of(at.spec()) as stray:
+        async with stray_of(at.spec()) as stray:
             launched = await at.launched()
             stop(at.instances()[0])
             with pytest.raises(TimeoutError):
@@ -206,31 +213,43 @@ def test_what_somebody_stopped_waiting_for_the_next_one_sees_out(
 
 
 def test_when_what_all_instances_come_from_is_killed_they_go_and_the_next_launch_starts_anew(
-    make_host: Callable[[Path], Host], tmp_path: Path
+    at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
-        async with ground(make_host, tmp_path) as at:
-            before = [await at.launched(number) for number in (0, 1)]
-            pids = at.instances()
-            os.kill(at.parents()[0], signal.SIGKILL)
-            ended = await asyncio.gather(*(at.host.exited(launched.slot) for launched in before))
-            assert [launched.phase for launched in ended] == [Phase.EXITED] * 2
-            assert [pid for pid in pids if not gone(pid)] == []
-            assert (await at.launched()).incarnation != before[0].incarnation
+        before = [await at.launched(number) for number in (0, 1)]
+        pids = at.instances()
+        os.kill(at.parents()[0], signal.SIGKILL)
+        ended = await asyncio.gather(*(at.host.exited(launched.slot) for launched in before))
+        assert [launched.phase for launched in ended] == [Phase.EXITED] * 2
+        assert [pid for pid in pids if not gone(pid)] == []
+        assert (await at.launched()).incarnation != before[0].incarnation
 
     run(story())
 
 
 def test_a_launch_succeeds_though_what_instances_come_from_was_killed_and_nobody_has_noticed(
-    make_host: Callable[[Path], Host], tmp_path: Path
+    at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
-        async with ground(make_host, tmp_path) as at:
-            before = await at.launched()
-            for parent in at.parents():
-                os.kill(parent, signal.SIGKILL)
-                assert gone(parent)  # and the loop of this host stands still meanwhile
-            after = await at.launched(1)
-            assert after.incarnation != before.incarnation
+        before = await at.launched()
+        for parent in at.parents():
+            os.kill(parent, signal.SIGKILL)
+            assert gone(parent)  # and the loop of this host stands still meanwhile
+        after = await at.launched(1)
+        assert after.incarnation != before.incarnation
+
+    run(story())
+
+
+def test_a_host_that_is_closed_leaves_nothing(
+    make_host: Callable[[Path], Host], run: Callable[[Story], None], tmp_path: Path
+) -> None:
+    async def story() -> None:
+        at = Ground(make_host, tmp_path)
+        await at.launched()
+        started = [*at.parents(), *at.instances()]
+        await at.host.close()
+        assert [pid for pid in started if not gone(pid)] == []
+        assert not at.sockets.exists()
 
     run(story())

@@ -1,6 +1,8 @@
 """The warm parent ends when nobody needs it, and another is there for who comes just then."""
 
 import asyncio
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,13 @@ import pytest
 from torpor_container.warm import OwnedWarmParent
 from torpor_endpoint.host import LaunchSpec, Phase, Slot
 from torpor_endpoint.host.local import LocalHost
+
+BARE = 'from torpor_container import zygote as z; z.PRELOAD, z.PREPARE = (), "gc:collect"; z.main()'
+"""A warm parent with nothing imported: it comes and goes in no time."""
+
+
+def make_host(folder: Path) -> LocalHost:
+    return LocalHost(folder, partial(OwnedWarmParent.start, command=(sys.executable, "-c", BARE)))
 
 
 def spec(folder: Path, number: int) -> LaunchSpec:
@@ -17,7 +26,7 @@ def spec(folder: Path, number: int) -> LaunchSpec:
 @pytest.mark.parametrize("turns", [0, 1, 5, 50])
 def test_who_comes_as_the_warm_parent_retires_gets_another(tmp_path: Path, turns: int) -> None:
     async def story() -> None:
-        host = LocalHost(tmp_path / "r")
+        host = make_host(tmp_path / "r")
         first = await host.warm_parent()
         assert isinstance(first, OwnedWarmParent)
         retiring = asyncio.create_task(host.retire(lambda: False, 0.05))
@@ -37,7 +46,7 @@ def test_who_comes_as_the_warm_parent_retires_gets_another(tmp_path: Path, turns
 
 def test_it_does_not_retire_while_somebody_else_uses_it(tmp_path: Path) -> None:
     async def story() -> None:
-        host = LocalHost(tmp_path / "r")
+        host = make_host(tmp_path / "r")
         parent = await host.warm_parent()
         retiring = asyncio.create_task(host.retire(lambda: True, 0.05))
         await asyncio.sleep(0.3)

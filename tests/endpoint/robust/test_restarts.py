@@ -6,38 +6,49 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 import requests_of
 from artifacts import put
 from botocore.exceptions import ClientError, HTTPClientError
 from constants import Traffic, constant, number_of, sleeper, traffic
-from live import LiveEndpoint, Variant, many, one
-from processes import children, gone, marked, soon
+from live import LiveEndpoint, Variant, many
+from processes import children, gone, marked, soon, state
 
 from torpor_endpoint.data_dir import DataDir
 
 MODELS = {"a.tar": 1.0, "b.tar": 2.0}
+SLOW = "slow.tar.gz"
 
 
-@pytest.fixture
-def mark(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Every process that a test starts carries it."""
+@pytest.fixture(scope="module")
+def mark() -> Iterator[str]:
+    """Every process that these tests start carries it, and none may be left."""
     mark = uuid.uuid4().hex
-    monkeypatch.setenv("MARKED_BY_A_TEST", mark)
-    return mark
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MARKED_BY_A_TEST", mark)
+        yield mark
+    assert soon(lambda: marked(mark) == []), "processes were left behind"
 
 
-@pytest.fixture
-def shop(tmp_path: Path, mark: str) -> Iterator[LiveEndpoint]:
-    """An endpoint of its own, with one endpoint in service."""
-    with LiveEndpoint(tmp_path) as live:
-        put(live.folder("shop"), {f"models/{name}": constant(number) for name, number in MODELS.items()})
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory, mark: str) -> Iterator[LiveEndpoint]:
+    """One that every test may bring down, with one endpoint in service."""
+    folder = tmp_path_factory.mktemp("restarts")
+    with LiveEndpoint(folder) as live:
+        models = {SLOW: sleeper(), **{name: constant(number) for name, number in MODELS.items()}}
+        put(live.folder("shop"), {f"models/{name}": body for name, body in models.items()})
         live.deploy("shop", Variant(many("shop/models")))
         yield live
-    assert soon(lambda: marked(mark) == []), "processes were left behind"
-    assert not DataDir(tmp_path).sockets.exists()
+    assert not DataDir(folder).sockets.exists()
+
+
+@pytest.fixture
+def shop(own: LiveEndpoint) -> LiveEndpoint:
+    """It runs, whatever a test before this one left."""
+    if not state(own.pid):
+        own.start()
+    return own
 
 
 def answers(live: LiveEndpoint, within_s: float = 20.0) -> list[float]:
@@ -88,7 +99,7 @@ def test_a_restart_brings_everything_back(
     assert shop.sagemaker.describe_endpoint_config(EndpointConfigName="shop")["ProductionVariants"]
     assert shop.sagemaker.describe_model(ModelName="shop-AllTraffic")["PrimaryContainer"]
     listed = shop.client("s3").list_objects_v2(Bucket="shop")["Contents"]
-    assert {entry["Key"] for entry in listed} == {f"models/{name}" for name in MODELS}
+    assert {entry["Key"] for entry in listed} == {f"models/{name}" for name in (SLOW, *MODELS)}
     old = [pid for pid in before if pid != shop.pid]
     assert [pid for pid in old if not gone(pid)] == []
 
@@ -135,17 +146,17 @@ def replaced(live: LiveEndpoint, before: str) -> bool:
     return bool(now) and now[0]["id"] != before
 
 
-def test_a_stop_lets_requests_in_flight_end_and_then_leaves_nothing(tmp_path: Path, mark: str) -> None:
-    live = LiveEndpoint(tmp_path).start()
-    put(live.folder("slow"), {"model.tar.gz": sleeper()})
-    live.deploy("slow", Variant(one("slow/model.tar.gz")))
-    live.invoke("slow", b"0")
+def test_a_stop_lets_requests_in_flight_end_and_then_leaves_nothing(shop: LiveEndpoint, mark: str) -> None:
+    answers(shop)
+    shop.invoke("shop", b"0", TargetModel=SLOW)
     seen: list[float] = []
-    caller = threading.Thread(target=lambda: seen.append(float(live.invoke("slow", b"1.5")["Body"].strip(b"[] \n"))))
+    caller = threading.Thread(
+        target=lambda: seen.append(float(shop.invoke("shop", b"1.5", TargetModel=SLOW)["Body"].strip(b"[] \n")))
+    )
     caller.start()
-    assert soon(lambda: requests_of.instance(live, "slow")["in_flight"] == 1)
-    assert live.stop() == 0
+    assert soon(lambda: requests_of.instance(shop, "shop")["in_flight"] == 1)
+    assert shop.stop() == 0
     caller.join(10.0)
     assert seen == [1.5]
     assert soon(lambda: marked(mark) == [])
-    assert not DataDir(tmp_path).sockets.exists()
+    assert not DataDir(shop.data_dir).sockets.exists()
