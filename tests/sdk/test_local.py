@@ -12,7 +12,6 @@ from torpor.demo import until_asleep
 from torpor.deploying import Plan, deploy
 from torpor.errors import EndpointFailed
 from torpor.process import EndpointProcess, Start
-from torpor.serving import SharedProcess
 
 
 def test_every_model_of_the_folder_answers_for_itself(endpoint: torpor.Local) -> None:
@@ -40,8 +39,8 @@ def test_a_missing_model_is_awss_own_error(endpoint: torpor.Local) -> None:
         endpoint.invoke("nowhere.tar.gz", ROWS)
 
 
-def test_models_leave_where_memory_is_short_and_say_for_whom(models: Path, torpor_endpoint: SharedProcess) -> None:
-    with torpor_endpoint.local(models, name="tight", memory_mib=1024) as roomy:
+def test_models_leave_where_memory_is_short_and_say_for_whom(models: Path) -> None:
+    with torpor.local(models, name="tight", memory_mib=1024) as roomy:
         for city in CITIES:
             roomy.invoke(city, ROWS)
         assert len(roomy.models()) == len(CITIES)
@@ -94,10 +93,8 @@ def test_a_failed_endpoint_in_a_kept_folder_is_replaced(models: Path, tmp_path: 
         assert len(mended.invoke(CITIES[0], ROWS)) == 3
 
 
-def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(
-    models: Path, torpor_endpoint: SharedProcess
-) -> None:
-    with torpor_endpoint.local(models) as endpoint:
+def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(models: Path) -> None:
+    with torpor.local(models) as endpoint:
         with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
             deploy(endpoint.client("sagemaker"), Plan(endpoint.name, endpoint.model_data_url, image="nobodys:1"))
         endpoint.deploy()
@@ -127,10 +124,8 @@ def test_a_number_of_the_wrong_kind_is_named_by_its_setting() -> None:
 
 
 @pytest.mark.parametrize("capacity", [{"serverless": 2048}, {"instance_count": 1}])
-def test_an_endpoint_sleeps_when_nobody_calls_and_wakes_for_a_call(
-    models: Path, torpor_endpoint: SharedProcess, capacity: dict[str, int]
-) -> None:
-    with torpor_endpoint.local(models, name="sleeper", sleep_after_s=0.2, **capacity) as sleeper:
+def test_an_endpoint_sleeps_when_nobody_calls_and_wakes_for_a_call(models: Path, capacity: dict[str, int]) -> None:
+    with torpor.local(models, name="sleeper", sleep_after_s=0.2, **capacity) as sleeper:  # type: ignore[arg-type]
         answer = sleeper.invoke(CITIES[0], ROWS)
         until_asleep(sleeper)
         assert sleeper.instances() == []
