@@ -73,7 +73,7 @@ build/peers/%/.ready: benchmarks/peers/%/requirements.txt
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-# The decisions and the simulator around them as C extensions, for long studies: the same sources, twice as fast.
+# The decisions and the simulator around them as C extensions, for long studies: the same sources, two to four times as fast.
 COMPILED := torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/keepalive.py \
 	torpor_container/core/resting.py torpor_container/core/policies/*.py torpor_endpoint/core/placement.py \
 	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor/simulator/kernel.py torpor/simulator/processors.py \
