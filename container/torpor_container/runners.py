@@ -1,6 +1,7 @@
 """A loaded model that can be invoked, in this process or in one of its own. They know nothing of residency."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -15,6 +16,8 @@ from torpor_container.predicting import Outcome, Predictors
 from torpor_container.processes import descendants
 from torpor_container.timing import Timing
 from torpor_container.wire import Step
+
+log = logging.getLogger(__name__)
 
 CHEAP_BYTES = 64 * 1024
 """A larger body is never predicted on the event loop."""
@@ -167,7 +170,11 @@ class InProcess:
 
 
 def _told(outcome: Outcome) -> Reply | ContainerError:
-    return outcome if isinstance(outcome, Reply | ContainerError) else PredictionFailed.because(outcome)
+    """What is neither is a fault of ours, and its traceback is worth having."""
+    if isinstance(outcome, Reply | ContainerError):
+        return outcome
+    log.error("a prediction ended with an error that is no model's", exc_info=outcome)
+    return PredictionFailed.because(outcome)
 
 
 class Scripted:

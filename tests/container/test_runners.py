@@ -179,7 +179,9 @@ class Together:
 
     def ask(self, *turns: Sequence[bytes]) -> "Together":
         async def told() -> None:
-            clock = lambda: self.model.now_s  # noqa: E731
+            def clock() -> float:
+                return self.model.now_s
+
             predictors = Predictors(Threads(1, "test"), Turns(Sharing()), clock)
             runner = InProcess(self.model, predictors, lambda: self.model.computed_s, clock, self.batch_size)
             for bodies in turns:
@@ -215,10 +217,11 @@ def test_nobody_is_together_who_need_not_or_may_not_be(batch_size: int, rowwise:
     assert [type(outcome) for outcome in asked.outcomes] == [Reply, Reply, PredictionFailed]
 
 
-def test_whoever_is_at_fault_harms_nobody_else_and_everybody_is_told() -> None:
+def test_whoever_is_at_fault_harms_nobody_else_and_everybody_is_told(caplog: pytest.LogCaptureFixture) -> None:
     asked = Together(Model(), batch_size=8).ask([b"a", b"bad", b"c"], [b"a", b"broken"], [b"bad"])
     kinds = [Reply, BadInput, Reply, PredictionFailed, PredictionFailed, PredictionFailed]
     assert [type(outcome) for outcome in asked.outcomes] == kinds
+    assert "RuntimeError: this is no model's fault" in caplog.text
 
 
 def test_a_company_is_as_cheap_as_its_part_for_each_of_them() -> None:

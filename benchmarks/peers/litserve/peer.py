@@ -2,31 +2,15 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
-from benchmarks import scene
-from benchmarks.client import request
-from benchmarks.peers.peer import Site
-
-PROGRAM = Path(__file__).with_name("program.py").resolve()
-BODY = json.dumps({"input": [float(cell) for cell in scene.ROW.split(b",")]}).encode()
+from benchmarks.peers.one_model import OneModel
 
 
 @dataclass(frozen=True)
-class LitServe:
+class LitServe(OneModel):
     name: str = "LitServe"
     environment: str = "litserve"
-    models_max: int | None = 1
-
-    def command(self, site: Site) -> list[str]:
-        model = site.models / site.names[0].replace(".tar.gz", ".ubj")
-        return ["python", str(PROGRAM), str(model), str(site.port)]
-
-    def request(self, model: str) -> bytes:
-        return request("/predict", {"content-type": "application/json"}, BODY)
+    member: str = "input"
 
     def said(self, body: bytes) -> float:
         return float(json.loads(body)["output"])
-
-    def bring(self, model: str) -> list[bytes] | None:
-        return None

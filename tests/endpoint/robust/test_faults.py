@@ -16,7 +16,7 @@ from artifacts import put, script
 from botocore.exceptions import ClientError
 from constants import SLEEPER, constant, number_of, sleeper, traffic
 from live import LiveEndpoint, Variant, many, one
-from processes import children, gone, marked, soon
+from processes import children, gone, soon
 
 from torpor_container.upstream import UpstreamError
 from torpor_endpoint.crew import Crew, Numbers
@@ -34,16 +34,6 @@ MODELS = {"a.tar": 1.0, "b.tar": 2.0}
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 100}}
 SLOW_TO_LOAD = SLEEPER.replace("def model_fn(model_dir):", "def model_fn(model_dir): time.sleep(1.0);")
 BROKEN = "raise RuntimeError('this model can not be served')"
-
-
-@pytest.fixture(scope="module")
-def mark() -> Iterator[str]:
-    """Every process that these tests start carries it, and none may be left."""
-    mark = uuid.uuid4().hex
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MARKED_BY_A_TEST", mark)
-        yield mark
-    assert soon(lambda: marked(mark) == []), "processes were left behind"
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import os
 import signal
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,16 +18,6 @@ from torpor_endpoint.data_dir import DataDir
 
 MODELS = {"a.tar": 1.0, "b.tar": 2.0}
 SLOW = "slow.tar.gz"
-
-
-@pytest.fixture(scope="module")
-def mark() -> Iterator[str]:
-    """Every process that these tests start carries it, and none may be left."""
-    mark = uuid.uuid4().hex
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MARKED_BY_A_TEST", mark)
-        yield mark
-    assert soon(lambda: marked(mark) == []), "processes were left behind"
 
 
 @pytest.fixture(scope="module")

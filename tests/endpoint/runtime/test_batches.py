@@ -19,7 +19,7 @@ SHORT_OF_A_COLUMN = b"0.5,0.5"
 
 
 @pytest.fixture(scope="module")
-def endpoint(live: LiveEndpoint, tmp_path_factory: pytest.TempPathFactory) -> str:
+def endpoint(live: LiveEndpoint) -> str:
     dice = np.random.default_rng(0)
     rows, targets = dice.random((200, COLUMNS)), dice.random(200)
     booster = xgboost.train({"max_depth": 4}, xgboost.DMatrix(rows, targets), num_boost_round=50)

@@ -1,0 +1,17 @@
+"""What tests share that kill what they started."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from processes import marked, soon
+
+
+@pytest.fixture(scope="module")
+def mark() -> Iterator[str]:
+    """Every process that these tests start carries it, and none may be left."""
+    mark = uuid.uuid4().hex
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MARKED_BY_A_TEST", mark)
+        yield mark
+    assert soon(lambda: marked(mark) == []), "processes were left behind"
