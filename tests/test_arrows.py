@@ -12,12 +12,13 @@ FOLDERS = {CONTAINER: "container", ENDPOINT: "endpoint", SDK: "sdk"}
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     CONTAINER: (CONTAINER,),
-    # Its wire shapes and settings, the client that speaks them and its pure core; and its public start-up: the warm
+    # Its wire shapes and settings, the clients that speak them and its pure core; and its public start-up: the warm
     # parent that forks instances, and the server.
     ENDPOINT: (
         ENDPOINT,
         "torpor_container.wire",
         "torpor_container.upstream",
+        "torpor_container.multiplexed",
         "torpor_container.settings",
         "torpor_container.adapter.command",
         "torpor_container.keys",

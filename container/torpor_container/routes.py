@@ -14,9 +14,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from torpor_container import wire
 from torpor_container.contract import Contract
 from torpor_container.errors import BadInput, BodyTooLarge, ContainerError, LoadFailed, ModelFault, NotSupported
+from torpor_container.exchange import Tell
+from torpor_container.frames import Header
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.serving import Kept, Serving
-from torpor_container.short_requests import Header, Tell
 from torpor_container.timing import Clock, Timing
 
 log = logging.getLogger(__name__)
@@ -153,6 +154,7 @@ class HotPath:
         self._routes = routes
         self._rest = rest
         self._invocations = prefix + wire.INVOCATIONS
+        self.framed = self._invocations.encode()
         self._models = prefix + wire.MODELS + "/"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -167,7 +169,7 @@ class HotPath:
             await self._rest(scope, receive, send)
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `short_requests.AtOnce`."""
+        """See `exchange.AtOnce`."""
         if scope["path"] != self._invocations:
             return False
         return self._routes.answer_at_once(_header(scope, _TARGET), scope, body, tell)

@@ -6,8 +6,7 @@ A warm prediction takes less time than gunicorn's own parser, so this stands in 
 
 import asyncio
 import re
-from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import httptools
 from gunicorn.asgi.protocol import (
@@ -16,15 +15,15 @@ from gunicorn.asgi.protocol import (
     _get_cached_date_header,
     _get_cached_status_line,
 )
-from starlette.types import Message, Scope
+from starlette.types import Scope
 
+from torpor_container.exchange import Exchange
+from torpor_container.framed_requests import FramedRequests
+from torpor_container.frames import UPGRADE, UPGRADED, Header, valid_lines
 from torpor_container.server import FIELD_MAX_BYTES
 
 INVOCATION = re.compile(rb"POST (/[!-$&-<>@-~]*/(?:invocations|invoke)|/invocations) HTTP/1\.1\r\n")
 """A path that is neither quoted nor has a query means the same to every parser."""
-
-LINES = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t -~\x80-\xff]*\r\n)*")
-"""An answer's headers, as gunicorn would have them too. As many lines as headers: a value cannot end its line."""
 
 NOT_PLAIN = frozenset({b"expect", b"transfer-encoding", b"upgrade", b"proxy-connection"})
 ONLY_ONCE = frozenset({b"host", b"content-type"})
@@ -34,19 +33,6 @@ WATCHED = NOT_PLAIN | ONLY_ONCE
 HEADERS_MAX = 100
 HELD_MAX_BYTES = 256 * 1024
 """Of the requests that come before the last one is answered, no more is read."""
-
-Header = tuple[bytes, bytes]
-Tell = Callable[[int, list[Header], bytes], None]
-"""Takes an answer's status, headers and body, and raises nothing."""
-
-
-@runtime_checkable
-class AtOnce(Protocol):
-    """What an ASGI application has that can take up some requests at once, with no task for them."""
-
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """False, and nothing is done, for a request that is to come by ASGI. Else `tell` is called once, before this
-        returns or after. What it raises it raises before that."""
 
 
 class Reader:
@@ -88,36 +74,6 @@ class Reader:
         self._plain = self._plain and self._parser.should_keep_alive()  # it knows only now
 
 
-class Exchange:
-    """One request and its answer, as ASGI has them. The answer is kept until it is whole."""
-
-    __slots__ = ("_body", "_gone", "_taken", "body", "finished", "headers", "status")
-
-    def __init__(self, body: bytes, gone: asyncio.Event) -> None:
-        self._body = body
-        self._gone = gone
-        self._taken = False
-        self.status = 0
-        self.headers: list[Header] = []
-        self.body = b""
-        self.finished = False
-
-    async def receive(self) -> Message:
-        if self._taken:
-            await self._gone.wait()
-        if self._gone.is_set():
-            return {"type": "http.disconnect"}
-        self._taken = True
-        return {"type": "http.request", "body": self._body, "more_body": False}
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status, self.headers = message["status"], list(message["headers"])
-        elif message["type"] == "http.response.body":
-            self.body += message.get("body", b"")
-            self.finished = not message.get("more_body", False)
-
-
 class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn's connection, with a shorter way for short requests. It takes one at a time, and the rest in turn."""
 
@@ -129,15 +85,22 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         self._held = bytearray()
         self._gone = asyncio.Event()
         self._used = False
+        self._framed: FramedRequests | None = None
 
     def data_received(self, data: bytes) -> None:
-        if self._busy:
+        if self._framed is not None:
+            self._framed.read(data)
+        elif self._busy:
             self._hold(data)
         elif (invocation := INVOCATION.match(data)) and self._idle() and self._read(data):
             self._used = True
             if self._keepalive_handle is None and not self._finishing_calls:
                 self._arm_keepalive_timer()  # gunicorn does it after its own first answer
             self._begin(self._scope(invocation[1], self._reader.headers), self._reader.body)
+        elif (asked := UPGRADE.fullmatch(data)) and self.app.framed == asked[1] and self._idle():
+            scope = self._scope(asked[1], [])
+            self._framed = FramedRequests(self.app, scope, self._safe_write, self._gone, self.log)
+            self._safe_write(UPGRADED)
         else:
             super().data_received(data)
 
@@ -146,6 +109,9 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         self._held.clear()
         if self._answering is not None:
             self._cancel_late(self._answering)
+        if self._framed is not None:
+            for task in self._framed.answering:
+                self._cancel_late(task)
         super().connection_lost(exc)
 
     def _cancel_late(self, task: "asyncio.Task[None]") -> None:
@@ -173,6 +139,8 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
 
     def _keepalive_timeout(self) -> None:
         """gunicorn has not seen what was answered here: a connection that was used meanwhile stays."""
+        if self._framed is not None:
+            return  # its client closes it
         if self._used:
             self._used = self._busy
             self._arm_keepalive_timer()
@@ -235,14 +203,12 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         self._close_transport()
 
     def _write(self, status: int, headers: list[Header], body: bytes) -> None:
-        """The whole answer in one piece. Raises ValueError for headers that would break it."""
+        """The whole answer in one piece. Raises BadHeaders."""
         if self._closed:
             return
         if self._response_omits_body("POST", status):
             headers, body = self._strip_body_framing_headers(headers, status), b""
-        lines = b"".join([b"%b: %b\r\n" % header for header in headers])
-        if not LINES.fullmatch(lines) or lines.count(b"\n") != len(headers):
-            raise ValueError(f"the application's headers are not valid: {headers}")
+        lines = valid_lines(headers)
         closing = b"" if self.worker.alive else b"Connection: close\r\n"
         first = _get_cached_status_line((1, 1), status)
         head = (first, lines, _CACHED_SERVER_HEADER, _get_cached_date_header(), closing, b"\r\n")

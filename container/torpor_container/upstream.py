@@ -229,23 +229,6 @@ class Upstream:
             self.close()
             return await self._sent(method, path, headers, body, timeout_s)
 
-    def send_at_once(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float, then: Then) -> bool:
-        """One request over a connection that is there; False, and nothing is done, if there is none.
-
-        `then` is called as soon as the answer is there, with no task or turn of the event loop between, or with
-        UpstreamBroken or UpstreamTimedOut.
-        """
-        connection = self._kept()
-        if connection is None:
-            return False
-
-        def ended(outcome: Answer | UpstreamError) -> None:
-            self._keep(connection)
-            then(outcome)
-
-        connection.request(_head(method, path, headers, size_of(body)), body, timeout_s, ended)
-        return True
-
     async def _sent(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
         connection = self._kept()
         if connection is None:

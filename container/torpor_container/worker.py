@@ -16,8 +16,10 @@ from gunicorn.asgi import protocol
 from gunicorn.workers import gasgi
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from torpor_container.exchange import AtOnce, Framed, Tell
+from torpor_container.frames import Header
 from torpor_container.server import SHUTDOWN_S, Server, ServerOptions
-from torpor_container.short_requests import AtOnce, Header, ShortRequests, Tell
+from torpor_container.short_requests import ShortRequests
 
 
 class InFlight:
@@ -26,6 +28,7 @@ class InFlight:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._at_once = app.at_once if isinstance(app, AtOnce) else _never
+        self.framed = app.framed if isinstance(app, Framed) else None
         self.requests = 0
         self._none = asyncio.Event()
         self._none.set()
@@ -41,7 +44,7 @@ class InFlight:
             self._went()
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `short_requests.AtOnce`."""
+        """See `exchange.AtOnce`."""
 
         def told(status: int, headers: list[Header], content: bytes) -> None:
             self._went()

@@ -142,7 +142,7 @@ class Crew:
         if self._members.get(member.slot.number) is member:
             del self._members[member.slot.number]
             self.ready.pop(str(member.slot), None)
-            member.upstream.close()
+            member.hang_up()
             self._yard.ended(member.life, why)
         self._changed()
 
@@ -183,7 +183,7 @@ class Crew:
         if member.phase is InstancePhase.DRAINING:
             await self._yard.farewell(self.endpoint, self.variant.name, member)
             member.happened(InstanceEvent.TIMED_OUT if member.in_flight else InstanceEvent.LAST_REPLY)
-        member.upstream.close()
+        member.hang_up()
         return member.in_flight == 0
 
     def _changed(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from torpor_container.multiplexed import Multiplexed
 from torpor_container.upstream import Upstream
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
 from torpor_endpoint.host import Slot
@@ -19,11 +20,17 @@ class Member:
     slot: Slot
     incarnation: str
     upstream: Upstream
+    multiplexed: Multiplexed
     life: Life
     phase: InstancePhase = InstancePhase.STARTING
     in_flight: int = 0
     last_seq: int = 0  # the last decision read from it
     doubt: asyncio.Event = field(default_factory=asyncio.Event)  # the watch shall look now
+
+    def hang_up(self) -> None:
+        """Close all connections to it."""
+        self.upstream.close()
+        self.multiplexed.close()
 
     def happened(self, event: InstanceEvent) -> None:
         self.phase = move_instance(self.phase, event)

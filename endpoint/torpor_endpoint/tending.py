@@ -10,6 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
+from torpor_container import wire
+from torpor_container.multiplexed import Multiplexed
 from torpor_container.upstream import Upstream
 from torpor_endpoint.core.lifecycle import InstanceEvent
 from torpor_endpoint.host import HostError, Launched, Slot
@@ -106,7 +108,8 @@ class Tending:
         except (HostError, OSError, ValueError) as error:
             raise StartFailed(str(error)) from error
         life = self._yard.began(self._crew.variant, launched, self._why, began_s)
-        return Member(launched.slot, launched.incarnation, Upstream(launched.socket), life), launched
+        upstream, multiplexed = Upstream(launched.socket), Multiplexed(launched.socket, wire.INVOCATIONS)
+        return Member(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
 
     async def _until_ready(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
         clock = asyncio.get_running_loop().time
@@ -120,6 +123,7 @@ class Tending:
             raise StartFailed(f"no good ping within {self._crew.variant.startup_timeout_s:g} s{said}") from None
         await asyncio.wait([ended], timeout=max(0.0, not_before_s - clock()))
         await _still_there(member, ended, output)
+        await member.multiplexed.connect(self._paces.ping_within_s)
         member.happened(InstanceEvent.PING_OK)
         member.life = self._yard.ready(member.life)
 
@@ -147,6 +151,8 @@ class Tending:
                 return ended.result().reason
             misses = 0 if await self._answers(member, multi_model=False) else misses + 1
             await bound(output)
+            if not misses:
+                await member.multiplexed.connect(self._paces.ping_within_s)  # nothing to do where it is open
             if not misses and not self._crew.offered(member):
                 self._crew.offer(member)  # it was suspected, and is well
         log.warning("%s: %d pings in a row failed", member.slot, misses)

@@ -8,8 +8,10 @@ import sys
 
 from starlette.types import Receive, Scope, Send
 
+from torpor_container.exchange import Tell
+from torpor_container.framed_requests import ANSWER_MAX_BYTES
+from torpor_container.frames import Header
 from torpor_container.server import ServerOptions
-from torpor_container.short_requests import Header, Tell
 from torpor_container.worker import serve_alone
 
 ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
@@ -21,8 +23,11 @@ ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
 class Told:
     """Echoes; takes up `/now/invocations` and `/soon/invocations` at once, and breaks where the path says so.
 
-    `/kept/invocations` says how many tasks are over and still kept by something.
+    `/kept/invocations` says how many tasks are over and still kept by something. What comes in frames is told by its
+    body what to do.
     """
+
+    framed = b"/framed/invocations"
 
     def __init__(self) -> None:
         self.left = 0
@@ -35,26 +40,34 @@ class Told:
         while more:
             message = await receive()
             body, more = body + message.get("body", b""), message.get("more_body", False)
-        if scope["path"] == "/wait/invocations":
-            self.left += (await receive())["type"] == "http.disconnect"
+        asked = body.decode("latin-1") if scope["path"] == "/framed/invocations" else ""
+        if scope["path"] == "/wait/invocations" or asked == "wait":
+            message = await receive()  # first: others count while this one waits
+            self.left += message["type"] == "http.disconnect"
             return
-        if scope["path"] == "/raise/invocations":
+        if scope["path"] == "/raise/invocations" or asked == "raise":
             raise RuntimeError("as it was told")
-        status, headers, answer = ODD.get(scope["path"]) or self.echo(scope, body)
+        status, headers, answer = ODD.get(f"/{asked}/invocations") or ODD.get(scope["path"]) or self.echo(scope, body)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": answer[:5], "more_body": True})
         await send({"type": "http.response.body", "body": answer[5:]})
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        match scope["path"]:
+        match f"/{body.decode()}/invocations" if scope["path"] == "/framed/invocations" else scope["path"]:
             case "/kept/invocations":
                 gc.collect()
                 kept = sum(type(one) is asyncio.Task and one.done() for one in gc.get_objects())
                 tell(200, [(b"content-length", b"%d" % len(str(kept)))], str(kept).encode())
+            case "/broken/invocations":
+                raise RuntimeError("as it was told")
+            case "/large/invocations":
+                tell(200, [], bytes(ANSWER_MAX_BYTES + 1))
             case "/now/invocations":
                 tell(*self.echo(scope, body))
             case "/soon/invocations":
                 asyncio.get_running_loop().call_later(0.01, tell, *self.echo(scope, body))
+            case "/later/invocations":
+                asyncio.get_running_loop().call_later(0.5, tell, *self.echo(scope, body))
             case _:
                 return False
         return True

@@ -2,71 +2,29 @@
 
 import json
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
-from http.client import HTTPResponse
+from contextlib import ExitStack, closing
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from processes import gone, soon
+from short_serving import Address, answer, connected, post, serving, whole
 
-from torpor_container.server import FIELD_MAX_BYTES, KEEP_ALIVE_S
+from torpor_container.server import FIELD_MAX_BYTES
 
-SERVER = Path(__file__).parent / "short_server.py"
 WAYS = ("/now/invocations", "/soon/invocations", "/a/invocations", "/a/invocations?")
 """An answer at once, one that is told later, one by a task, and one by gunicorn."""
-
-Address = tuple[str, int]
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Address]:
     with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener):
         yield listener.getsockname()
-
-
-@contextmanager
-def serving(listener: socket.socket, keep_alive_s: int = KEEP_ALIVE_S) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process that serves on this socket. It is told to stop at the end, and must do so."""
-    command = [sys.executable, str(SERVER), str(listener.fileno()), str(keep_alive_s)]
-    process = subprocess.Popen(command, pass_fds=[listener.fileno()])
-    try:
-        yield process
-    finally:
-        process.terminate()
-        assert process.wait(30) == 0
-
-
-def post(path: str = "/a/invocations", body: bytes = b"1,2", *headers: str, version: str = "1.1") -> bytes:
-    lines = [f"POST {path} HTTP/{version}", "Host: here", f"Content-Length: {len(body)}", *headers]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
-
-
-def connected(server: Address) -> socket.socket:
-    return socket.create_connection(server, timeout=10)
-
-
-def answer(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
-    with closing(HTTPResponse(connection)) as response:
-        response.begin()
-        body = response.read()
-        headers = {name.lower(): value for name, value in response.getheaders() if name.lower() != "date"}
-        status = response.status
-    return status, headers, json.loads(body) if body.startswith(b"{") else body
-
-
-def whole(server: Address, data: bytes) -> tuple[int, dict[str, str], Any]:
-    with closing(connected(server)) as connection:
-        connection.sendall(data)
-        return answer(connection)
 
 
 @pytest.mark.parametrize("path", ["/a/invocations", "/models/m/invoke", "/now/invocations", "/soon/invocations"])

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from torpor_container.upstream import (
     Answer,
     Upstream,
     UpstreamBroken,
-    UpstreamError,
     UpstreamRefused,
     UpstreamTimedOut,
 )
@@ -267,59 +266,3 @@ def test_a_caller_who_is_cancelled_takes_its_connection_along(tmp_path: Path) ->
             assert served.connections == 2
 
     run(story())
-
-
-def test_what_is_sent_at_once_needs_a_connection_and_is_told_as_soon_as_it_is_there(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with instance(tmp_path, OK, OK, OK) as (served, upstream):
-            told: list[Answer | UpstreamError] = []
-            assert not send_at_once(upstream, told.append)
-            await get(upstream)
-            again = asyncio.Event()
-
-            def then(outcome: Answer | UpstreamError) -> None:
-                told.append(outcome)
-                if len(told) > 1 or not send_at_once(upstream, then):  # its connection is free again by now
-                    again.set()
-
-            assert send_at_once(upstream, then)
-            await again.wait()
-            assert [one.body for one in told if isinstance(one, Answer)] == [b"ok", b"ok"]
-            assert (served.connections, len(served.requests)) == (1, 3)
-
-    run(story())
-
-
-@pytest.mark.parametrize("answer", [CLOSE, *BROKEN.values()], ids=["closed", *BROKEN])
-def test_what_was_sent_at_once_and_broke_is_told_once_and_its_connection_never_used_again(
-    tmp_path: Path, answer: bytes
-) -> None:
-    async def story() -> None:
-        async with instance(tmp_path, OK, answer, OK) as (served, upstream):
-            await get(upstream)
-            told: asyncio.Future[Answer | UpstreamError] = asyncio.get_running_loop().create_future()
-            assert send_at_once(upstream, told.set_result)
-            assert isinstance(await told, UpstreamBroken)
-            assert (await get(upstream)).body == b"ok"
-            assert served.connections == 2
-
-    run(story())
-
-
-def test_an_answer_that_was_whole_is_told_whatever_follows_it(tmp_path: Path) -> None:
-    async def story() -> None:
-        async with instance(tmp_path, OK, OK + b"garbage\r\n\r\n", OK) as (served, upstream):
-            await get(upstream)
-            told: asyncio.Future[Answer | UpstreamError] = asyncio.get_running_loop().create_future()
-            assert send_at_once(upstream, told.set_result)
-            first = await told
-            assert isinstance(first, Answer)
-            assert first.body == b"ok"
-            assert (await get(upstream)).body == b"ok"
-            assert served.connections == 2
-
-    run(story())
-
-
-def send_at_once(upstream: Upstream, then: Callable[[Answer | UpstreamError], None]) -> bool:
-    return upstream.send_at_once("POST", "/invocations", (), [], 5.0, then)

@@ -10,6 +10,7 @@ from typing import cast
 from crew_world import SLOT, World
 from ledger_site import life
 
+from torpor_container.multiplexed import Multiplexed
 from torpor_container.upstream import Upstream
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.collector import Collector
@@ -35,11 +36,11 @@ def collecting(world: World) -> tuple[MetricRegistry, Collector]:
 async def busy(socket: Path) -> AsyncIterator[Member]:
     """It listens as long as the block lasts."""
     server = await asyncio.get_running_loop().create_unix_server(_Busy, str(socket))
-    upstream = Upstream(str(socket))
+    member = Member(SLOT, "i-1", Upstream(str(socket)), Multiplexed(str(socket), "/invocations"), life())
     try:
-        yield Member(SLOT, "i-1", upstream, life())
+        yield member
     finally:
-        upstream.close()
+        member.hang_up()
         server.close()
 
 

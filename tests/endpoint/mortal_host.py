@@ -1,4 +1,4 @@
-"""A host whose instances are tiny servers of this process, which answer pings as told and may end at any moment."""
+"""A host whose instances are tiny servers of this process: they answer pings as told, take frames, may end any time."""
 
 import asyncio
 import tempfile
@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import cast
 
+from torpor_container.frames import UPGRADE, UPGRADED
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 
 
@@ -34,12 +35,15 @@ class Instance:
     def opened(self, connection: asyncio.Transport) -> None:
         self._connections.add(connection)
 
+    def hang_up(self) -> None:
+        for connection in self._connections:
+            connection.abort()
+
     def die(self) -> None:
         if not self.ended.is_set():
             self.ended.set()
             self._server.close()
-            for connection in self._connections:
-                connection.abort()
+            self.hang_up()
             Path(self.launched.socket).unlink()
 
 
@@ -52,6 +56,9 @@ class _Answers(asyncio.Protocol):
         self._instance.opened(self._transport)
 
     def data_received(self, data: bytes) -> None:
+        if UPGRADE.fullmatch(data) and self._instance.mood is Mood.GOOD:
+            self._transport.write(UPGRADED)
+            return
         ping = data.startswith(b"GET /ping ")
         if not ping or self._instance.mood is not Mood.SILENT:
             status = b"200 OK" if ping and self._instance.mood is Mood.GOOD else b"503 Service Unavailable"

@@ -171,3 +171,22 @@ def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
             await world.end()
 
     run(story())
+
+
+def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_a_lost_one_is_made_anew() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            await world.scale(1)
+            await world.crew.until(lambda: bool(world.crew.ready))
+            (member,) = world.crew.ready.values()
+            assert member.multiplexed.open
+            host.living[SLOT].hang_up()
+            await asyncio.sleep(0.001)
+            assert not member.multiplexed.open
+            await asyncio.sleep(PACES.health_period_s + 0.1)
+            assert member.multiplexed.open
+            assert world.crew.offered(member)
+            await world.end()
+
+    run(story())

@@ -102,7 +102,7 @@ class RuntimeApp:
         try:
             request = Invoke.read(scope, place.endpoint)
             route = self._route(self._router.find(place.endpoint), request, journey.request_bytes)
-            return self._router.send_at_once(route, request, [body], place, ended)
+            return self._router.send_at_once(route, request, body, place, ended)
         except RuntimeFault:
             return False
 

@@ -132,9 +132,9 @@ class Router:
             crew.traffic.went(self._clock())
 
     def send_at_once(
-        self, route: Route, request: Invoke, body: Body, place: Place, then: Callable[[Served | RuntimeFault], None]
+        self, route: Route, request: Invoke, body: bytes, place: Place, then: Callable[[Served | RuntimeFault], None]
     ) -> bool:
-        """Send it if an instance is ready and a connection to it is there; else do nothing, and answer False.
+        """Send it if an instance is ready and its connection is open; else do nothing, and answer False.
 
         `then` is called once, with what `send` returns or raises. Raises the fault of a request that is not let in.
         """
@@ -156,7 +156,7 @@ class Router:
             then(found)
 
         headers = request.forwarded(route.target)
-        if not member.upstream.send_at_once("POST", wire.INVOCATIONS, headers, body, self._patience_s(crew), ended):
+        if not member.multiplexed.send(headers, body, self._patience_s(crew), ended):
             return False
         crew.traffic.came(sent_at_s)
         in_flight = crew.traffic.in_flight

@@ -3,6 +3,7 @@
 import socket
 from contextlib import ExitStack
 from http.client import HTTPResponse
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import xgboost
 from live import LiveEndpoint, Variant, many
 
 import torpor
+from torpor_endpoint.data_dir import DataDir
 
 COLUMNS = 3
 CALLERS = 24
@@ -64,3 +66,19 @@ def test_who_sends_rows_that_do_not_fit_is_the_only_one_who_hears_of_it(live: Li
         found = answers(live, endpoint, bodies)
         assert found[::2] == [good] * (CALLERS // 2)
         assert {status for status, _ in found[1::2]} == {424}
+
+
+def test_requests_that_come_together_share_a_connection_to_the_instance(live: LiveEndpoint, endpoint: str) -> None:
+    answers(live, endpoint, [b"0.5,0.5,0.5"])
+    before = connections(live)
+    assert before
+    for _ in range(ROUNDS):
+        assert {status for status, _ in answers(live, endpoint, [b"0.5,0.5,0.5"] * CALLERS)} == {200}
+    assert connections(live) == before
+
+
+def connections(live: LiveEndpoint) -> list[str]:
+    """To all its instances: each by its socket's path."""
+    sockets = str(DataDir(live.data_dir).sockets)
+    paths = [line.rpartition(" ")[2] for line in Path("/proc/net/unix").read_text().splitlines()]
+    return sorted(path for path in paths if path.startswith(sockets))

@@ -1,0 +1,83 @@
+"""The server's end of a connection with frames: each request is taken up as it comes, and none waits for others."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from starlette.types import Receive, Scope, Send
+
+from torpor_container.exchange import Exchange, Tell
+from torpor_container.frames import NOT_GIVEN, BadHeaders, Frame, Header, Unframed, framed, valid_lines
+from torpor_container.one_turn import OneTurn
+
+ANSWER_MAX_BYTES = 64 * 1024 * 1024
+"""A longer one is not given: it would hold up those behind it."""
+
+
+class App(Protocol):
+    """An ASGI application that takes up some requests at once."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool: ...
+
+
+class FramedRequests:
+    """`scope` is what all requests of the connection have in common; `write` takes what goes to the client; `gone` is
+    set when the client is."""
+
+    def __init__(
+        self, app: App, scope: Scope, write: Callable[[bytes], None], gone: asyncio.Event, log: logging.Logger
+    ) -> None:
+        self._app = app
+        self._scope = scope
+        self._leaving = OneTurn[bytes](lambda frames: write(b"".join(frames)))
+        self.log = log
+        self._frames = Unframed()
+        self._unanswered = 0
+        self._gone = gone
+        self.answering: set[asyncio.Task[None]] = set()
+
+    def read(self, data: bytes) -> None:
+        frames = list(self._frames.read(data))
+        self._unanswered += len(frames)
+        for frame in frames:
+            self._begin(frame)
+
+    def _begin(self, frame: Frame) -> None:
+        scope = {**self._scope, "headers": frame.headers}
+        try:
+            if self._app.at_once(scope, frame.body, partial(self._tell, frame.number)):
+                return
+        except Exception:  # the outer edge of a request: it is logged, and is no other's
+            self.log.exception("Error in ASGI application")
+            self._tell(frame.number, 500, [], b"Internal Server Error")
+            return
+        task = asyncio.get_running_loop().create_task(self._answer(frame, scope))
+        self.answering.add(task)
+        task.add_done_callback(self.answering.discard)
+
+    async def _answer(self, frame: Frame, scope: Scope) -> None:
+        exchange = Exchange(frame.body, self._gone)
+        try:
+            await self._app(scope, exchange.receive, exchange.send)
+            if not exchange.finished:
+                raise ValueError("the application returned before its answer was whole")
+        except Exception:  # as above
+            self.log.exception("Error in ASGI application")
+            self._tell(frame.number, 500, [], b"Internal Server Error")
+            return
+        self._tell(frame.number, exchange.status, exchange.headers, exchange.body)
+
+    def _tell(self, number: int, status: int, headers: list[Header], body: bytes) -> None:
+        try:
+            head = valid_lines(headers)
+        except BadHeaders:
+            self.log.exception("Error in ASGI application")
+            status, head, body = 500, b"", b"Internal Server Error"
+        if len(body) > ANSWER_MAX_BYTES:
+            status, head, body = NOT_GIVEN, b"", f"the answer is over {ANSWER_MAX_BYTES} bytes".encode()
+        self._unanswered -= 1
+        self._leaving.add(framed(number, status, head, body), last=not self._unanswered)

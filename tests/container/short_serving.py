@@ -1,0 +1,53 @@
+"""The server of `short_server` in a process of its own, and how a client asks it, byte by byte."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import Any
+
+from torpor_container.server import KEEP_ALIVE_S
+
+SERVER = Path(__file__).parent / "short_server.py"
+
+Address = tuple[str, int]
+
+
+@contextmanager
+def serving(listener: socket.socket, keep_alive_s: int = KEEP_ALIVE_S) -> "Iterator[subprocess.Popen[bytes]]":
+    """A process that serves on this socket. It is told to stop at the end, and must do so."""
+    command = [sys.executable, str(SERVER), str(listener.fileno()), str(keep_alive_s)]
+    process = subprocess.Popen(command, pass_fds=[listener.fileno()])
+    try:
+        yield process
+    finally:
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def post(path: str = "/a/invocations", body: bytes = b"1,2", *headers: str, version: str = "1.1") -> bytes:
+    lines = [f"POST {path} HTTP/{version}", "Host: here", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+def connected(server: Address) -> socket.socket:
+    return socket.create_connection(server, timeout=10)
+
+
+def answer(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
+    with closing(HTTPResponse(connection)) as response:
+        response.begin()
+        body = response.read()
+        headers = {name.lower(): value for name, value in response.getheaders() if name.lower() != "date"}
+        status = response.status
+    return status, headers, json.loads(body) if body.startswith(b"{") else body
+
+
+def whole(server: Address, data: bytes) -> tuple[int, dict[str, str], Any]:
+    with closing(connected(server)) as connection:
+        connection.sendall(data)
+        return answer(connection)

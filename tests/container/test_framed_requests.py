@@ -1,0 +1,123 @@
+"""A server's end of a connection with frames: what came together is taken up together, and none pays for another."""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+import pytest
+from processes import gone, soon
+from short_serving import Address, answer, connected, post, serving, whole
+
+from torpor_container.frames import NOT_GIVEN, UPGRADED, Frame, Unframed, framed, upgrade
+
+PATH = "/framed/invocations"
+
+
+class Client:
+    """One connection, upgraded."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self._unframed = Unframed()
+        connection.sendall(upgrade(PATH))
+        assert connection.recv(4096) == UPGRADED
+
+    def ask(self, *bodies: bytes) -> None:
+        """Frames of these bodies in one piece, numbered from 0."""
+        self.connection.sendall(b"".join(framed(n, 0, b"x-n: %d\r\n" % n, body) for n, body in enumerate(bodies)))
+
+    def answers(self, count: int) -> dict[int, Frame]:
+        """So many, by number, in the order in which they came."""
+        found = dict[int, Frame]()
+        while len(found) < count:
+            data = self.connection.recv(1 << 20)
+            assert data, "the connection ended"
+            found |= {frame.number: frame for frame in self._unframed.read(data)}
+        return found
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Address]:
+    with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener):
+        yield listener.getsockname()
+
+
+@contextmanager
+def client(server: Address) -> Iterator[Client]:
+    with closing(connected(server)) as connection:
+        yield Client(connection)
+
+
+def test_requests_are_answered_as_soon_as_they_can_be(server: Address) -> None:
+    with client(server) as asking:
+        asking.ask(b"soon", b"now", b"some task", b"now")
+        found = asking.answers(4)
+        assert list(found) == [1, 3, 2, 0]
+        assert [found[number].status for number in range(4)] == [200] * 4
+        told = [json.loads(found[number].body) for number in range(4)]
+        assert [one["body"] for one in told] == ["soon", "now", "some task", "now"]
+        assert [one["headers"] for one in told] == [[["x-n", str(number)]] for number in range(4)]
+        assert {(one["method"], one["path"], one["query"]) for one in told} == {("POST", PATH, "")}
+        assert (b"x-way", b"short") in found[0].headers
+
+
+@pytest.mark.parametrize("body", [b"raise", b"broken", b"split"])
+def test_an_application_that_breaks_answers_500_and_no_other_request_notices(server: Address, body: bytes) -> None:
+    with client(server) as asking:
+        asking.ask(b"soon", body, b"now")
+        found = asking.answers(3)
+        assert (found[1].status, found[1].headers, found[1].body) == (500, [], b"Internal Server Error")
+        assert (found[0].status, found[2].status) == (200, 200)
+
+
+def test_an_answer_that_is_too_long_is_not_given_and_holds_up_none(server: Address) -> None:
+    with client(server) as asking:
+        asking.ask(b"large", b"now")
+        found = asking.answers(2)
+        assert (found[0].status, found[0].body) == (NOT_GIVEN, b"the answer is over 67108864 bytes")
+        assert found[1].status == 200
+
+
+def test_who_leaves_is_noticed_by_those_who_still_answer_him(server: Address) -> None:
+    before = whole(server, post("/now/invocations"))[2]["left"]
+    with client(server) as asking:
+        asking.ask(b"wait", b"wait", b"now")
+        assert asking.answers(1)
+    assert soon(lambda: whole(server, post("/now/invocations"))[2]["left"] == before + 2)
+
+
+def test_frames_are_for_one_path_alone(server: Address) -> None:
+    with closing(connected(server)) as connection:
+        connection.sendall(upgrade("/other/invocations"))
+        assert answer(connection)[0] == 200  # by HTTP, as if nothing had been asked for
+        connection.sendall(post("/now/invocations"))
+        assert answer(connection)[1]["x-way"] == "short"
+
+
+def test_a_server_that_is_told_to_stop_answers_what_it_has() -> None:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        process = stack.enter_context(serving(listener))
+        asking = stack.enter_context(client(listener.getsockname()))
+        asking.ask(b"later", b"now")
+        assert list(asking.answers(1)) == [1]
+        process.terminate()
+        assert not gone(process.pid, within_s=0.1)
+        assert asking.answers(1)[0].status == 200
+        assert process.wait(5) == 0
+
+
+def test_a_connection_with_frames_is_not_closed_because_it_is_idle() -> None:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        stack.enter_context(serving(listener, keep_alive_s=1))
+        connection = stack.enter_context(closing(connected(listener.getsockname())))
+        connection.sendall(post("/now/invocations"))  # what sets the clock for idle connections
+        assert answer(connection)[0] == 200
+        asking = Client(connection)
+        connection.settimeout(2.5)
+        with pytest.raises(TimeoutError):
+            connection.recv(1)
+        asking.ask(b"now")
+        assert asking.answers(1)[0].status == 200
