@@ -31,9 +31,6 @@ ROUNDS = 30
 """So often the calibration trace is simulated, nearer each time."""
 SIGMA_MAX = 1.5
 STRETCH_S = 2.0
-WARM_TAIL, COLD_TAIL = 0.9, 0.97
-"""The quantiles by which it is told how far times stray. Where a third to a half of all requests are cold, the median
-of all lies in the upper warm ones, and the 99th percentile of all is about this one of the cold ones."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +92,21 @@ class Answers:
 
 
 @dataclass(frozen=True)
+class Tails:
+    """Which quantile of the warm requests is the median of all, and which of the cold ones the 99th percentile of all:
+    how far times stray is told there."""
+
+    warm: float
+    cold: float
+
+    @classmethod
+    def of(cls, answers: Answers) -> "Tails":
+        p50_s, p99_s = answers.quantiles_s()
+        warm, cold = answers.took_s[answers.hit] <= p50_s, answers.took_s[~answers.hit] <= p99_s
+        return cls(float(warm.mean()), float(cold.mean()))
+
+
+@dataclass(frozen=True)
 class Spans:
     """How long requests took, once an instance was there: seconds. And the share of those that found their model."""
 
@@ -105,10 +117,10 @@ class Spans:
     hit_ratio: float
 
     @classmethod
-    def of(cls, answers: Answers) -> "Spans":
+    def of(cls, answers: Answers, tails: Tails) -> "Spans":
         seconds, hit = answers.took_s - answers.held_s, answers.hit
-        warm_p50_s, warm_tail_s = np.quantile(seconds[hit], (0.5, WARM_TAIL)).tolist()
-        cold_p50_s, cold_tail_s = np.quantile(seconds[~hit], (0.5, COLD_TAIL)).tolist()
+        warm_p50_s, warm_tail_s = np.quantile(seconds[hit], (0.5, tails.warm)).tolist()
+        cold_p50_s, cold_tail_s = np.quantile(seconds[~hit], (0.5, tails.cold)).tolist()
         return cls(warm_p50_s, warm_tail_s, cold_p50_s, cold_tail_s, float(hit.mean()))
 
 
@@ -181,10 +193,11 @@ class Calibration:
 
     def _nearer(self, known: Answers, room_bytes: float | None = None) -> "Calibration":
         """As near as ROUNDS come to what is known, with this room or the one that has as many hits."""
-        calibration, goal = self, Spans.of(known)
+        calibration, tails = self, Tails.of(known)
+        goal = Spans.of(known, tails)
         for _ in range(ROUNDS):
             answers, _ = calibration.simulated()
-            unknowns = calibration.unknowns.nearer(goal, Spans.of(answers.known))
+            unknowns = calibration.unknowns.nearer(goal, Spans.of(answers.known, tails))
             if room_bytes is not None:
                 unknowns = replace(unknowns, room_bytes=room_bytes)
             calibration = replace(calibration, unknowns=unknowns)
