@@ -90,12 +90,16 @@ def only_version(version: str | None) -> bool:
     return version in (None, "", "null")
 
 
-def _key(raw: bytes) -> str | None:
-    key = _decoded(raw)
+def fitting(key: str) -> str:
+    """The key, which must not be too long."""
     size_bytes = len(key.encode())
     if size_bytes > KEY_MAX_BYTES:
         raise S3Error(Refusal.KeyTooLongError, Size=str(size_bytes), MaxSizeAllowed=str(KEY_MAX_BYTES))
-    return key or None
+    return key
+
+
+def _key(raw: bytes) -> str | None:
+    return fitting(_decoded(raw)) or None
 
 
 def _decoded(raw: bytes) -> str:
