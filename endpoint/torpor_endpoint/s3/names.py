@@ -69,9 +69,12 @@ def host_bucket(host: str) -> str | None:
 
 
 def copy_source(header: str) -> Address:
-    """`x-amz-copy-source`: `bucket/key` with or without a leading slash, percent-encoded, maybe with a version."""
+    """`x-amz-copy-source`: `bucket/key` with or without a leading slash, percent-encoded, maybe with a version.
+
+    AWS reads it as it reads a query: a `+` is a space there, and nowhere else in a path.
+    """
     path, _, version = header.partition("?versionId=")
-    bucket, _, key = path.removeprefix("/").partition("/")
+    bucket, _, key = path.replace("+", "%20").removeprefix("/").partition("/")
     if not bucket or not key:
         raise S3Error(Refusal.InvalidArgument, "Copy Source must mention the source bucket and key: sourcebucket/key")
     check_version(version)

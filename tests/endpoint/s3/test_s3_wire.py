@@ -314,3 +314,11 @@ def test_a_deletion_that_is_malformed_anywhere_deletes_nothing(server: Server, s
     status, _, answer = asked(server, "POST", f"/{bucket}?delete", body)
     assert (status, b"MalformedXML" in answer) == (400, True)
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 1
+
+
+def test_a_plus_in_the_source_of_a_copy_is_a_space(server: Server, s3: Any, bucket: str) -> None:
+    """As in a query: whoever does not encode one misses its object on AWS too."""
+    s3.put_object(Bucket=bucket, Key="a b+c", Body=b"hello")
+    for source, status in ((f"{bucket}/a+b%2Bc", 200), (f"/{bucket}/a%20b%2Bc", 200), (f"{bucket}/a%20b+c", 404)):
+        assert asked(server, "PUT", f"/{bucket}/copy", b"", {"x-amz-copy-source": source})[0] == status
+    assert s3.get_object(Bucket=bucket, Key="copy")["Body"].read() == b"hello"
