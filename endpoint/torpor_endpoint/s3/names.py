@@ -71,14 +71,14 @@ def host_bucket(host: str) -> str | None:
 def copy_source(header: str) -> Address:
     """`x-amz-copy-source`: `bucket/key` with or without a leading slash, percent-encoded, maybe with a version.
 
-    AWS reads it as it reads a query: a `+` is a space there, and nowhere else in a path.
+    AWS reads it as it reads a query: its slashes may be encoded too, and a `+` is a space.
     """
     path, _, version = header.partition("?versionId=")
-    bucket, _, key = path.replace("+", "%20").removeprefix("/").partition("/")
+    bucket, _, key = _decoded(path.replace("+", " ").encode("latin-1")).removeprefix("/").partition("/")
     if not bucket or not key:
         raise S3Error(Refusal.InvalidArgument, "Copy Source must mention the source bucket and key: sourcebucket/key")
     check_version(version)
-    return Address(_decoded(bucket.encode("latin-1")), _key(key.encode("latin-1")))
+    return Address(bucket, fitting(key))
 
 
 def check_version(version: str | None) -> None:
