@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from torpor_container.core.pace import LONG_S, Pace
 from torpor_container.core.turns import Line
@@ -18,6 +18,9 @@ from torpor_container.timing import Timing
 from torpor_container.wire import Step
 
 log = logging.getLogger(__name__)
+
+G = TypeVar("G")
+T = TypeVar("T")
 
 CHEAP_BYTES = 64 * 1024
 """A larger body is never predicted on the event loop."""
@@ -90,17 +93,7 @@ class InProcess:
 
     def answer(self, invocation: Invocation, timing: Timing) -> Reply:
         """Predict here and now."""
-        lap = timing.laps()
-        self._unmeasured = unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
-        began_s = 0.0 if unmeasured else self._cpu_clock()
-        try:
-            return self._model.invoke(invocation)
-        finally:
-            took_s = lap(Step.PREDICT)
-            if not unmeasured:
-                self._pace.took(self._cpu_clock() - began_s, took_s)
-            if took_s > LONG_S:
-                self._pace.held_up()
+        return self._here(self._model.invoke, invocation, timing.add)
 
     def answer_soon(self, invocation: Invocation, timing: Timing, then: Then) -> None:
         """Predict on the event loop, and tell: now, or with the others that came in this turn of it."""
@@ -139,19 +132,28 @@ class InProcess:
         return [self._measured(invocations[0])]
 
     def _answer_together(self, asking: Sequence[Asking]) -> None:
-        """What one request takes is its part of the whole; what holds up the event loop is the whole."""
+        def tell(step: Step, _: float) -> None:
+            for one in asking:  # each has waited for the others too, since it came
+                one.lap(step)
+
+        outcomes = self._here(self._outcomes, [one.invocation for one in asking], tell, len(asking))
+        for one, outcome in zip(asking, outcomes, strict=True):
+            one.then(_told(outcome))
+
+    def _here(self, work: Callable[[G], T], given: G, tell: Callable[[Step, float], None], among: int = 1) -> T:
+        """Work on the event loop. What one request takes is its part of the whole; what holds it up is the whole."""
         self._unmeasured = unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
         cpu_began_s = 0.0 if unmeasured else self._cpu_clock()
         began_s = self._clock()
-        outcomes = self._outcomes([one.invocation for one in asking])
-        took_s = self._clock() - began_s
-        if not unmeasured:
-            self._pace.took((self._cpu_clock() - cpu_began_s) / len(asking), took_s / len(asking))
-        if took_s > LONG_S:
-            self._pace.held_up()
-        for one, outcome in zip(asking, outcomes, strict=True):
-            one.lap(Step.PREDICT)
-            one.then(_told(outcome))
+        try:
+            return work(given)
+        finally:
+            took_s = self._clock() - began_s
+            tell(Step.PREDICT, took_s)
+            if not unmeasured:
+                self._pace.took((self._cpu_clock() - cpu_began_s) / among, took_s / among)
+            if took_s > LONG_S:
+                self._pace.held_up()
 
     def _outcomes(self, invocations: Sequence[Invocation]) -> Sequence[Outcome]:
         try:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from threading import RLock
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 
 class Record(Protocol):
@@ -18,6 +18,15 @@ class Record(Protocol):
 
 
 R = TypeVar("R", bound=Record)
+
+
+class Card(NamedTuple):
+    """What a listing looks at, of a record that may be long. What its kind of record has not is None."""
+
+    name: str
+    created_s: float
+    modified_s: float | None
+    status: str | None
 
 
 class SchemaTooNew(Exception):
@@ -111,6 +120,11 @@ class Shelf(Generic[R]):
         """The record of this key."""
         rows = self._database.rows(f"SELECT record FROM {self._table} WHERE key = ?", key)
         return self._decode(json.loads(rows[0][0])) if rows else None
+
+    def cards(self) -> list[Card]:
+        """Of all records, by name, which is the order of their index: no record is read. Not every table has one."""
+        rows = self._database.rows(f"SELECT {', '.join(Card._fields)} FROM {self._table} ORDER BY name")
+        return list(map(Card._make, rows))
 
     def all(self) -> tuple[R, ...]:
         rows = self._database.rows(f"SELECT record FROM {self._table} ORDER BY key")

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from torpor_endpoint.records import Container, Endpoint, EndpointConfig, EndpointStatus, Model, Serverless, Variant
-from torpor_endpoint.shelf import Database, Shelf
+from torpor_endpoint.shelf import Card, Database, Shelf
 
 R = TypeVar("R", Model, EndpointConfig, Endpoint)
 
@@ -34,8 +34,8 @@ class Store:
     def model(self, name: str) -> Model | None:
         return self._models.get(name)
 
-    def models(self) -> tuple[Model, ...]:
-        return self._models.all()
+    def model_cards(self) -> list[Card]:
+        return self._models.cards()
 
     def remove_model(self, name: str) -> bool:
         return self._remove(self._models, name)
@@ -47,8 +47,8 @@ class Store:
     def endpoint_config(self, name: str) -> EndpointConfig | None:
         return self._endpoint_configs.get(name)
 
-    def endpoint_configs(self) -> tuple[EndpointConfig, ...]:
-        return self._endpoint_configs.all()
+    def endpoint_config_cards(self) -> list[Card]:
+        return self._endpoint_configs.cards()
 
     def remove_endpoint_config(self, name: str) -> bool:
         return self._remove(self._endpoint_configs, name)
@@ -62,6 +62,9 @@ class Store:
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         return self._endpoints.all()
+
+    def endpoint_cards(self) -> list[Card]:
+        return self._endpoints.cards()
 
     def replace_endpoint(self, endpoint: Endpoint, *, expected_status: EndpointStatus) -> bool:
         """Store it, and the time, if it still has that status and is not another endpoint that took its name since."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from torpor_endpoint.records import Container, Endpoint, EndpointConfig, EndpointStatus, Model, Serverless, Variant
 from torpor_endpoint.schema import MIGRATIONS, opened
-from torpor_endpoint.shelf import SchemaTooNew
+from torpor_endpoint.shelf import Card, Database, SchemaTooNew
 from torpor_endpoint.store import Store
 
 S = EndpointStatus
@@ -57,6 +57,23 @@ def test_records_survive_a_restart(tmp_path: Path) -> None:
     database.close()
 
 
+def test_a_card_tells_what_its_record_does(tmp_path: Path) -> None:
+    """Also of records that an earlier Torpor wrote."""
+    before = Database(tmp_path / "db", MIGRATIONS[:2])
+    Store(before, clock).add_endpoint(endpoint())
+    before.close()
+    database = opened(tmp_path / "db")
+    store = Store(database, clock)
+    store.add_model(Model("m", "arn:x:model/m", 0.1, Container("torpor"), {}))
+    store.add_endpoint_config(EndpointConfig("c", "arn:x:endpoint-config/c", 0.2, {}))
+    assert store.model_cards() == [Card("m", 0.1, None, None)]
+    assert store.endpoint_config_cards() == [Card("c", 0.2, None, None)]
+    assert store.endpoint_cards() == [Card("e", 1.1, 1.1, "Creating")]
+    store.replace_endpoint(replace(endpoint(), status=S.IN_SERVICE), expected_status=S.CREATING)
+    assert store.endpoint_cards() == [Card("e", 1.1, 1000.25, "InService")]
+    database.close()
+
+
 def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
     program = """
         import sys, time
@@ -75,7 +92,7 @@ def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
         acknowledged = [int(writer.stdout.readline()) for _ in range(20)][-1]
         writer.send_signal(signal.SIGKILL)
     database = opened(tmp_path / "db")
-    assert len(Store(database, clock).endpoint_configs()) >= acknowledged + 1
+    assert len(Store(database, clock).endpoint_config_cards()) >= acknowledged + 1
     database.close()
 
 

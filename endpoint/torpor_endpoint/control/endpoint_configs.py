@@ -7,7 +7,7 @@ from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.control import shapes, variant_rules
 from torpor_endpoint.control.context import Control
 from torpor_endpoint.control.errors import Resource, exists, not_found
-from torpor_endpoint.control.listing import page
+from torpor_endpoint.control.listing import found, page
 from torpor_endpoint.control.models import found_model
 from torpor_endpoint.control.rules import check
 from torpor_endpoint.control.tags import first_tags
@@ -31,7 +31,8 @@ def describe_endpoint_config(control: Control, call: Call) -> dict[str, Any]:
 
 
 def list_endpoint_configs(control: Control, call: Call) -> dict[str, Any]:
-    configs, token = page(control.store.endpoint_configs(), call.params)
+    cards, token = page(control.store.endpoint_config_cards(), call.params)
+    configs = found(cards, control.store.endpoint_config)
     return {"EndpointConfigs": list(map(shapes.endpoint_config_summary, configs)), "NextToken": token}
 
 

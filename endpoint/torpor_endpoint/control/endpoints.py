@@ -8,7 +8,7 @@ from torpor_endpoint.control import shapes, variant_rules
 from torpor_endpoint.control.context import Control
 from torpor_endpoint.control.endpoint_configs import found_endpoint_config, resolved
 from torpor_endpoint.control.errors import Resource, Trouble, error, exists, in_progress, not_found
-from torpor_endpoint.control.listing import page
+from torpor_endpoint.control.listing import found, page
 from torpor_endpoint.control.rules import check
 from torpor_endpoint.control.tags import first_tags
 from torpor_endpoint.core.lifecycle import EndpointEvent, may, move
@@ -41,7 +41,8 @@ def describe_endpoint(control: Control, call: Call) -> dict[str, Any]:
 
 
 def list_endpoints(control: Control, call: Call) -> dict[str, Any]:
-    endpoints, token = page(control.store.endpoints(), call.params)
+    cards, token = page(control.store.endpoint_cards(), call.params)
+    endpoints = found(cards, control.store.endpoint)
     return {"Endpoints": list(map(shapes.endpoint_summary, endpoints)), "NextToken": token}
 
 

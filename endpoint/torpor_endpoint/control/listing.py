@@ -1,10 +1,11 @@
-"""The List operations' common part: filter, sort and page records that the store already gave."""
+"""The List operations' common part: filter, sort and page what the store already gave."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from torpor_endpoint.aws import tokens
 from torpor_endpoint.control.errors import invalid
+from torpor_endpoint.shelf import Card
 
 R = TypeVar("R")
 
@@ -41,6 +42,12 @@ def page(records: Iterable[R], params: Mapping[str, Any]) -> tuple[list[R], str 
     limit = params.get("MaxResults", DEFAULT_MAX_RESULTS)
     more = len(rows) > limit
     return rows[:limit], tokens.written((sort_by, sort_order, *order(rows[limit - 1]))) if more else None
+
+
+def found(cards: Iterable[Card], find: Callable[[str], R | None]) -> list[R]:
+    """The records of a page's cards; one that was deleted meanwhile is left out."""
+    records = (find(card.name) for card in cards)
+    return [record for record in records if record is not None]
 
 
 def _kept(records: Iterable[R], params: Mapping[str, Any]) -> Iterable[R]:

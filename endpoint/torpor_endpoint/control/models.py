@@ -6,7 +6,7 @@ from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.control import model_rules, shapes
 from torpor_endpoint.control.context import Control
 from torpor_endpoint.control.errors import Resource, exists, invalid, not_found
-from torpor_endpoint.control.listing import page
+from torpor_endpoint.control.listing import found, page
 from torpor_endpoint.control.rules import check
 from torpor_endpoint.control.tags import first_tags
 from torpor_endpoint.records import Model
@@ -31,7 +31,8 @@ def describe_model(control: Control, call: Call) -> dict[str, Any]:
 
 
 def list_models(control: Control, call: Call) -> dict[str, Any]:
-    models, token = page(control.store.models(), call.params)
+    cards, token = page(control.store.model_cards(), call.params)
+    models = found(cards, control.store.model)
     return {"Models": list(map(shapes.model_summary, models)), "NextToken": token}
 
 

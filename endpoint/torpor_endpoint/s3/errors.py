@@ -37,12 +37,17 @@ class Refusal(Enum):
     )
     InvalidPartNumber = (416, "The requested partnumber is not satisfiable")
     InvalidPartOrder = (400, "The list of parts was not in ascending order. Parts must be ordered by part number.")
+    InvalidPolicyDocument = (
+        400,
+        "The content of the form does not meet the conditions specified in the policy document.",
+    )
     InvalidRange = (416, "The requested range is not satisfiable")
     InvalidRequest = (400, "The request is not valid.")
     InvalidStorageClass = (400, "The storage class you specified is not valid")
     InvalidTag = (400, "The tag provided was not a valid tag.")
     InvalidURI = (400, "Couldn't parse the specified URI.")
     KeyTooLongError = (400, "Your key is too long")
+    MalformedPOSTRequest = (400, "The body of your POST request is not well-formed multipart/form-data.")
     MalformedPolicy = (400, "Policies must be valid JSON and the first byte must be '{'")
     MalformedTrailerError = (
         400,
@@ -52,6 +57,7 @@ class Refusal(Enum):
         400,
         "The XML you provided was not well-formed or did not validate against our published schema",
     )
+    MaxPostPreDataLengthExceeded = (400, "Your POST request fields preceding the upload file were too large.")
     MetadataTooLarge = (400, "Your metadata headers exceed the maximum allowed metadata size")
     MethodNotAllowed = (405, "The specified method is not allowed against this resource.")
     MissingContentLength = (411, "You must provide the Content-Length HTTP header.")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
 from starlette.types import Receive, Scope, Send
@@ -104,7 +104,11 @@ def parsed_request(scope: Scope, body: Body) -> Request:
     return Request(scope["method"], url, address(raw_path, headers), query, carried(query) | headers, body)
 
 
-async def taken_in(body: Body, intake: Intake, done: Callable[[], Result]) -> Result:
+class Feedable(Protocol):
+    def feed(self, piece: bytes, /) -> None: ...
+
+
+async def taken_in(body: Body, intake: Feedable, done: Callable[[], Result]) -> Result:
     """Feed a body to its intake batch by batch, and call `done` in the thread that had the last one."""
     held = b""
     async for batch in body.batches():

@@ -47,11 +47,18 @@ TAG_VALUE_MAX: Final = 256
 # AWS: "letters, numbers, and spaces representable in UTF-8, and the following characters: + - = . _ : / @".
 _TAG: Final = re.compile(r"(?:[\w+\-=.:/@]|[^\S\x00-\x1f\x85])*")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+# RFC 9110: what a header may be called, and what no value of one has.
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
+_NO_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def traits(headers: Mapping[str, str]) -> Traits:
-    """What a writing request says about its object."""
-    return Traits(headers=_kept(headers) | placed(headers), tags=header_tags(headers))
+    """What a writing request says about its object. A link or a form may say what no header can hold: it is refused."""
+    kept = _kept(headers) | placed(headers)
+    for name, value in kept.items():
+        if not _NAME.fullmatch(name) or _NO_VALUE.search(value):
+            raise S3Error(Refusal.InvalidArgument, ArgumentName=name)
+    return Traits(headers=kept, tags=header_tags(headers))
 
 
 def copied_headers(own: Mapping[str, str], source: Entry) -> dict[str, str]:

@@ -66,9 +66,8 @@ def promised_bytes(headers: Mapping[str, str]) -> Promise:
     return promised(headers)
 
 
-def promised_object(headers: Mapping[str, str]) -> Promise:
-    """As `promised_bytes`, for a whole object: it gets a checksum even if the caller names none."""
-    promise = promised_bytes(headers)
+def summed(promise: Promise) -> Promise:
+    """A whole object gets a checksum even if the caller names none."""
     return promise if promise.checksum else replace(promise, checksum=Wanted(DEFAULT))
 
 

@@ -69,13 +69,16 @@ def host_bucket(host: str) -> str | None:
 
 
 def copy_source(header: str) -> Address:
-    """`x-amz-copy-source`: `bucket/key` with or without a leading slash, percent-encoded, maybe with a version."""
+    """`x-amz-copy-source`: `bucket/key` with or without a leading slash, percent-encoded, maybe with a version.
+
+    AWS reads it as it reads a query: its slashes may be encoded too, and a `+` is a space.
+    """
     path, _, version = header.partition("?versionId=")
-    bucket, _, key = path.removeprefix("/").partition("/")
+    bucket, _, key = _decoded(path.replace("+", " ").encode("latin-1")).removeprefix("/").partition("/")
     if not bucket or not key:
         raise S3Error(Refusal.InvalidArgument, "Copy Source must mention the source bucket and key: sourcebucket/key")
     check_version(version)
-    return Address(_decoded(bucket.encode("latin-1")), _key(key.encode("latin-1")))
+    return Address(bucket, fitting(key))
 
 
 def check_version(version: str | None) -> None:
@@ -90,12 +93,16 @@ def only_version(version: str | None) -> bool:
     return version in (None, "", "null")
 
 
-def _key(raw: bytes) -> str | None:
-    key = _decoded(raw)
+def fitting(key: str) -> str:
+    """The key, which must not be too long."""
     size_bytes = len(key.encode())
     if size_bytes > KEY_MAX_BYTES:
         raise S3Error(Refusal.KeyTooLongError, Size=str(size_bytes), MaxSizeAllowed=str(KEY_MAX_BYTES))
-    return key or None
+    return key
+
+
+def _key(raw: bytes) -> str | None:
+    return fitting(_decoded(raw)) or None
 
 
 def _decoded(raw: bytes) -> str:

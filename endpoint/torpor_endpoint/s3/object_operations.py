@@ -22,7 +22,7 @@ from torpor_endpoint.s3.headers import (
     replaces,
     traits,
 )
-from torpor_endpoint.s3.intake import Intake, promised_object
+from torpor_endpoint.s3.intake import Intake, promised_bytes, summed
 from torpor_endpoint.s3.objects import Draft
 from torpor_endpoint.s3.parsing import parsed, required
 from torpor_endpoint.s3.patience import soon_or_aloud
@@ -39,7 +39,7 @@ async def put_object(call: Call) -> Answer:
     said, wish = traits(call.headers), conditions(call.headers)
     await asyncio.to_thread(call.store.buckets.get, call.bucket)
     staged = call.store.staging.new()
-    intake = Intake(promised_object(call.headers), staged)
+    intake = Intake(summed(promised_bytes(call.headers)), staged)
 
     def stored() -> Entry:
         receipt = intake.finish()
@@ -74,8 +74,7 @@ async def get_object_tagging(call: Call) -> Answer:
 
 
 async def put_object_tagging(call: Call) -> Answer:
-    tree = parsed(await document_of(call.request), "Tagging")
-    tags = checked_tags([(required(tag, "Key"), required(tag, "Value")) for tag in tree.iter("Tag")])
+    tags = document_tags(await document_of(call.request))
     await asyncio.to_thread(_tag, call, tags)
     return Answer()
 
@@ -105,6 +104,12 @@ async def get_object_attributes(call: Call) -> Answer:
         values["ObjectParts"] = node("ObjectParts", text("PartsCount", parts))
     answer = xml(document("GetObjectAttributesResponse", *(values[name] for name in values if name in asked)))
     return replace(answer, headers={**answer.headers, "last-modified": http_date(entry.modified_s)})
+
+
+def document_tags(body: bytes) -> dict[str, str]:
+    """The tags that a `Tagging` document names."""
+    tags = parsed(body, "Tagging").iter("Tag")
+    return checked_tags([(required(tag, "Key"), required(tag, "Value")) for tag in tags])
 
 
 def _copy_object(call: Call) -> Answer:

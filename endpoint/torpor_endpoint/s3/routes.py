@@ -12,6 +12,7 @@ from torpor_endpoint.s3 import (
     configurations,
     list_operations,
     object_operations,
+    posting,
     reading,
 )
 from torpor_endpoint.s3 import upload_operations as uploads
@@ -97,7 +98,12 @@ OPERATIONS: Final[Mapping[str, Route]] = {
     "ListParts": _object("GET", "uploadId", uploads.list_parts),
 }
 
-_BY_ROUTE: Final = {(route.place, route.method, route.resource): route.operation for route in OPERATIONS.values()}
+# Browsers' own: no client has it among its operations.
+_FORM: Final = _bucket("POST", "", posting.post_object)
+
+_BY_ROUTE: Final = {
+    (route.place, route.method, route.resource): route.operation for route in (*OPERATIONS.values(), _FORM)
+}
 
 _NO_LOCK: Final = (Refusal.InvalidRequest, "Bucket is missing Object Lock Configuration")
 _NOT_HERE: Final = (Refusal.NotImplemented, "This object store does not implement what the request asks for.")
@@ -111,8 +117,6 @@ REFUSED: Final[Mapping[str, tuple[Refusal, str]]] = {
     **dict.fromkeys(("metadataInventoryTable", "metadataJournalTable", "session"), _NOT_HERE),
     **dict.fromkeys(("renameObject", "restore", "select", "torrent"), _NOT_HERE),
 }
-
-_FORM: Final = "This object store takes no uploads by HTML form. Use PutObject, or a presigned link for it."
 
 _NAMES: Final = frozenset(route.resource for route in OPERATIONS.values()) | REFUSED.keys()
 
@@ -157,6 +161,4 @@ def _refusal(place: Place, method: str, named: str) -> S3Error:
         return S3Error(*REFUSED[named], ResourceType=named)
     if named and named not in _NAMES:
         return S3Error(Refusal.NotImplemented, ResourceType=named)
-    if (place, method, named) == (Place.BUCKET, "POST", ""):
-        return S3Error(Refusal.NotImplemented, _FORM)
     return S3Error(Refusal.MethodNotAllowed, Method=method, ResourceType=named or place.name)

@@ -69,13 +69,6 @@ def test_to_delete_what_is_not_known_deletes_no_bucket(server: Server, s3: Any, 
     assert s3.head_bucket(Bucket=bucket)
 
 
-def test_an_upload_by_html_form_is_refused_in_words(server: Server, bucket: str) -> None:
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(f"{server.url}/{bucket}", data=b"--form")
-    with refused.value as answer:
-        assert (answer.status, b"HTML form" in answer.read()) == (400, True)
-
-
 @pytest.mark.parametrize("name", ["get_object_retention", "get_object_legal_hold"])
 def test_without_object_lock_there_is_nothing_to_hold(s3: Any, bucket: str, name: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")

@@ -314,3 +314,24 @@ def test_a_deletion_that_is_malformed_anywhere_deletes_nothing(server: Server, s
     status, _, answer = asked(server, "POST", f"/{bucket}?delete", body)
     assert (status, b"MalformedXML" in answer) == (400, True)
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "status"),
+    [
+        ("{}/a+b%2Bc/d", 200),
+        ("/{}/a%20b%2Bc/d", 200),
+        ("{}%2Fa%20b%2Bc%2Fd", 200),
+        ("%2F{}%2Fa%20b%2Bc%2Fd", 200),
+        ("{}/a%20b%2Bc%2Fd?versionId=null", 200),
+        ("{}/a%20b+c/d", 404),
+        ("{}%2F", 400),
+    ],
+)
+def test_the_source_of_a_copy_is_read_as_a_query_is(
+    server: Server, s3: Any, bucket: str, source: str, status: int
+) -> None:
+    """`encodeURIComponent` encodes its slashes, Go's `QueryEscape` writes its spaces so."""
+    s3.put_object(Bucket=bucket, Key="a b+c/d", Body=b"hello")
+    headers = {"x-amz-copy-source": source.format(bucket)}
+    assert asked(server, "PUT", f"/{bucket}/copy", b"", headers)[0] == status
