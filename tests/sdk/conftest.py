@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import typer.rich_utils  # noqa: F401  it looks at FORCE_COLOR as it is imported: before any test sets that
-from sdk_models import CITIES, ROWS, train_booster
+from sdk_models import CITIES, ROWS, shifted, train_booster
 
 import torpor
 
@@ -14,9 +14,9 @@ import torpor
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six artifacts of some size, each of which answers otherwise."""
-    folder = tmp_path_factory.mktemp("models")
+    folder, trained = tmp_path_factory.mktemp("models"), train_booster(rounds=150)
     for number, city in enumerate(CITIES):
-        torpor.bundle(train_booster(shift=100.0 * number, rounds=150), folder / city)
+        torpor.bundle(shifted(trained, 100.0 * number), folder / city)
     return folder
 
 

@@ -1,5 +1,6 @@
 """Small trained models, and rows to ask them about."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,14 @@ def train_booster(shift: float = 0.0, rounds: int = 60) -> Any:
     import xgboost
 
     return xgboost.train({"max_depth": 8, "nthread": 1}, xgboost.DMatrix(TABLE, label=answers(shift)), rounds)
+
+
+def shifted(booster: Any, by: float) -> Any:
+    """The same trees, whose answers are all higher by that much."""
+    copy = booster.copy()
+    [base] = json.loads(booster.save_config())["learner"]["learner_model_param"]["base_score"].strip("[]").split(",")
+    copy.set_param({"base_score": float(base) + by})
+    return copy
 
 
 def train_linear() -> Any:

@@ -10,9 +10,7 @@ from typing import Any
 
 import joblib
 import numpy as np
-import skops.io
 import xgboost
-from skl2onnx import to_onnx
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -54,7 +52,15 @@ class Trained:
         return np.asarray(getattr(self, kind).predict(rows)).reshape(-1)
 
 
+def save_skops(trained: Trained, path: Path) -> None:
+    import skops.io
+
+    skops.io.dump(trained.pipeline, path)
+
+
 def save_onnx(trained: Trained, path: Path) -> None:
+    from skl2onnx import to_onnx  # here, for it takes a second, as skops takes three: no other tests wait for them
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path.write_bytes(to_onnx(trained.pipeline, trained.rows[:1]).SerializeToString())
@@ -73,7 +79,7 @@ ARTIFACTS: dict[str, tuple[str, str, Callable[[Trained, Path], object]]] = {
     "wrapper.joblib": ("xgboost", "regressor", lambda trained, path: joblib.dump(trained.regressor, path)),
     "model.joblib": ("scikit-learn", "forest", lambda trained, path: joblib.dump(trained.forest, path, compress=3)),
     "model.pickle": ("scikit-learn", "pipeline", lambda trained, path: save_pickle(trained.pipeline, path)),
-    "model.skops": ("scikit-learn", "pipeline", lambda trained, path: skops.io.dump(trained.pipeline, path)),
+    "model.skops": ("scikit-learn", "pipeline", save_skops),
     "model.onnx": ("onnx", "pipeline", save_onnx),
 }
 """By file name: the format, which model it holds, and how it is saved."""

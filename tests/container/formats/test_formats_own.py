@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-import skops.io
 import xgboost
 from format_models import Trained
 from onnx import TensorProto, helper
@@ -144,8 +143,9 @@ def test_a_classifier_answers_its_class_names(trained: Trained) -> None:
 
 
 def test_no_estimator_starts_a_pool_however_deep_it_sits(trained: Trained) -> None:
-    voting = VotingRegressor([("forest", RandomForestRegressor(3, n_jobs=-1))], n_jobs=2)
-    model = serve(voting.fit(trained.rows, trained.target), CONVENTIONS)
+    voting = VotingRegressor([("forest", RandomForestRegressor(3))]).fit(trained.rows, trained.target)
+    voting.n_jobs, voting.estimators_[0].n_jobs = 2, -1
+    model = serve(voting, CONVENTIONS)
     assert model.native.n_jobs == model.native.estimators_[0].n_jobs == 1
 
 
@@ -175,6 +175,8 @@ class Unknown(LinearRegression):  # type: ignore[misc]  # scikit-learn ships no 
 
 
 def test_skops_loads_no_type_that_it_does_not_trust(trained: Trained, tmp_path: Path) -> None:
+    import skops.io
+
     skops.io.dump(Unknown().fit(trained.rows, trained.target), tmp_path / "model.skops")
     with pytest.raises(LoadFailed, match=r"does not trust: .*Unknown"):
         load(tmp_path)
