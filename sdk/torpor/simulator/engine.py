@@ -106,6 +106,7 @@ class Simulation:
     make_policy: Callable[[], Policy] | None = None
     kernel: Kernel = field(default_factory=Kernel)
     lives: list[Life] = field(default_factory=list)
+    lasts_s: float = 0.0  # the trace, with the quiet at its end; known once it was read
     counts: Counts = field(default_factory=Counts)
 
     def __post_init__(self) -> None:
@@ -131,11 +132,12 @@ class Simulation:
         for requests in called(trace):
             self.kernel.play(requests, self._arrive)
             self._tell()
+        self.lasts_s = trace.lasts_s or 0.0
         self.over = True
         self.kernel.run()
         self._tell()
         for life in self._wanted.values():
-            life.ended_s = self.kernel.now_s
+            life.ended_s = max(self.lasts_s, self.kernel.now_s)
 
     @property
     def in_flight(self) -> int:
@@ -143,9 +145,10 @@ class Simulation:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is to come any more: all is answered, and nobody is awake who may sleep."""
+        """Whether nothing is to come any more: the trace is over, all is answered, nobody is awake who may sleep."""
         floor = len(self._wanted) if self.plan.sizes is None else self.plan.sizes.floor
-        return self.over and not self.in_flight and len(self._wanted) <= floor
+        over = self.over and self.kernel.now_s >= self.lasts_s
+        return over and not self.in_flight and len(self._wanted) <= floor
 
     def look(self) -> Look:
         books = [site.memory for site in self._ready.values()]
