@@ -131,8 +131,7 @@ class Keeper:
 
     def expect(self, name: str) -> None:
         """Bring a model in before anybody asks for it, unless it is here, coming or leaving."""
-        if self._tier.books.get(name) is None:
-            self._tier.books.request(name, self._clock())
+        if self._tier.books.expect(name, self._clock()):
             self._start(name)
             coming = self._coming[name]
             coming.work.add_done_callback(lambda _: self._unpin(name, coming))
@@ -195,7 +194,8 @@ class Keeper:
             async with asyncio.timeout(self._patience.load_timeout_s):
                 loaded = await self._bring_from_shelf(name, story)
         except BaseException as error:
-            self._tier.books.failed(name, str(error) or type(error).__name__, self._clock())
+            if self._tier.books.failed(name, str(error) or type(error).__name__, self._clock()):
+                self._tier.changed()
             if isinstance(error, TimeoutError):
                 raise LoadTimedOut(name, self._patience.load_timeout_s) from None
             raise
@@ -209,9 +209,9 @@ class Keeper:
             }
             self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock())
             self._drop_if_spent(name)  # its callers may all have given up
+            self._tier.changed()
         finally:
             del self._coming[name]
-            self._tier.changed()
         self._tier.go_on(self._measure(name))
 
     async def _bring_from_shelf(self, name: str, story: Story) -> Loaded:

@@ -46,6 +46,7 @@ from torpor_endpoint.longtail import LongTail
 from torpor_endpoint.options import Options
 from torpor_endpoint.records import Variant
 from torpor_endpoint.rescaling import Rescaling
+from torpor_endpoint.roll import Roll
 from torpor_endpoint.runtime.app import Account, Clocks, RuntimeApp
 from torpor_endpoint.runtime.meter import Meters
 from torpor_endpoint.runtime.router import Limits, Router
@@ -83,6 +84,7 @@ class Endpoint:
         self._meters = Meters(self._registry, time.time)
         self._collector = Collector(self._fleet, self._registry, time.time)
         self._ledger = Ledger(self._dir.ledger, time.time)
+        self._roll = Roll(self._fleet, self._ledger.served)
         self._controller = Controller(self._store, self._fleet, self._yard(), time.time, self._gone)
         self._jobs = Jobs(self._database, time.time)
         self._trainer = Trainer(self._jobs, self._ground(), at_once=os.cpu_count() or 1)
@@ -256,6 +258,7 @@ class Endpoint:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._roll.call()
             await self._controller.close()
             await self._trainer.close()
             await self._host.close()
@@ -271,6 +274,7 @@ class Endpoint:
             "metrics": lambda: age(self._registry, self._fleet),
             "sizer": Sizer(self._fleet, time.perf_counter).run,
             "ledger": self._ledger.run,
+            "roll": self._roll.run,
             "warm parent": lambda: self._host.retire(lambda: bool(self._trainer.writing), self._options.warm_idle_s),
             "alarms": Watch(self._alarms, self._registry, self._collector.refresh, judges=judged_here).run,
             "scaler": self._scaler().run,

@@ -6,10 +6,11 @@ One `Residency` keeps the books of one tier. The shell asks, carries the plan ou
             ├─► Wait                somebody brings it in already; the caller holds a pin
             ├─► Lead                nobody does: the caller brings it in, then asks `admit`
             └─► Later               it is on its way out: ask again after a change
+    expect  ──► True                nobody has it and nobody asks yet: the shell brings it in, with a pin of its own
     admit   ──► Admit(victims)      unload these, `unloaded` each, then bring it in: `loaded` or `failed`
             ├─► Later(victims)      all room is in use, or too many loads at once: ask again after a change; where the
             │                       process uses more than the books explain, unload these, for it may go with them
-            └─► Refuse              it can never fit
+            └─► Refuse              it can never fit, or it is only expected and those with room are expected too
 
 The plan never exceeds the budget: room is taken from the victims and given to the newcomer in one step, and nothing
 with a pin is ever a victim. Whoever got Hit, Wait or Lead calls `released` once, unless told of a failure: `failed`
@@ -43,14 +44,20 @@ LEAVING: Final = Stage.LEAVING
 class Resident:
     """What is known of one model while it is here, coming or leaving."""
 
-    __slots__ = ("hits", "pins", "size_bytes", "stage", "used_s")
+    __slots__ = ("expected", "hits", "pins", "size_bytes", "stage", "used_s")
 
-    def __init__(self, stage: Stage, size_bytes: int, pins: int, used_s: float) -> None:
+    def __init__(self, stage: Stage, size_bytes: int, pins: int, used_s: float, expected: bool = False) -> None:
         self.stage = stage
         self.size_bytes = size_bytes
         self.pins = pins
         self.hits = 0
         self.used_s = used_s
+        self.expected = expected  # it was brought in for nobody; a hit or a caller who waited for it ends that
+
+    @property
+    def awaited(self) -> bool:
+        """Whether nobody has asked for it yet, and somebody is expected to."""
+        return self.expected and not self.hits
 
 
 @dataclass(frozen=True)
@@ -156,7 +163,15 @@ class Residency:
             return NOT_YET
         model.used_s = now_s
         model.pins += 1
+        model.expected = False
         return WAIT
+
+    def expect(self, name: str, now_s: float) -> bool:
+        """Somebody will want the model soon. False if it is here, coming or leaving."""
+        if name in self._models:
+            return False
+        self._models[name] = Resident(COMING, 0, 1, now_s, expected=True)
+        return True
 
     def admit(self, name: str, size_bytes: int, now_s: float) -> Admit | Later | Refuse:
         """The leader knows how big the model will be: may it come in, and who leaves for it?"""
@@ -167,10 +182,14 @@ class Residency:
         if self.at_limit:
             return self._limit
         missing_bytes = self.planned_bytes + self._unaccounted_bytes + size_bytes - self.budget_bytes
+        model = self._models[name]
+        if model.awaited and missing_bytes > self._unawaited_bytes():
+            reason = f"{missing_bytes:,} bytes are missing, and who is expected drives out nobody who is expected too"
+            self._note(now_s, name, "refuse", reason, size_bytes)
+            return Refuse(reason)
         if missing_bytes > 0 and (short := self._short(missing_bytes, name, size_bytes, now_s)):
             return short
-        victims = self._evict(missing_bytes, name, now_s) if missing_bytes > 0 else ()
-        model = self._models[name]
+        victims = self._evict(missing_bytes, name, now_s, model.awaited) if missing_bytes > 0 else ()
         model.stage, model.size_bytes = LOADING, size_bytes
         self.planned_bytes += size_bytes
         self._loads += 1
@@ -200,13 +219,15 @@ class Residency:
         self._policy.added(name, size_bytes, 0.0)
         self._note(now_s, name, "found", "an earlier process left it", size_bytes)
 
-    def failed(self, name: str, reason: str, now_s: float) -> None:
-        """It did not come in. Every pin on it ends here."""
+    def failed(self, name: str, reason: str, now_s: float) -> bool:
+        """It did not come in. Every pin on it ends here. True if others may come in for that: it had been admitted."""
         model = self._models.pop(name)
-        if model.stage is LOADING:
+        admitted = model.stage is LOADING
+        if admitted:
             self.planned_bytes -= model.size_bytes
             self._loads -= 1
         self._note(now_s, name, "failed", reason)
+        return admitted
 
     def released(self, name: str) -> bool:
         """One caller is done with it. True if nobody uses it now."""
@@ -239,8 +260,8 @@ class Residency:
         return self._evict(over_bytes, newcomer, now_s) if over_bytes > 0 else ()
 
     def one_more(self, newcomer: str, now_s: float) -> tuple[str, ...]:
-        """Who must leave because a load found no memory, whatever the books say. Empty if every other model is busy."""
-        return self._evict(1, newcomer, now_s)
+        """Who must leave because a load found no memory, whatever the books say. Empty if nobody can."""
+        return self._evict(1, newcomer, now_s, self._models[newcomer].awaited)
 
     def drop(self, name: str, reason: str, now_s: float) -> bool:
         """Make one idle model leave, whatever the policy says. False if it is not here or busy."""
@@ -294,6 +315,14 @@ class Residency:
     def _may_leave(self, name: str) -> bool:
         return self._models[name].pins == 0
 
+    def _may_leave_for_expected(self, name: str) -> bool:
+        model = self._models[name]
+        return model.pins == 0 and not model.awaited
+
+    def _unawaited_bytes(self) -> int:
+        """What can be had for a model that is expected."""
+        return sum(model.size_bytes for _, model in self if not model.pins and not model.awaited)
+
     def _short(self, missing_bytes: int, name: str, size_bytes: int, now_s: float) -> Later | Refuse | None:
         """Why the room cannot be made now, or ever; None if idle models can make it."""
         if missing_bytes <= self.idle_bytes:
@@ -309,9 +338,10 @@ class Residency:
         self._note(now_s, name, "refuse", reason, size_bytes)
         return Refuse(reason)
 
-    def _evict(self, missing_bytes: int, newcomer: str, now_s: float) -> tuple[str, ...]:
+    def _evict(self, missing_bytes: int, newcomer: str, now_s: float, for_expected: bool = False) -> tuple[str, ...]:
         victims: list[str] = []
-        while missing_bytes > 0 and (victim := self._policy.victim(self._may_leave)) is not None:
+        may_leave = self._may_leave_for_expected if for_expected else self._may_leave
+        while missing_bytes > 0 and (victim := self._policy.victim(may_leave)) is not None:
             missing_bytes -= self._models[victim].size_bytes
             self._leave(victim, f"{newcomer} needs the room", newcomer, now_s)
             victims.append(victim)

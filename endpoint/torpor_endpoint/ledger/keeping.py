@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Ledger:
-    """`invoked` and `lived` are for the event loop's thread. `clock` gives epoch seconds. Raises SchemaTooNew."""
+    """What tells it something is for the event loop's thread. `clock` gives epoch seconds. Raises SchemaTooNew."""
 
     def __init__(self, path: Path, clock: Callable[[], float], retention: Retention = RETENTION) -> None:
         self._clock = clock
@@ -59,6 +59,10 @@ class Ledger:
         """What is known of an instance now, instead of what was known of it before."""
         self._lives[life.instance] = self._pending.lives[life.instance] = life
 
+    def served(self, endpoint: str, variant: str) -> None:
+        """The variant is there now, whether it has an instance or sleeps."""
+        self._pending.served[endpoint, variant] = self._clock()
+
     async def run(self) -> None:
         """Write every second and prune now and then, for ever."""
         while True:
@@ -85,10 +89,10 @@ class Ledger:
         return UNKNOWN if life is None else life.size
 
     def _take(self) -> None:
-        """Hand the pending rows to the writer, and a sign of life; nothing while nothing runs and nobody calls."""
+        """Hand the pending rows to the writer, and a sign of life; nothing while nothing runs and nothing is told."""
         now_s, batch = self._clock(), self._pending
         self._lives = {name: life for name, life in self._lives.items() if _remembered(life, now_s)}
-        if self._lives or batch.minutes or batch.lives:
+        if self._lives or batch.minutes or batch.lives or batch.served:
             self._pending = Batch()
             self._written.add(batch, now_s)
 

@@ -44,6 +44,14 @@ MIGRATIONS = (
     CREATE TABLE pruned (only INTEGER PRIMARY KEY CHECK (only = 1), until_s REAL NOT NULL);
     INSERT INTO pruned SELECT 1, min(stopped_s) FROM lives GROUP BY 1 HAVING count(stopped_s) >= 10000;
     """,
+    """
+    CREATE TABLE served (
+        endpoint TEXT NOT NULL, variant TEXT NOT NULL, since_s REAL NOT NULL, until_s REAL NOT NULL,
+        PRIMARY KEY (endpoint, variant)
+    ) WITHOUT ROWID;
+    INSERT INTO served SELECT endpoint, variant, min(started_s), max(coalesce(stopped_s, ready_s, started_s))
+        FROM lives GROUP BY 1, 2;
+    """,
 )
 """Only ever add to the end: the number of entries is the schema's version."""
 
@@ -71,6 +79,7 @@ class Batch:
     cold_starts: list[Invocation] = field(default_factory=list)
     minutes: dict[Kind, Sums] = field(default_factory=dict)
     lives: dict[str, Life] = field(default_factory=dict)
+    served: dict[tuple[str, str], float] = field(default_factory=dict)  # when a variant was, last
 
 
 class Tables:
@@ -86,6 +95,8 @@ class Tables:
             self.database.write_many(_COLD_START, map(_cold_start_row, batch.cold_starts))
             self.database.write_many(_MINUTE, (_row(*kind, *_sums(sums)) for kind, sums in batch.minutes.items()))
             self.database.write_many(_LIFE, (_row(*_life(life)) for life in batch.lives.values()))
+            self.database.write_many(_SERVED, map(_served_row, batch.lives.values()))
+            self.database.write_many(_SERVED, (_row(*one, at_s, at_s) for one, at_s in batch.served.items()))
             self.database.rows("INSERT OR REPLACE INTO heartbeat VALUES (1, ?)", now_s)
 
     def bury(self) -> None:
@@ -105,6 +116,8 @@ class Tables:
                 self.database.rows(statement, bound)
             self._bound("minutes", "minute_s", retention.minute_rows, MINUTE_S)
             self._bound("lives", "stopped_s", retention.lives, 0)
+            self.database.rows("DELETE FROM served WHERE until_s < ?", old_s)
+            self.database.rows(_SERVED_KEPT, old_s)
 
     def known_since_s(self) -> float:
         """From here on no minute and no life is missing for having been one too many."""
@@ -138,6 +151,8 @@ _MINUTE = (
     f"INSERT {_into('minutes', (*Kind._fields, *names(Sums)))}"
     f" ON CONFLICT DO UPDATE SET {', '.join(f'{name} = {name} + excluded.{name}' for name in names(Sums))}"
 )
+_SERVED = "INSERT INTO served VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET until_s = max(until_s, excluded.until_s)"
+_SERVED_KEPT = "UPDATE served SET since_s = max(since_s, ?, coalesce((SELECT until_s FROM pruned), 0))"
 _PRUNED = "INSERT INTO pruned VALUES (1, ?) ON CONFLICT DO UPDATE SET until_s = max(until_s, excluded.until_s)"
 _PRUNING = (
     "DELETE FROM cold_starts WHERE number <= (SELECT max(number) FROM cold_starts) - ?",
@@ -151,6 +166,11 @@ _sums = attrgetter(*names(Sums))
 def _cold_start_row(invocation: Invocation) -> tuple[object, ...]:
     cold = None if invocation.cold is None else json.dumps(invocation.cold, ensure_ascii=False)
     return _row(*{**invocation._asdict(), "steps": json.dumps(dict(invocation.steps)), "cold": cold}.values())
+
+
+def _served_row(life: Life) -> tuple[object, ...]:
+    """For as long as it has an instance, a variant is served; it may be while it has none."""
+    return _row(life.endpoint, life.variant, life.started_s, life.stopped_s or life.ready_s or life.started_s)
 
 
 def _row(*values: object) -> tuple[object, ...]:

@@ -23,6 +23,7 @@ TRACE = (
 )
 PROFILES = "A CSV of what each model takes: model, memory_bytes, load_s and so on."
 SLEEP = "Scale to zero after so long without a request, as 5m,1h; 'never' does not."
+LASTS = "For how long the trace was recorded, quiet included, as 24h or 7d; else until its last request."
 PLOT = "Draw dollars against p99 into this .png, .svg or .pdf."
 TYPES = "Choose of these, as ml.m5.large,ml.r5.large; else of all with a price and no GPU."
 
@@ -30,6 +31,7 @@ Trace = Annotated[str, typer.Argument(help=TRACE)]
 Profiles = Annotated[Path | None, typer.Option(help=PROFILES, metavar="FILE")]
 PricesFile = Annotated[Path | None, typer.Option(help="AWS's price list of another region or day.", metavar="FILE")]
 Seed = Annotated[int, typer.Option(help="Of all that is drawn: the same seed tells the same story.")]
+Lasts = Annotated[str | None, typer.Option(help=LASTS)]
 SleepAfter = Annotated[str, typer.Option(help=SLEEP)]
 Instances = Annotated[str, typer.Option(help="How many: one or more numbers, as 1,2,4.")]
 InstanceType = Annotated[str, typer.Option(help="One or more, as ml.m5.large,ml.r5.large.")]
@@ -54,15 +56,24 @@ def several(option: str, text: str) -> list[str]:
 
 def nap_s(text: str) -> float:
     """A keep-alive. Raises TorporError."""
-    try:
-        return span_s(text)
-    except typer.BadParameter as error:
-        raise TorporError(f"--sleep-after: {error.message}") from error
+    return _span_s("--sleep-after", text)
+
+
+def lasts_s(text: str | None) -> float | None:
+    """Of a trace. Raises TorporError."""
+    return None if text is None else _span_s("--lasts", text)
 
 
 def naps_s(text: str) -> Sequence[float]:
     """Keep-alives; none for 'never'. Raises TorporError."""
     return [nap_s(part) for part in several("--sleep-after", text) if part != NEVER]
+
+
+def _span_s(option: str, text: str) -> float:
+    try:
+        return span_s(text)
+    except typer.BadParameter as error:
+        raise TorporError(f"{option}: {error.message}") from error
 
 
 def slo_s(slo_ms: float) -> float:

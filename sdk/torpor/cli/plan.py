@@ -37,6 +37,7 @@ def plan(
     policy: choices.Policies = None,
     sleep_after: choices.SleepAfter = "5m,20m,1h",
     seeds: Annotated[int, typer.Option(help="So many draws have to agree.", min=1)] = 3,
+    lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
     requests: Annotated[int, typer.Option(help="Of a longer trace, simulate the first so many.", min=1)] = 200_000,
     prices: choices.PricesFile = None,
@@ -48,7 +49,7 @@ def plan(
     from torpor.simulator.searching import SEARCHED, Space
 
     slo_s = choices.slo_s(slo_ms)
-    given = load(trace, profiles, seed=seed)
+    given = load(trace, profiles, seed=seed, lasts_s=choices.lasts_s(lasts))
     space = Space(
         None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,

@@ -45,6 +45,7 @@ def simulate(
     sleep_after: choices.SleepAfter = choices.NEVER,
     memory_mib: choices.MemoryMib = None,
     slo_ms: choices.SloMs = None,
+    lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
     prices: choices.PricesFile = None,
     check: choices.Check = False,
@@ -61,7 +62,7 @@ def simulate(
     choices.kept("--decisions", decisions)
     slo_s = None if slo_ms is None else choices.slo_s(slo_ms)
     ways = list(product(*map(choices.several, MANY, (instance_type, instances, policy, sleep_after))))
-    given, priced = load(trace, profiles, seed=seed), choices.priced_by(prices)
+    given, priced = load(trace, profiles, seed=seed, lasts_s=choices.lasts_s(lasts)), choices.priced_by(prices)
     room_bytes = None if memory_mib is None else memory_mib * MIB
     scenarios = [
         given.scenario.altered(instance_type=size, policy=rule, memory_bytes=room_bytes, **counted(count, nap))

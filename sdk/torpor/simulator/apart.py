@@ -43,8 +43,7 @@ class Apart:
         return self.latencies.quantile(0.99)
 
     def usd_per_month(self, hours: float = MONTH_H) -> float | None:
-        """As if the month were more of the same, from the first request to the end: quiet before and after it is not in
-        the trace. None where the price is not known, or no time went by."""
+        """As if the month were more of the same. None where the price is not known, or no time went by."""
         return per_month(self.cost.usd, self.duration_s, hours)
 
 
@@ -171,7 +170,7 @@ class _Pools:
 def _play(
     given: Given, kernel: Kernel, arrive: Callable[[str], None], done: list[Call], tally: Tally
 ) -> tuple[float, int]:
-    """How long it took by its own clock, and the bytes that came with the requests."""
+    """How long it took by its own clock, quiet included, and the bytes that came with the requests."""
     trace = Counted(Paced(given.trace))
 
     def told() -> None:
@@ -184,4 +183,4 @@ def _play(
         told()
     kernel.run()
     told()
-    return kernel.now_s, trace.moved_bytes
+    return max(trace.lasts_s or 0.0, kernel.now_s), trace.moved_bytes

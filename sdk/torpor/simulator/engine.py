@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import floor, inf
 
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.processors import Processors
@@ -21,7 +22,7 @@ from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Sharing, Turns
 from torpor_endpoint.core.placement import among, ranking
-from torpor_endpoint.core.scaling import Habits, Range
+from torpor_endpoint.core.scaling import SHRINK_S, Habits, Range
 from torpor_endpoint.core.traffic import Traffic
 
 PERIOD_S = 1.0
@@ -106,6 +107,7 @@ class Simulation:
     make_policy: Callable[[], Policy] | None = None
     kernel: Kernel = field(default_factory=Kernel)
     lives: list[Life] = field(default_factory=list)
+    lasts_s: float = 0.0  # the trace, with the quiet at its end; known once it was read
     counts: Counts = field(default_factory=Counts)
 
     def __post_init__(self) -> None:
@@ -118,7 +120,9 @@ class Simulation:
         self._held: deque[Call] = deque()
         self._done: list[Call] = []
         self._traffic = Traffic()
-        self._habits = Habits(keep_alive(self.plan.keep_alive, self.plan.idle_s))
+        self._keep_alive = keep_alive(self.plan.keep_alive, self.plan.idle_s)
+        self._habits = Habits(self._keep_alive)
+        self._left_out_s = inf  # since when looks are left out
         self.over = False
         self._beginning = self.plan.begun
         self._scale(self.plan.instances)
@@ -131,11 +135,12 @@ class Simulation:
         for requests in called(trace):
             self.kernel.play(requests, self._arrive)
             self._tell()
+        self.lasts_s = trace.lasts_s or 0.0
         self.over = True
         self.kernel.run()
         self._tell()
         for life in self._wanted.values():
-            life.ended_s = self.kernel.now_s
+            life.ended_s = max(self.lasts_s, self.kernel.now_s)
 
     @property
     def in_flight(self) -> int:
@@ -143,9 +148,10 @@ class Simulation:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is to come any more: all is answered, and nobody is awake who may sleep."""
+        """Whether nothing is to come any more: the trace is over, all is answered, nobody is awake who may sleep."""
         floor = len(self._wanted) if self.plan.sizes is None else self.plan.sizes.floor
-        return self.over and not self.in_flight and len(self._wanted) <= floor
+        over = self.over and self.kernel.now_s >= self.lasts_s
+        return over and not self.in_flight and len(self._wanted) <= floor
 
     def look(self) -> Look:
         books = [site.memory for site in self._ready.values()]
@@ -164,6 +170,8 @@ class Simulation:
 
     def _arrive(self, model: str) -> None:
         call = Call(model, self.kernel.now_s)
+        if self._left_out_s < inf:
+            self._look_again(floor(call.arrived_s) + PERIOD_S)
         self._traffic.came(call.arrived_s)
         if self._ready:
             self._send(call)
@@ -281,8 +289,35 @@ class Simulation:
         assert allowed is not None
         if wanted := self._habits.wanted(allowed, len(self._wanted), self._traffic, now_s):
             self._scale(wanted.size)
-        if not self.quiet:
+        if self.quiet:
+            return
+        if self._wanted or self._draining:
             self.kernel.at(now_s + PERIOD_S, self._look)
+        else:
+            self._leave_looks_out(now_s + PERIOD_S)
+
+    def _leave_looks_out(self, next_s: float) -> None:
+        """Nobody is there and nobody calls: nothing changes before somebody does, or is expected."""
+        self._left_out_s = next_s
+        nap, idle_s = self._keep_alive.nap(), self._traffic.idle_s(self.kernel.now_s)
+        if idle_s < nap.wake_s < nap.until_s:
+            expected_s = self.kernel.now_s + nap.wake_s - idle_s
+            self.kernel.at(max(next_s, floor(expected_s) - PERIOD_S), self._expect, next_s)
+
+    def _expect(self, left_out_s: float) -> None:
+        """Just before somebody is expected. Somebody else may have called meanwhile."""
+        if self._left_out_s == left_out_s and not self.quiet:
+            self._look_again(self.kernel.now_s)
+
+    def _look_again(self, next_s: float) -> None:
+        """The rule goes by what it saw lately: it is shown what it would have seen, had it looked."""
+        allowed, looks_s = self.plan.sizes, max(self._left_out_s, next_s - SHRINK_S)
+        assert allowed is not None
+        while looks_s < next_s:
+            self._habits.wanted(allowed, 0, self._traffic, looks_s)
+            looks_s += PERIOD_S
+        self._left_out_s = inf
+        self.kernel.at(next_s, self._look)
 
     def _rest(self, site: Site, life: Life) -> None:
         """Once a second since it became ready, as the instance itself does."""

@@ -151,7 +151,7 @@ class Result:
     scenario: Scenario
     trace: str
     seed: int
-    duration_s: float  # until the last request was answered, or the last instance slept
+    duration_s: float  # until the trace was over, the last request answered, or the last instance asleep
     requests: int
     failed: int  # their model fits into no instance
     cold: int  # answered, and waited for an instance or for their model first
@@ -202,8 +202,8 @@ class Result:
         return self.scenario.cost(self.instance_s, Terms(prices, self.duration_s / HOUR_S))
 
     def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
-        """As if the month were more of the same, from the first request to the end: quiet before and after it is not in
-        the trace, so what sleeps looks dearer on a trace of few calls.
+        """As if the month were more of the same. Of a trace that does not tell for how long it was recorded, from its
+        first request to its last one: quiet before and after them is not in it, and what sleeps looks dearer.
 
         None where the price is not known, or no time went by.
         """
@@ -257,9 +257,10 @@ class Result:
         return plots.latency_cdf({name: some.cdf() for name, some in sorts.items() if some.count}, slo_s, self.note)
 
 
-def ended_s(lives: Sequence[Life], done_s: float) -> float:
-    """When the last request was answered, or the last instance that retired was gone: looks go on a little longer."""
-    return max([done_s, *(life.ended_s for life in lives if life.retired_s is not None and life.ended_s is not None)])
+def ended_s(lives: Sequence[Life], *at_least_s: float) -> float:
+    """When the last instance that retired was gone, if not later: looks go on a little longer."""
+    gone_s = (life.ended_s for life in lives if life.retired_s is not None and life.ended_s is not None)
+    return max([*at_least_s, *gone_s])
 
 
 def alive_s(lives: Sequence[Life], until_s: float) -> float:
@@ -281,7 +282,7 @@ def outcome(
     counts: Counts = simulation.counts
     requests = tally.warm.count + tally.cold.count + tally.failed
     uses = sorted(tally.models(), key=lambda use: (-use.requests, use.model))
-    duration_s = ended_s(simulation.lives, tally.done_s)
+    duration_s = ended_s(simulation.lives, tally.done_s, simulation.lasts_s)
     return Result(
         scenario, trace, seed, duration_s, requests, tally.failed, tally.cold.count, tally.held,
         counts.loads, counts.load_s, counts.downloads, counts.unloads, counts.wakes,

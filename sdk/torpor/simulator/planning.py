@@ -112,21 +112,23 @@ def plan(
     seeds: int = 3,
     seed: int = 0,
     spreads: Spreads | None = None,
+    lasts_s: float | None = None,
     requests_max: int = REQUESTS_MAX,
     prices: Prices = PRICES,
     says: Says = lambda line: None,
 ) -> Planned:
     """Search; see whether other draws agree; which policy is the best for this trace; and what other ways would cost.
 
-    `trace`, `profiles` and `seed` are those of `torpor.simulate`. Where nothing is drawn, of traffic and times that are
-    all given, one seed is enough. What was measured with the traffic is used unless `space.like` is changed. `says` is
-    told what is tried. Raises BadTrace, BadScenario; that nothing meets the SLO is an answer, and no error.
+    `trace`, `profiles`, `seed` and `lasts_s` are those of `torpor.simulate`. Where nothing is drawn, of traffic and
+    times that are all given, one seed is enough. What was measured with the traffic is used unless `space.like` is
+    changed. `says` is told what is tried. Raises BadTrace, BadScenario; that nothing meets the SLO is an answer, and no
+    error.
     """
     goal = Goal(slo_s, quantile)
     for name, number in (("seeds", seeds), ("requests_max", requests_max)):
         if number < 1:
             raise BadScenario(f"{name} is at least 1, not {number}")
-    whole = trace if isinstance(trace, Given) else load(trace, profiles, seed=seed, spreads=spreads)
+    whole = trace if isinstance(trace, Given) else load(trace, profiles, seed=seed, spreads=spreads, lasts_s=lasts_s)
     space = space or Space()
     if space.like == Scenario():
         space = replace(space, like=whole.scenario)

@@ -23,6 +23,7 @@ from torpor.simulator.workloads import (
     BadTrace,
     Chunk,
     First,
+    Lasting,
     Ledger,
     Paced,
     Synthetic,
@@ -59,6 +60,7 @@ def simulate(
     *,
     seed: int = 0,
     spreads: Spreads | None = None,
+    lasts_s: float | None = None,
     recorded: Recorded | None = None,
     **changes: Any,
 ) -> Result:
@@ -71,12 +73,13 @@ def simulate(
     and for other traces they are drawn, which the result says. The scenario's fields may be given by name:
     `simulate("calls.csv", instances=2, policy="GDSF")`. The same seed tells the same story to the byte; another one has
     other draws, of a made trace by its line too: the seed is added to that of the line. A trace that is given as an
-    object is what it is. `recorded` is told every decision. A scenario that is given is taken as it is; without one,
-    the ledger's measured wake and overhead are in it.
+    object is what it is. `lasts_s` is for how long the trace was recorded, quiet included, where the trace does not
+    tell: without it, it ends with its last request. `recorded` is told every decision. A scenario that is given is
+    taken as it is; without one, the ledger's measured wake and overhead are in it.
 
     Raises BadTrace, BadScenario.
     """
-    given = load(trace, profiles, seed=seed, spreads=spreads)
+    given = load(trace, profiles, seed=seed, spreads=spreads, lasts_s=lasts_s)
     return run(given, (scenario or given.scenario).altered(**changes), recorded)
 
 
@@ -119,10 +122,18 @@ def load(
     *,
     seed: int = 0,
     spreads: Spreads | None = None,
+    lasts_s: float | None = None,
 ) -> Given:
     """Reads what is a file, fits what a ledger has, and draws what is not given. Raises BadTrace, BadScenario."""
     if seed < 0:
         raise BadScenario(f"seed is 0 or more, not {seed}")
+    given = _loaded(trace, profiles, seed, spreads)
+    return given if lasts_s is None else replace(given, trace=Lasting(given.trace, lasts_s))
+
+
+def _loaded(
+    trace: Trace | Path | str, profiles: Profiles | Path | str | None, seed: int, spreads: Spreads | None
+) -> Given:
     what = f"{trace}" if isinstance(trace, Path | str) else getattr(trace, "what", type(trace).__name__.lower())
     opened = drawn_anew(named(trace), seed) if isinstance(trace, Path | str) else trace
     if isinstance(profiles, Path | str):
@@ -229,7 +240,7 @@ def drawn_anew(trace: Trace, by: int) -> Trace:
     recorded are what they are: a ledger has the minutes of warm requests."""
     if isinstance(trace, Synthetic | Ledger | Azure2019) and by:
         return replace(trace, seed=trace.seed + by)
-    if isinstance(trace, First | Paced):
+    if isinstance(trace, First | Lasting | Paced):
         inner = drawn_anew(trace.trace, by)
         return trace if inner is trace.trace else replace(trace, trace=inner)
     return trace
@@ -253,6 +264,10 @@ class Counted:
     @property
     def names(self) -> Sequence[str]:
         return self.trace.names
+
+    @property
+    def lasts_s(self) -> float | None:
+        return self.trace.lasts_s
 
     def chunks(self) -> Iterator[Chunk]:
         for chunk in self.trace.chunks():

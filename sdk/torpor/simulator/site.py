@@ -138,8 +138,7 @@ class Site:
         for name in moves.leaving:
             self._drop(name, "nobody calls")
         for name in moves.coming:
-            if self.memory.get(name) is None:
-                self.memory.request(name, now_s)
+            if self.memory.expect(name, now_s):
                 self._expected.add(name)
                 self._waiting[name] = []
                 self.kernel.soon(self._pull, name)
@@ -241,8 +240,12 @@ class Site:
         self._bell.ring()
         if name in self._expected:
             self._expected.remove(name)
-            if self.memory.released(name):
-                self._let_be(name)
+            self.kernel.soon(self._unpin, name)
+
+    def _unpin(self, name: str) -> None:
+        """It was brought in for nobody. Who waited for room has asked by now, as in the keeper."""
+        if self.memory.released(name):
+            self._let_be(name)
 
     def _dismiss(self, names: tuple[str, ...]) -> float:
         """They leave. In how many seconds the last of them is gone."""
@@ -278,7 +281,6 @@ class Site:
             call.failed = True
             call.ready_s = call.done_s = self.kernel.now_s
             self.ended(call)
-        self._bell.ring()
 
     def _used(self, name: str) -> bool:
         model = self.memory.get(name)

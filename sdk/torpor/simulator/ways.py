@@ -59,11 +59,8 @@ TERMS = Terms()
 
 
 def per_month(usd: float | None, duration_s: float, hours: float = MONTH_H) -> float | None:
-    """Of what so much time cost. As if the month were more of the same, from the first request to the end: quiet before
-    and after it is not in the trace, so what sleeps looks dearer on a trace of few calls.
-
-    None where the price is not known, or no time went by.
-    """
+    """Of what so much time cost, as if the month were more of the same. None where the price is not known, or no time
+    went by."""
     return None if usd is None or not duration_s else usd * hours * HOUR_S / duration_s
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
 from torpor_container.core.policies import LRU, POLICIES, policy
-from torpor_container.core.residency import Admit, Decision, Hit, Later, Lead, Refuse, Residency, Wait
+from torpor_container.core.residency import WAIT, Admit, Decision, Hit, Later, Lead, Refuse, Residency, Wait
 
 BUDGET = 100
 names = st.sampled_from("abcdefgh")
@@ -27,6 +27,7 @@ class Books(RuleBasedStateMachine):
         self.loading: dict[str, int] = {}
         self.here: dict[str, int] = {}
         self.leaving: set[str] = set()
+        self.awaited: set[str] = set()  # expected, and nobody has asked for them yet
         self.pins: dict[str, int] = {}
 
     def tick(self) -> float:
@@ -53,7 +54,20 @@ class Books(RuleBasedStateMachine):
         else:
             assert isinstance(plan, Lead)
             self.coming.add(name)
+        self.awaited.discard(name)
         self.pins[name] = self.pins.get(name, 0) + 1
+        return name
+
+    @rule(target=callers, name=names)
+    def expect(self, name: str) -> object:
+        """For nobody, with a pin of its own."""
+        known = {*self.coming, *self.loading, *self.here, *self.leaving}
+        assert self.books.expect(name, self.tick()) is (name not in known)
+        if name in known:
+            return multiple()
+        self.coming.add(name)
+        self.awaited.add(name)
+        self.pins[name] = 1
         return name
 
     @rule(caller=consumes(callers))
@@ -70,15 +84,20 @@ class Books(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(self.coming)))
         plan = self.books.admit(name, size, self.tick())
         if isinstance(plan, Admit):
+            assert name not in self.awaited or self.awaited.isdisjoint(plan.victims)
             self.leave(plan.victims)
             self.coming.remove(name)
             self.loading[name] = size
         elif isinstance(plan, Refuse):
-            assert size > BUDGET
+            assert size > BUDGET or (name in self.awaited and size > self.free_for_expected())
             self.fail(name)
         else:
             busy = sum(size for name, size in self.here.items() if self.pins.get(name)) + sum(self.loading.values())
             assert len(self.loading) >= self.loads_max or busy + size > BUDGET, "it waits for no reason"
+
+    def free_for_expected(self) -> int:
+        kept = {name for name in self.here if self.pins.get(name) or name in self.awaited}
+        return BUDGET - sum(self.here[name] for name in kept) - sum(self.loading.values())
 
     @rule(data=st.data(), size=st.integers(1, 40))
     def loaded(self, data: st.DataObject, size: int) -> None:
@@ -224,6 +243,39 @@ def brought(books: Residency, name: str, size_bytes: int) -> None:
     assert books.admit(name, size_bytes, 0.0) == Admit(())
     books.loaded(name, size_bytes, 0.1, 0.0)
     books.released(name)
+
+
+def expected(books: Residency, name: str, size_bytes: int) -> object:
+    """Brought in for nobody, if it has room."""
+    assert books.expect(name, 0.0)
+    plan = books.admit(name, size_bytes, 0.0)
+    if isinstance(plan, Admit):
+        books.loaded(name, size_bytes, 1.0, 0.0)
+        books.released(name)
+    else:
+        assert books.failed(name, "no room", 0.0) is False  # nothing is free that was not
+    return plan
+
+
+def test_who_is_expected_drives_out_nobody_who_is_expected_too() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    assert expected(books, "a", 40) == Admit(())
+    resident(books, "used", 40)
+    assert expected(books, "b", 40) == Admit(("used",))
+    assert isinstance(expected(books, "c", 40), Refuse)
+    assert [name for name, _ in books] == ["a", "b"]
+    books.request("a", 1.0)  # somebody asked for it after all
+    books.released("a")
+    books.unloaded("used", 0.0, 2.0)
+    assert expected(books, "c", 40) == Admit(("a",))
+
+
+def test_who_is_asked_for_drives_out_whom_it_must() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    assert expected(books, "a", 80) == Admit(())
+    books.expect("b", 1.0)
+    assert books.request("b", 2.0) is WAIT  # a caller came before it did
+    assert books.admit("b", 80, 3.0) == Admit(("a",))
 
 
 def test_a_model_that_turns_out_bigger_makes_idle_ones_leave() -> None:

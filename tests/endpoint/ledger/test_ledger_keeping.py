@@ -118,6 +118,35 @@ def test_at_zero_nothing_is_written(site: Site) -> None:
     assert site.ledger.tables.database.rows("SELECT total_changes()") == before
 
 
+def served(site: Site) -> list[tuple[str, float, float]]:
+    return site.ledger.tables.database.rows("SELECT endpoint, since_s, until_s FROM served")
+
+
+def test_a_variant_is_served_from_its_first_life_until_it_is_there_no_more(site: Site) -> None:
+    site.ledger.lived(life(NOON_S, NOON_S + 100))
+    site.flush()
+    assert served(site) == [("houses", NOON_S, NOON_S + 100)]
+    site.now_s += 5000
+    site.ledger.served("houses", "v")  # it sleeps
+    site.flush()
+    assert served(site) == [("houses", NOON_S, NOON_S + 5000)]
+    site.ledger.tables.prune(Retention(kept_s=3000.0), site.now_s)
+    assert served(site) == [("houses", NOON_S + 2000, NOON_S + 5000)]
+    site.ledger.tables.prune(Retention(kept_s=3000.0), site.now_s + 3001)
+    assert served(site) == []
+
+
+def test_a_ledger_of_before_that_knows_since_when_its_variants_were_served(site: Site) -> None:
+    site.ledger.lived(life(NOON_S, NOON_S + 100))
+    site.ledger.lived(life(NOON_S + 200, instance="i-2"))
+    site.flush()
+    site.ledger.tables.database.rows("DROP TABLE served")
+    site.ledger.tables.database.rows("PRAGMA user_version = 2")
+    again = site.again()
+    assert served(again) == [("houses", NOON_S, NOON_S + 200)]
+    again.ledger.close()
+
+
 def test_the_latest_are_kept_and_the_oldest_go(tmp_path: Path) -> None:
     site = Site(tmp_path, Retention(cold_starts=3, kept_s=600.0, minute_rows=4, lives=2))
     for number in range(8):
@@ -179,6 +208,7 @@ def test_a_ledger_of_before_that_may_have_known_more_lives_says_what_it_knows(tm
     site.flush()
     site.ledger.tables.database.rows("DROP INDEX lives_by_end")
     site.ledger.tables.database.rows("DROP TABLE pruned")
+    site.ledger.tables.database.rows("DROP TABLE served")
     site.ledger.tables.database.rows("PRAGMA user_version = 1")
     site.ledger.close()
     again = site.again()

@@ -77,6 +77,18 @@ def test_a_model_larger_than_the_machine_fails_its_own_callers_only() -> None:
     assert sorted((call.model, call.failed) for call in calls) == [("huge", True), ("small", False), ("small", False)]
 
 
+@pytest.mark.parametrize("keep_alive", ["fixed", "histogram"])
+def test_a_year_asleep_is_a_few_events(keep_alive: str) -> None:
+    """Where calls are expected it is awake for the next one, and then asleep again."""
+    hour_s, year_s = 3600.0, 365 * 86_400.0
+    trace = recorded([*(Request(hour_s * number, "a") for number in range(20)), Request(year_s, "a")])
+    plan = Plan(ROOMY, instances=0, sizes=Range(0, 1), keep_alive=keep_alive, idle_s=60.0)
+    simulation, calls = played(plan, trace)
+    assert len(calls) == 21
+    assert len(simulation.lives) == 21 + (keep_alive == "histogram")
+    assert simulation.kernel.events < 20_000
+
+
 def test_at_zero_nothing_runs_and_whoever_calls_is_one_wake() -> None:
     times = [1.0, 1.01, 1.02, 500.0, 500.001]
     trace = recorded([Request(time_s, "a") for time_s in times])

@@ -194,6 +194,24 @@ def test_models_with_habits_come_before_their_calls_alike_where_there_is_no_room
     assert len(calls) < counted(story)["loaded"] < 2 * len(calls)
 
 
+def test_models_that_are_all_expected_at_once_come_alike_where_callers_wait_for_room() -> None:
+    """Thirty, called within the same minute, loads that take seconds, one at a time, and memory for one or two."""
+    rng = random.Random(24)
+    taken = {
+        name: replace(profile, load_s=rng.choice([1, 10, 50]) * profile.load_s)
+        for name, profile in profiles(24).items()
+    }
+    calls = sorted(
+        Request(first_s + 200 * round_ + ticks(rng.uniform(0, 20)), name)
+        for name, first_s in ((one, ticks(rng.uniform(0, 60))) for one in NAMES[:30])
+        for round_ in range(14)
+        for _ in range(rng.choice([1, 1, 3]))
+    )
+    plan = Plan(machine(taken, share=25, loads_max=1, models_rest=Rests("histogram", 600.0)))
+    story = the_same(Given(24, plan, taken, recorded(calls)))
+    assert counted(story)["refuse"] > 20  # who is expected, and has no room but that of others who are
+
+
 # -- several instances -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("instances", "seed"), [(2, 7), (3, 8)])
 def test_several_instances_share_the_models_alike(instances: int, seed: int) -> None:

@@ -133,6 +133,26 @@ def test_the_time_of_what_sleeps_ends_with_its_sleep_and_the_timeline_shows_it()
     assert result.timeline["instances"].tolist() == [1, 1, 0]
 
 
+@pytest.mark.parametrize("lasts_s", [3600.0, 86_400.0])
+def test_the_quiet_around_a_trace_is_part_of_the_month_where_it_is_known(lasts_s: float) -> None:
+    calls, asleep = every(2.0, "aaaa"), Scenario(instances_min=0, idle_s=150.0)
+    known, until_the_last = replace(calls, lasts_s=lasts_s), simulate(calls, SMALL, asleep)
+    result = simulate(known, SMALL, asleep)
+    assert (result.duration_s, result.instance_s) == (lasts_s, until_the_last.instance_s)
+    assert result.usd_per_month() == pytest.approx(at_one_per_hour(until_the_last) * 730 * 3600 / lasts_s)
+    assert result.timeline["instances"].tolist()[:4] == [1, 1, 0, 0]
+    always = simulate(known, SMALL, instances=2)
+    assert (always.duration_s, always.instance_s) == (lasts_s, 2 * lasts_s)
+
+
+def test_what_comes_before_its_call_is_expected_comes_in_the_quiet_too() -> None:
+    """Twelve calls, an hour apart: it is awake once more for the thirteenth, which does not come."""
+    calls = every(3600.0, "a" * 12)
+    learned = Scenario(instances_min=0, idle_s=60.0, keep_alive="histogram")
+    result = simulate(replace(calls, lasts_s=14 * 3600.0), SMALL, learned)
+    assert result.instance_s > simulate(calls, SMALL, learned).instance_s + 60.0
+
+
 def test_what_sleeps_between_its_calls_is_awake_for_less_time_and_money() -> None:
     trace = every(600.0, "ab" * 5)
     always = simulate(trace, SMALL)

@@ -24,6 +24,7 @@ from torpor.simulator.workloads import (
     BadTrace,
     Chunk,
     First,
+    Lasting,
     Ledger,
     Paced,
     Synthetic,
@@ -148,6 +149,22 @@ def test_overheads_are_on_top_of_what_the_instances_do() -> None:
     assert more.warm_latencies.most_s - plain.warm_latencies.most_s == pytest.approx(2.0)
     assert more.cold_latencies.most_s - plain.cold_latencies.most_s == pytest.approx(32.0)
     assert more.duration_s == plain.duration_s
+
+
+def test_a_trace_lasts_as_long_as_one_says_or_as_it_was_made() -> None:
+    calls, made = recorded([(50.0, "a"), (59.0, "a")]), zipf(3, rate_hz=0.1, duration_s=1000.0)
+    assert simulate(calls, unit("a"), lasts_s=60.0).duration_s == 60.0
+    assert simulate(made).duration_s == 1000.0
+    assert torpor.plan(made, unit(made.names), slo_s=5.0, requests_max=10, seeds=1).candidates[0].result is not None
+    for lasts_s, told in ((5.0, "lasts 5 s, and has a request 9 s after its first"), (0.0, "some seconds, not 0.0")):
+        with pytest.raises(BadTrace, match=told):
+            simulate(calls, unit("a"), lasts_s=lasts_s)
+
+
+def test_of_the_first_requests_the_quiet_at_the_end_of_all_is_none() -> None:
+    calls = Lasting(recorded([(float(second), "a") for second in range(10)]), 1000.0)
+    durations_s = [simulate(First(calls, count), unit("a")).duration_s for count in (5, 10)]
+    assert durations_s == [pytest.approx(4.0, abs=2.0), 1000.0]
 
 
 def test_a_load_slows_the_predictions_beside_it_where_they_share_a_processor() -> None:
@@ -320,6 +337,7 @@ class Rounds:
 
     rounds: int
     names: Sequence[str]
+    lasts_s: float | None = None
 
     def chunks(self) -> Iterator[Chunk]:
         size = 2 * len(self.names)

@@ -10,7 +10,7 @@ from torpor.simulator.workloads import BadTrace, Ledger, named, read, requests
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS
 from torpor_container.wire import Step
 from torpor_endpoint.core.ledger import Kind, Sums, is_cold, minute_of
-from torpor_endpoint.ledger.records import Invocation
+from torpor_endpoint.ledger.records import Invocation, Life
 from torpor_endpoint.ledger.tables import Batch, Tables
 
 SINCE_S = 1_700_000_040.0
@@ -90,6 +90,21 @@ def test_one_endpoint_is_chosen_and_a_seed_gives_one_trace(tmp_path: Path) -> No
     assert [request.model for request in requests(Ledger(path, "single"))] == ["v"]
     assert list(requests(Ledger(path, "e", seed=1))) == list(requests(Ledger(path, "e", "v", seed=1)))
     assert list(requests(Ledger(path, "e", seed=1))) != list(requests(Ledger(path, "e", seed=2)))
+
+
+def test_a_ledger_lasts_as_long_as_its_variant_was_served(tmp_path: Path) -> None:
+    path = ledger(tmp_path, invocation(100, "a"), invocation(200, "a"))
+    assert read(path).lasts_s is None
+    tables = Tables(path)
+    lives = {
+        "i": Life("e", "v", "i", 0, "ml.c5.large", "deployed", SINCE_S, SINCE_S + 1, "nobody calls", SINCE_S + 300)
+    }
+    tables.write(Batch(lives=lives), SINCE_S)
+    assert read(path).lasts_s == 300.0
+    tables.write(Batch(served={("e", "v"): SINCE_S + 36_000}), SINCE_S)
+    tables.close()
+    assert read(path).lasts_s == 36_000.0
+    assert Ledger(path, until_s=SINCE_S + 240).lasts_s == 240.0
 
 
 def test_a_ledger_is_read_while_the_endpoint_writes_it(tmp_path: Path) -> None:

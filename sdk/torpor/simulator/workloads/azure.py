@@ -36,6 +36,10 @@ class Azure2019:
     def names(self) -> Sequence[str]:
         return self._names.met
 
+    @property
+    def lasts_s(self) -> float:
+        return len(self.days) * DAY_S
+
     def chunks(self) -> Iterator[Chunk]:
         return checked(", ".join(str(day) for day in self.days), self._chunks())
 

@@ -30,6 +30,7 @@ what is known of it, and then sorts."""
 COLD = f"SELECT at_s, model, request_bytes FROM cold_starts WHERE {ONE} AND at_s >= ? AND at_s < ? ORDER BY at_s"
 ALL = f"""SELECT model, sum(requests), sum(requests) - sum(errors) FROM minutes
     WHERE {ONE} AND minute_s < ? GROUP BY model"""
+SERVED = f"SELECT since_s, until_s FROM served WHERE {ONE}"
 WRITTEN_WITHIN_S = 5.0
 """After a minute is over: the endpoint writes each second what was answered. Who waits for longer is counted later."""
 
@@ -79,6 +80,15 @@ class Ledger(Filed):
         if not any(answered for *_, answered in called):
             raise BadTrace(f"{self.path}: every request to {'/'.join(one)} was an error")
         return {model: requests for model, requests, answered in called if not answered}
+
+    @cached_property
+    def lasts_s(self) -> float | None:
+        """Since its variant is served, or since the ledger keeps its minutes, and as long as it is or was. Raises
+        BadTrace."""
+        with _opened(self.path) as ledger:
+            one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
+            served = ledger.execute(SERVED, one).fetchall()
+        return max((min(until_s, self.until_s) - since_s for since_s, until_s in served), default=None)
 
     def _chunks(self) -> Iterator[Chunk]:
         rng, refused = np.random.default_rng(self.seed), self.refused

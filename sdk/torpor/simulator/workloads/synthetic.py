@@ -49,6 +49,10 @@ class Synthetic:
         """Requests a second, expected over whole weeks."""
         return float(sum(group.rates_hz.sum() for group in self.groups))
 
+    @property
+    def lasts_s(self) -> float:
+        return self.duration_s
+
     def chunks(self) -> Iterator[Chunk]:
         """Raises BadTrace if nobody called in all that time."""
         streams = [_Stream(group, self.rhythm, [self.seed, place]) for place, group in enumerate(self.groups)]

@@ -53,6 +53,11 @@ class Trace(Protocol):
     def names(self) -> Sequence[str]:
         """The models. A reader adds to them as it meets them: those of a chunk are there when the chunk is."""
 
+    @property
+    def lasts_s(self) -> float | None:
+        """For how long it was recorded, with the quiet before its first request and after its last one; None if nobody
+        knows. To be asked once the trace was read."""
+
     def chunks(self) -> Iterator[Chunk]:
         """All requests, from the first. Raises BadTrace where the trace turns bad."""
 
@@ -83,6 +88,11 @@ class Filed(ABC):
     def names(self) -> Sequence[str]:
         return self._names.met
 
+    @property
+    def lasts_s(self) -> float | None:
+        """A file of requests does not tell."""
+        return None
+
     def chunks(self) -> Iterator[Chunk]:
         return checked(str(self.path), self._chunks())
 
@@ -97,6 +107,7 @@ class Recorded:
 
     names: Sequence[str] = field(repr=False)
     parts: Sequence[Chunk] = field(repr=False)
+    lasts_s: float | None = None
 
     def chunks(self) -> Iterator[Chunk]:
         return checked("the trace", self.parts)
@@ -132,11 +143,39 @@ class Paced:
     def names(self) -> Sequence[str]:
         return self.trace.names
 
+    @property
+    def lasts_s(self) -> float | None:
+        return None if self.trace.lasts_s is None else self.trace.lasts_s / self.speed
+
     def chunks(self) -> Iterator[Chunk]:
         began_s: float | None = None
         for chunk in self.trace.chunks():
             began_s = float(chunk.times_s[0]) if began_s is None else began_s
             yield Chunk((chunk.times_s - began_s) / self.speed, chunk.models, chunk.request_bytes)
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """The same trace, of which somebody knows for how long it was recorded. Raises BadTrace where it is longer."""
+
+    trace: Trace
+    lasts_s: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.lasts_s < inf:
+            raise BadTrace(f"a trace lasts some seconds, not {self.lasts_s}")
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.trace.names
+
+    def chunks(self) -> Iterator[Chunk]:
+        began_s: float | None = None
+        for chunk in self.trace.chunks():
+            began_s = float(chunk.times_s[0]) if began_s is None else began_s
+            if (since_s := float(chunk.times_s[-1]) - began_s) > self.lasts_s:
+                raise BadTrace(f"the trace lasts {self.lasts_s:g} s, and has a request {since_s:g} s after its first")
+            yield chunk
 
 
 @dataclass(eq=False)
@@ -150,6 +189,11 @@ class First:
     @property
     def names(self) -> Sequence[str]:
         return self.trace.names
+
+    @property
+    def lasts_s(self) -> float | None:
+        """The quiet at the end is that of the whole."""
+        return None if self.cut else self.trace.lasts_s
 
     def chunks(self) -> Iterator[Chunk]:
         left = self.requests_max
