@@ -310,10 +310,10 @@ class Residency:
         return Refuse(reason)
 
     def _evict(self, missing_bytes: int, newcomer: str, now_s: float) -> tuple[str, ...]:
-        victims: list[str] = []
-        while missing_bytes > 0 and (victim := self._policy.victim(self._may_leave)) is not None:
+        victims, may_leave, reason = list[str](), self._may_leave, f"{newcomer} needs the room"
+        while missing_bytes > 0 and (victim := self._policy.victim(may_leave)) is not None:
             missing_bytes -= self._models[victim].size_bytes
-            self._leave(victim, f"{newcomer} needs the room", newcomer, now_s)
+            self._leave(victim, reason, newcomer, now_s)
             victims.append(victim)
         return tuple(victims)
 
