@@ -60,7 +60,8 @@ class Processors:
 
     def _find_free(self, count: int) -> bool:
         """Whoever is through, or one that had no work yet."""
-        self._free = [one for one in self._alone if self._kernel.is_over(one.ends_s, one.number)]
+        kernel, now_s = self._kernel, self._kernel.now_s  # which knows of this moment's what is over
+        self._free = [one for one in self._alone if one.ends_s < now_s or kernel.is_over(one.ends_s, one.number)]
         if not self._free and len(self._alone) < count:
             self._free.append(Processor())
             self._alone.extend(self._free)

@@ -269,8 +269,10 @@ class Site:
         for name in names:
             self.counts.unloads += 1
             model = self._lent[name]
-            self.kernel.after(model.profile.unload_s, self._left, model)
-            longest_s = max(longest_s, model.profile.unload_s)
+            unload_s = model.profile.unload_s
+            self.kernel.after(unload_s, self._left, model)
+            if longest_s < unload_s:
+                longest_s = unload_s
         self.leaving_until_s = max(self.leaving_until_s, self.kernel.now_s + longest_s)
         return longest_s
 
