@@ -68,19 +68,19 @@ class Platform:
 
     def run(self) -> Outcome:
         """What is still in service at the end counts up to it."""
-        self._kernel.after(next(self._traffic.gaps_s), self._arrive)
+        self._kernel.after(next(self._traffic.gaps_s), self._arrive, self._traffic)
         self._kernel.run(self._seconds)
         lived_s = self._lived_s + sum(self._seconds - born_s for born_s in self._born_s.values())
         return Outcome(self._requests, self._cold, lived_s / self._seconds, self._busy_s / self._seconds)
 
-    def _arrive(self) -> None:
-        self._kernel.after(next(self._traffic.gaps_s), self._arrive)
+    def _arrive(self, traffic: Traffic) -> None:
+        self._kernel.after(next(traffic.gaps_s), self._arrive, traffic)
         self._requests += 1
         if self._idle:
-            number, service_s = self._idle.pop(), next(self._traffic.warm_s)
+            number, service_s = self._idle.pop(), next(traffic.warm_s)
             del self._idle_since_s[number]
         else:
-            number, service_s = self._start(), next(self._traffic.cold_s)
+            number, service_s = self._start(), next(traffic.cold_s)
         self._busy_s += min(service_s, self._seconds - self._kernel.now_s)
         self._kernel.after(service_s, self._finish, number)
 

@@ -339,11 +339,11 @@ class Residency:
         return Refuse(reason)
 
     def _evict(self, missing_bytes: int, newcomer: str, now_s: float, for_expected: bool = False) -> tuple[str, ...]:
-        victims: list[str] = []
+        victims, reason = list[str](), f"{newcomer} needs the room"
         may_leave = self._may_leave_for_expected if for_expected else self._may_leave
         while missing_bytes > 0 and (victim := self._policy.victim(may_leave)) is not None:
             missing_bytes -= self._models[victim].size_bytes
-            self._leave(victim, f"{newcomer} needs the room", newcomer, now_s)
+            self._leave(victim, reason, newcomer, now_s)
             victims.append(victim)
         return tuple(victims)
 

@@ -36,10 +36,10 @@ class Bell:
         if self.waiting:
             asking, others = self.waiting, self._others
             self.waiting, self._others = deque(), 0
-            self._kernel.soon(self._answer, asking, others)
+            self._kernel.soon(self._answer, (asking, others))
 
-    def _answer(self, asking: deque[Asking], others: int) -> None:
-        books = self._books
+    def _answer(self, rung: tuple[deque[Asking], int]) -> None:
+        (asking, others), books = rung, self._books
         while asking and (others or not books.at_limit):
             one = asking.popleft()
             others -= not one[2]

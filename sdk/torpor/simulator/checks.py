@@ -69,12 +69,12 @@ class Recount:
     def watch(self, simulation: Simulation) -> None:
         """Looks at it every half a minute, from now until its trace is over."""
 
-        def look() -> None:
+        def look(simulation: Simulation) -> None:
             self._looks.append(simulation.look())
             if not simulation.over:
-                simulation.kernel.after(LOOK_S, look)
+                simulation.kernel.after(LOOK_S, look, simulation)
 
-        simulation.kernel.after(LOOK_S, look)
+        simulation.kernel.after(LOOK_S, look, simulation)
 
     def verify(self, simulation: Simulation, looks: Sequence[Look] = ()) -> None:
         """Raises Inconsistent. `looks` are more of the simulation's own, taken while it ran."""

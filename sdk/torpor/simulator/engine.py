@@ -131,7 +131,7 @@ class Simulation:
     def run(self, trace: Trace) -> None:
         """The whole trace, and then what is still on its way. Flat in the length of the trace."""
         if self.plan.sizes is not None:
-            self.kernel.at(0.0, self._look)
+            self.kernel.at(0.0, self._look, self.plan.sizes)
         for requests in called(trace):
             self.kernel.play(requests, self._arrive)
             self._tell()
@@ -191,10 +191,11 @@ class Simulation:
 
     def _ended(self, call: Call) -> None:
         self._traffic.went(call.done_s)
-        if call.slot in self._load:
-            self._load[call.slot] -= 1
-        else:
+        load = self._load.get(call.slot)
+        if load is None:
             self._drain(call.slot)
+        else:
+            self._load[call.slot] = load - 1
         self._done.append(call)
 
     # -- instances -------------------------------------------------------------------------------------------------
@@ -203,33 +204,34 @@ class Simulation:
         while len(self._wanted) < size:
             slot = f"endpoint/variant/{number}"  # as the endpoint writes it: placement hashes it
             if slot not in self._wanted and slot not in self._draining:
-                self._start(slot, Life(slot, self.kernel.now_s))
+                self._start(Life(slot, self.kernel.now_s))
             number += 1
         for slot in sorted(self._wanted, key=_number)[size:]:
             self._retire(slot)
 
-    def _start(self, slot: str, life: Life) -> None:
-        self._wanted[slot] = life
+    def _start(self, life: Life) -> None:
+        self._wanted[life.slot] = life
         self.lives.append(life)
         if self._beginning:
-            self._become_ready(slot, life)
+            self._become_ready(life)
         else:
-            self.kernel.after(self.plan.machine.wake_s * self.spread.wake(), self._become_ready, slot, life)
+            self.kernel.after(self.plan.machine.wake_s * self.spread.wake(), self._become_ready, life)
 
-    def _become_ready(self, slot: str, life: Life) -> None:
+    def _become_ready(self, life: Life) -> None:
+        slot = life.slot
         if self._wanted.get(slot) is not life:
             return  # it was retired meanwhile
         life.ready_s = self.kernel.now_s
         self._ready[slot], self._load[slot] = self._site(slot), 0
         self._ranked.clear()
-        self.kernel.soon(self._let_go)
+        self.kernel.soon(self._let_go, self._held)
         if self.plan.machine.models_rest is not None:
-            self.kernel.after(PERIOD_S, self._rest, self._ready[slot], life)
+            self.kernel.after(PERIOD_S, self._rest, (self._ready[slot], life))
 
-    def _let_go(self) -> None:
+    def _let_go(self, held: deque[Call]) -> None:
         """Those who were held go, once all that become ready at this moment are."""
-        while self._held and self._ready:
-            self._send(self._held.popleft())
+        while held and self._ready:
+            self._send(held.popleft())
 
     def _retire(self, slot: str) -> None:
         life = self._wanted.pop(slot)
@@ -284,15 +286,14 @@ class Simulation:
         )
 
     # -- how many --------------------------------------------------------------------------------------------------
-    def _look(self) -> None:
-        allowed, now_s = self.plan.sizes, self.kernel.now_s
-        assert allowed is not None
+    def _look(self, allowed: Range) -> None:
+        now_s = self.kernel.now_s
         if wanted := self._habits.wanted(allowed, len(self._wanted), self._traffic, now_s):
             self._scale(wanted.size)
         if self.quiet:
             return
         if self._wanted or self._draining:
-            self.kernel.at(now_s + PERIOD_S, self._look)
+            self.kernel.at(now_s + PERIOD_S, self._look, allowed)
         else:
             self._leave_looks_out(now_s + PERIOD_S)
 
@@ -317,13 +318,14 @@ class Simulation:
             self._habits.wanted(allowed, 0, self._traffic, looks_s)
             looks_s += PERIOD_S
         self._left_out_s = inf
-        self.kernel.at(next_s, self._look)
+        self.kernel.at(next_s, self._look, allowed)
 
-    def _rest(self, site: Site, life: Life) -> None:
+    def _rest(self, instance: tuple[Site, Life]) -> None:
         """Once a second since it became ready, as the instance itself does."""
+        site, life = instance
         if life.ended_s is None and not self.quiet:
             site.rest()
-            self.kernel.after(PERIOD_S, self._rest, site, life)
+            self.kernel.after(PERIOD_S, self._rest, instance)
 
 
 def _number(slot: str) -> int:

@@ -307,13 +307,13 @@ def _watch(simulation: Simulation, tally: Tally) -> None:
     nobody is awake who may sleep."""
     kernel, timeline = simulation.kernel, tally.timeline
 
-    def look() -> None:
+    def look(simulation: Simulation) -> None:
         seen = simulation.look()
         timeline.seen(seen)
         if not simulation.quiet:
-            kernel.at((seen.at_s // timeline.period_s + 1) * timeline.period_s, look)
+            kernel.at((seen.at_s // timeline.period_s + 1) * timeline.period_s, look, simulation)
 
-    kernel.at(timeline.period_s, look)
+    kernel.at(timeline.period_s, look, simulation)
 
 
 @contextmanager

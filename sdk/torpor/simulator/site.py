@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from torpor.simulator.bell import Bell
-from torpor.simulator.kernel import Kernel
+from torpor.simulator.kernel import Action, Kernel
 from torpor.simulator.processors import Processors
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
 from torpor.simulator.workloads import Trace
-from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Later, Lead, Refuse, Residency, Wait
+from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Refuse, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Line, Turns
 
@@ -24,18 +24,39 @@ TOLD_MAX = 8_192
 class Call:
     """One request. Times are virtual seconds; all are there once it has ended."""
 
-    __slots__ = ("arrived_s", "asked_s", "done_s", "failed", "hit", "model", "ready_s", "slot")
+    __slots__ = (
+        "arrived_s", "asked_s", "begun_s", "charged_s", "done_s", "failed", "hit", "lent", "model", "ready_s", "slot",
+    )  # fmt: skip
 
     slot: str
     asked_s: float  # at its instance: until then it was held
     ready_s: float  # its model was there: until then it waited for it
+    begun_s: float  # its prediction: until then it waited for its turn
     done_s: float
+    lent: "Lent"
+    charged_s: float  # for its turn, beforehand
 
     def __init__(self, model: str, arrived_s: float) -> None:
         self.model = model
         self.arrived_s = arrived_s
         self.hit = False
         self.failed = False
+
+
+class Lent:
+    """One model of one instance, from its first caller until it is gone: what it takes, and who waits for it."""
+
+    __slots__ = ("expected", "factor", "line", "name", "profile", "since_s", "waiting")
+
+    factor: float  # of the present step's time, download or load
+    since_s: float  # that step goes on
+
+    def __init__(self, name: str, profile: ModelProfile) -> None:
+        self.name = name
+        self.profile = profile
+        self.expected = False  # it comes before anybody calls
+        self.waiting: list[Call] = []
+        self.line = Line()
 
 
 def called(trace: Trace) -> Iterator[Iterator[tuple[float, str]]]:
@@ -106,14 +127,19 @@ class Site:
     resting: Resting | None = None
     stored: dict[str, None] = field(default_factory=dict)
     leaving_until_s: float = 0.0
-    _lines: dict[str, Line] = field(default_factory=dict)
-    _waiting: dict[str, list[Call]] = field(default_factory=dict)
+    _lent: dict[str, Lent] = field(default_factory=dict)  # those of whom the memory's books know
     _bell: Bell = field(init=False)  # the tiers' bells are two, as the keeper's and the shelf's
     _disk_bell: Bell = field(init=False)
-    _expected: set[str] = field(default_factory=set)
+    _pulled: Action = field(init=False)  # the steps that are planned over and over are bound once: that takes long
+    _begun: Action = field(init=False)
+    _ready: Action = field(init=False)
+    _left: Action = field(init=False)
+    _served: Action = field(init=False)
 
     def __post_init__(self) -> None:
         self._bell, self._disk_bell = Bell(self.kernel, self.memory), Bell(self.kernel, self.disk)
+        self._pulled, self._begun, self._ready = self._pull, self._load, self._loaded
+        self._left, self._served = self._unloaded, self._done
         for name in self.stored:
             self.disk.found(name, self.profiles[name].disk_bytes, self.kernel.now_s)
 
@@ -122,12 +148,7 @@ class Site:
         call.asked_s = now_s = self.kernel.now_s
         if self.resting is not None and not self._used(call.model):
             self.resting.called(call.model, now_s)
-        plan = self.memory.request(call.model, now_s)
-        if plan is HIT:
-            call.hit = True
-            self._start(call)
-        else:
-            self._without(call, plan)
+        self._request(call)
 
     def rest(self) -> None:
         """The chore of once a second: models that nobody is expected to call leave, and the expected come."""
@@ -139,9 +160,7 @@ class Site:
             self._drop(name, "nobody calls")
         for name in moves.coming:
             if self.memory.expect(name, now_s):
-                self._expected.add(name)
-                self._waiting[name] = []
-                self.kernel.soon(self._pull, name)
+                self._lead(name).expected = True
 
     def _unused(self) -> Iterator[str]:
         for name, model in self.memory:
@@ -149,58 +168,58 @@ class Site:
                 yield name
 
     # -- the model -------------------------------------------------------------------------------------------------
-    def _again(self, call: Call) -> None:
+    def _request(self, call: Call) -> None:
         plan = self.memory.request(call.model, self.kernel.now_s)
         if plan is HIT:
             call.hit = True
-            self._start(call)
-        else:
-            self._without(call, plan)
-
-    def _without(self, call: Call, plan: Wait | Lead | Later | object) -> None:
-        if plan is WAIT:
-            self._waiting[call.model].append(call)
+            self._start(call, self._lent[call.model])
+        elif plan is WAIT:
+            self._lent[call.model].waiting.append(call)
         elif plan is LEAD:
-            self._waiting[call.model] = [call]
-            self.kernel.soon(self._pull, call.model)
+            self._lead(call.model).waiting.append(call)
         else:
-            self._bell.wait(self._again, call)
+            self._bell.wait(self._request, call)
 
-    def _pull(self, name: str) -> None:
-        plan = self.disk.request(name, self.kernel.now_s)
+    def _lead(self, name: str) -> Lent:
+        model = self._lent[name] = Lent(name, self.profiles[name])
+        self.kernel.soon(self._pulled, model)
+        return model
+
+    def _pull(self, model: Lent) -> None:
+        plan = self.disk.request(model.name, self.kernel.now_s)
         if plan is HIT:
-            self._admit(name)
+            self._admit(model)
         elif plan is LEAD:
-            self._admit_to_disk(name)
+            self._admit_to_disk(model)
         else:
-            self._disk_bell.wait(self._pull, name)
+            self._disk_bell.wait(self._pull, model)
 
-    def _admit_to_disk(self, name: str) -> None:
-        profile = self.profiles[name]
-        plan = self.disk.admit(name, profile.disk_bytes, self.kernel.now_s)
+    def _admit_to_disk(self, model: Lent) -> None:
+        now_s = self.kernel.now_s
+        plan = self.disk.admit(model.name, model.profile.disk_bytes, now_s)
         if isinstance(plan, Admit):
             self._delete(plan.victims)
             self.counts.downloads += 1
-            factor = self.spread.load()
-            self.kernel.after(profile.download_s * factor, self._unpack, name, factor, self.kernel.now_s)
+            model.factor, model.since_s = self.spread.load(), now_s
+            self.kernel.after(model.profile.download_s * model.factor, self._unpack, model)
         elif isinstance(plan, Refuse):
-            self.disk.failed(name, plan.reason, self.kernel.now_s)
+            self.disk.failed(model.name, plan.reason, now_s)
             self._disk_bell.ring()
-            self._fail(name, plan.reason)
+            self._fail(model, plan.reason)
         else:
             self._delete(plan.victims)
-            self._disk_bell.wait_for_admission(self._admit_to_disk, name)
+            self._disk_bell.wait_for_admission(self._admit_to_disk, model)
 
-    def _unpack(self, name: str, factor: float, since_s: float) -> None:
-        self.processors.after(self.profiles[name].unpack_s * factor, self._unpacked, name, since_s)
+    def _unpack(self, model: Lent) -> None:
+        self.processors.after(model.profile.unpack_s * model.factor, self._unpacked, model)
 
-    def _unpacked(self, name: str, since_s: float) -> None:
-        now_s = self.kernel.now_s
-        self.disk.loaded(name, self.profiles[name].disk_bytes, now_s - since_s, now_s)
+    def _unpacked(self, model: Lent) -> None:
+        name, now_s = model.name, self.kernel.now_s
+        self.disk.loaded(name, model.profile.disk_bytes, now_s - model.since_s, now_s)
         self.stored[name] = None
         self._disk_bell.ring()
         self._delete(self.disk.excess(name, now_s))
-        self._admit(name)
+        self._admit(model)
 
     def _delete(self, names: tuple[str, ...]) -> None:
         for name in names:
@@ -211,35 +230,36 @@ class Site:
         self.disk.unloaded(name, 0.0, self.kernel.now_s)
         self._disk_bell.ring()
 
-    def _admit(self, name: str) -> None:
-        profile = self.profiles[name]
-        plan = self.memory.admit(name, profile.memory_bytes, self.kernel.now_s)
+    def _admit(self, model: Lent) -> None:
+        plan = self.memory.admit(model.name, model.profile.memory_bytes, self.kernel.now_s)
         if isinstance(plan, Admit):
             self.counts.loads += 1
-            self.kernel.after(self._dismiss(plan.victims), self._load, name, profile.load_s * self.spread.load())
+            model.factor = self.spread.load()
+            self.kernel.after(self._dismiss(plan.victims), self._begun, model)
         elif isinstance(plan, Refuse):
-            self._give_back(name)
-            self._fail(name, plan.reason)
+            self._give_back(model.name)
+            self._fail(model, plan.reason)
         else:
             self._dismiss(plan.victims)
-            self._bell.wait_for_admission(self._admit, name)
+            self._bell.wait_for_admission(self._admit, model)
 
-    def _load(self, name: str, takes_s: float) -> None:
-        self.processors.after(takes_s, self._loaded, name, self.kernel.now_s)
+    def _load(self, model: Lent) -> None:
+        model.since_s = self.kernel.now_s
+        self.processors.after(model.profile.load_s * model.factor, self._ready, model)
 
-    def _loaded(self, name: str, since_s: float) -> None:
-        now_s = self.kernel.now_s
-        took_s = now_s - since_s
+    def _loaded(self, model: Lent) -> None:
+        name, now_s = model.name, self.kernel.now_s
+        took_s = now_s - model.since_s
         self.counts.load_s += took_s
         self._give_back(name)
-        self.memory.loaded(name, self.profiles[name].memory_bytes, took_s, now_s)
+        self.memory.loaded(name, model.profile.memory_bytes, took_s, now_s)
         if victims := self.memory.excess(name, now_s):
             self._dismiss(victims)
-        for call in self._waiting.pop(name):
-            self._start(call)
+        for call in model.waiting:
+            self._start(call, model)
+        model.waiting.clear()
         self._bell.ring()
-        if name in self._expected:
-            self._expected.remove(name)
+        if model.expected:
             self.kernel.soon(self._unpin, name)
 
     def _unpin(self, name: str) -> None:
@@ -252,8 +272,9 @@ class Site:
         longest_s = 0.0
         for name in names:
             self.counts.unloads += 1
-            unload_s = self.profiles[name].unload_s
-            self.kernel.after(unload_s, self._unloaded, name, unload_s)
+            model = self._lent[name]
+            unload_s = model.profile.unload_s
+            self.kernel.after(unload_s, self._left, model)
             if longest_s < unload_s:
                 longest_s = unload_s
         self.leaving_until_s = max(self.leaving_until_s, self.kernel.now_s + longest_s)
@@ -263,10 +284,11 @@ class Site:
         if self.memory.drop(name, reason, self.kernel.now_s):
             self._dismiss((name,))
 
-    def _unloaded(self, name: str, took_s: float) -> None:
-        self.memory.unloaded(name, took_s, self.kernel.now_s)
-        self._lines.pop(name, None)
-        if not self.cache and self.disk.drop(name, "ModelCacheSetting is Disabled", self.kernel.now_s):
+    def _unloaded(self, model: Lent) -> None:
+        name, now_s = model.name, self.kernel.now_s
+        self.memory.unloaded(name, model.profile.unload_s, now_s)
+        del self._lent[name]
+        if not self.cache and self.disk.drop(name, "ModelCacheSetting is Disabled", now_s):
             self._delete((name,))
         self._bell.ring()
 
@@ -274,12 +296,13 @@ class Site:
         if self.disk.released(name):
             self._disk_bell.ring()
 
-    def _fail(self, name: str, reason: str) -> None:
-        self.memory.failed(name, f"{name} can not be loaded: {reason}", self.kernel.now_s)
-        self._expected.discard(name)
-        for call in self._waiting.pop(name):
+    def _fail(self, model: Lent, reason: str) -> None:
+        now_s = self.kernel.now_s
+        self.memory.failed(model.name, f"{model.name} can not be loaded: {reason}", now_s)
+        del self._lent[model.name]
+        for call in model.waiting:
             call.failed = True
-            call.ready_s = call.done_s = self.kernel.now_s
+            call.ready_s = call.done_s = now_s
             self.ended(call)
 
     def _used(self, name: str) -> bool:
@@ -287,33 +310,31 @@ class Site:
         return model is not None and model.pins > 0
 
     # -- the prediction --------------------------------------------------------------------------------------------
-    def _start(self, call: Call) -> None:
+    def _start(self, call: Call, model: Lent) -> None:
         call.ready_s = now_s = self.kernel.now_s
-        line = self._lines.get(call.model)
-        if line is None:
-            line = self._lines[call.model] = Line()
-        charged_s = self.turns.begin(line)
+        call.lent = model
+        charged_s = self.turns.begin(model.line)
         if charged_s is None:
-            self.turns.wait(line, call, now_s)
+            self.turns.wait(model.line, call, now_s)
             self._go_on()
         else:
-            self._predict(call, line, charged_s)
+            self._predict(call, charged_s)
 
     def _go_on(self) -> None:
         while turn := self.turns.next(self.kernel.now_s):
-            self._predict(turn.asked[0], turn.line, turn.charged_s)
+            self._predict(turn.asked[0], turn.charged_s)
 
-    def _predict(self, call: Call, line: Line, charged_s: float) -> None:
-        takes_s = self.profiles[call.model].predict_s * self.spread.predict()
-        self.processors.after(takes_s, self._done, call, line, charged_s, self.kernel.now_s)
+    def _predict(self, call: Call, charged_s: float) -> None:
+        call.charged_s, call.begun_s = charged_s, self.kernel.now_s
+        self.processors.after(call.lent.profile.predict_s * self.spread.predict(), self._served, call)
 
-    def _done(self, call: Call, line: Line, charged_s: float, since_s: float) -> None:
-        self.turns.ended(line, charged_s, self.kernel.now_s - since_s)
+    def _done(self, call: Call) -> None:
+        call.done_s = now_s = self.kernel.now_s
+        self.turns.ended(call.lent.line, call.charged_s, now_s - call.begun_s)
         if self.turns.waiting:
             self._go_on()
         if self.memory.released(call.model):
             self._idle(call.model)
-        call.done_s = self.kernel.now_s
         self.ended(call)
 
     def _idle(self, name: str) -> None:

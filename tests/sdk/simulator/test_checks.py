@@ -26,7 +26,7 @@ def simulated(plan: Plan, trace: Synthetic) -> tuple[Recount, Simulation, list[L
     recount, looks = Recount(), list[Look]()
     simulation = Simulation(plan, profiles, recount.told, recount.recorded, Spread(0.5, 0.5, 0.5, trace.seed))
     for step in range(1, 40):
-        simulation.kernel.at(step * 3.1415926, lambda: looks.append(simulation.look()))
+        simulation.kernel.at(step * 3.1415926, lambda simulated: looks.append(simulated.look()), simulation)
     simulation.run(trace)
     return recount, simulation, looks
 

@@ -3,13 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.kernel import Kernel, Planned
+from torpor.simulator.kernel import Kernel
 
 DELAYS_S = st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.5]), max_size=30)
-
-
-def nothing() -> None:
-    pass
 
 
 @given(DELAYS_S, DELAYS_S)
@@ -20,9 +16,10 @@ def test_what_is_planned_for_one_moment_happens_in_the_order_of_planning(first: 
     def plan(delay_s: float, more: list[float]) -> None:
         nonlocal planned
         planned += 1
-        kernel.after(delay_s, happen, kernel.now_s + delay_s, planned, more)
+        kernel.after(delay_s, happen, (kernel.now_s + delay_s, planned, more))
 
-    def happen(time_s: float, number: int, more: list[float]) -> None:
+    def happen(told: tuple[float, int, list[float]]) -> None:
+        time_s, number, more = told
         assert kernel.now_s == time_s
         happened.append((time_s, number))
         for delay_s in more:
@@ -51,25 +48,23 @@ def test_arrivals_come_after_what_was_planned_for_their_moment_and_what_they_pla
 @given(DELAYS_S, st.sets(st.integers(0, 29)))
 def test_what_is_withdrawn_does_not_happen(delays_s: list[float], withdrawn: set[int]) -> None:
     kernel, happened = Kernel(), list[int]()
-    for number, planned in enumerate([kernel.plan(s, happened.append, (n,)) for n, s in enumerate(delays_s)]):
+    for number, planned in enumerate([kernel.plan(s, happened.append, n) for n, s in enumerate(delays_s)]):
         if number in withdrawn:
-            kernel.withdraw(planned[1])
+            kernel.withdraw(planned)
     kernel.run()
     assert sorted(happened) == sorted(set(range(len(delays_s))) - withdrawn)
     assert kernel.events == len(happened)
 
 
 def test_of_one_moment_it_is_known_what_is_over_and_what_is_still_to_come() -> None:
-    kernel, seen = Kernel(), list[list[Planned]]()
-    planned: list[Planned] = []
+    kernel, planned, seen = Kernel(), list[tuple[float, int]](), list[list[bool]]()
 
-    def look() -> None:
-        seen.append(kernel.to_come(planned))
+    def look(at: list[tuple[float, int]]) -> None:
+        seen.append([kernel.is_over(time_s, number) for time_s, number in at])
 
-    planned += [kernel.plan(1.0, look, ()), kernel.plan(1.0, look, ()), kernel.plan(2.0, nothing, ())]
-    look()
+    planned += [(time_s, kernel.plan(time_s, look, planned)) for time_s in (1.0, 1.0, 2.0)]
+    look(planned)
     kernel.run(1.0)
-    look()
+    look(planned)
     kernel.run()
-    look()
-    assert seen == [planned, planned[1:], planned[2:], planned[2:], []]
+    assert seen == [[False] * 3, [True, False, False], [True, True, False], [True, True, False], [True] * 3]

@@ -20,11 +20,14 @@ def ends_s(work: list[Work], count: int | None) -> list[float]:
     processors = Processors(kernel, count)
     ended = [inf] * len(work)
 
+    def begin(number: int) -> None:
+        processors.after(work[number][1], end, number)
+
     def end(number: int) -> None:
         ended[number] = kernel.now_s
 
-    for number, (begins_s, takes_s) in enumerate(work):
-        kernel.at(begins_s, processors.after, takes_s, end, number)
+    for number, (begins_s, _) in enumerate(work):
+        kernel.at(begins_s, begin, number)
     kernel.run()
     return ended
 
