@@ -4,6 +4,7 @@ What collection imports stays until the end: the garbage collector does not look
 """
 
 import gc
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -28,3 +29,11 @@ def warm_parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmParent
     path = tmp_path_factory.mktemp("warm") / "s"
     with warm_parents.warm_parent(path, {"OWNERS_KEY": "secret"}):
         yield WarmParent(path)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also where the tests run in a shell's background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

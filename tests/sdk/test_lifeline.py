@@ -51,6 +51,7 @@ def test_everything_ends_with_an_owner_that_was_killed(models: Path, temporary: 
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_close_leaves_nothing() -> None:
     process = EndpointProcess()
     stop(process.pid)  # so it does not end when it is asked to

@@ -214,6 +214,7 @@ def test_nobody_at_the_start_is_an_error_at_once() -> None:
 
 
 # -- ended before its end ------------------------------------------------------------------------------------------
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_the_sending_and_keeps_what_was_done() -> None:
     def once_done(tally: Tally) -> None:
         if tally.done == tally.sent == 1:
@@ -226,6 +227,7 @@ def test_ctrl_c_ends_the_sending_and_keeps_what_was_done() -> None:
     assert done.names[done.models[0]] == "a"
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_ctrl_c_ends_the_waiting() -> None:
     released = Event()
 
