@@ -4,16 +4,24 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from starlette.types import Receive, Scope, Send
 
 from torpor_container.exchange import Exchange, Tell
-from torpor_container.frames import NOT_GIVEN, BadHeaders, Frame, Header, Unframed, framed, valid_lines
+from torpor_container.frames import (
+    BODY_MAX_BYTES,
+    HEAD_MAX_BYTES,
+    NOT_GIVEN,
+    BadHeaders,
+    Frame,
+    FrameTooLong,
+    Header,
+    Unframed,
+    framed,
+    valid_lines,
+)
 from torpor_container.one_turn import OneTurn
-
-ANSWER_MAX_BYTES = 64 * 1024 * 1024
-"""A longer one is not given: it would hold up those behind it."""
 
 
 class App(Protocol):
@@ -24,16 +32,23 @@ class App(Protocol):
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool: ...
 
 
+class Client(NamedTuple):
+    """How it is told something, and left."""
+
+    write: Callable[[bytes], None]
+    hang_up: Callable[[], None]
+
+
 class FramedRequests:
-    """`scope` is what all requests of the connection have in common; `write` takes what goes to the client; `gone` is
-    set when the client is."""
+    """`scope` is what all requests of the connection have in common; `gone` is set when the client is."""
 
     def __init__(
-        self, app: App, scope: Scope, write: Callable[[bytes], None], gone: asyncio.Event, log: logging.Logger
+        self, app: App, scope: Scope, client: Client, gone: asyncio.Event, log: logging.Logger
     ) -> None:
         self._app = app
+        self._client = client
         self._scope = scope
-        self._leaving = OneTurn[bytes](lambda frames: write(b"".join(frames)))
+        self._leaving = OneTurn[bytes](lambda frames: client.write(b"".join(frames)))
         self.log = log
         self._frames = Unframed()
         self._unanswered = 0
@@ -41,7 +56,12 @@ class FramedRequests:
         self.answering: set[asyncio.Task[None]] = set()
 
     def read(self, data: bytes) -> None:
-        frames = list(self._frames.read(data))
+        try:
+            frames = list(self._frames.read(data))
+        except FrameTooLong as error:
+            self.log.warning("a client is hung up on: %s", error)
+            self._client.hang_up()
+            return
         self._unanswered += len(frames)
         for frame in frames:
             self._begin(frame)
@@ -77,7 +97,8 @@ class FramedRequests:
         except BadHeaders:
             self.log.exception("Error in ASGI application")
             status, head, body = 500, b"", b"Internal Server Error"
-        if len(body) > ANSWER_MAX_BYTES:
-            status, head, body = NOT_GIVEN, b"", f"the answer is over {ANSWER_MAX_BYTES} bytes".encode()
+        if len(head) > HEAD_MAX_BYTES or len(body) > BODY_MAX_BYTES:
+            why = f"the answer is over {BODY_MAX_BYTES} bytes, or its headers over {HEAD_MAX_BYTES}"
+            status, head, body = NOT_GIVEN, b"", why.encode()
         self._unanswered -= 1
         self._leaving.add(framed(number, status, head, body), last=not self._unanswered)

@@ -21,10 +21,17 @@ NOT_GIVEN = 0
 
 LINES = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t -~\x80-\xff]*\r\n)*")
 START = Struct("!IHII")
+HEAD_MAX_BYTES = 1024 * 1024
+BODY_MAX_BYTES = 64 * 1024 * 1024
+"""A longer one would hold up those behind it."""
 
 
 class BadHeaders(ValueError):
     """A name or a value that would break its line."""
+
+
+class FrameTooLong(ValueError):
+    """What comes on this connection can not be taken in, and its end is not waited for."""
 
 
 class Frame(NamedTuple):
@@ -67,7 +74,7 @@ class Unframed:
         self._whole_bytes = START.size  # of the frame that has begun, as far as is known
 
     def read(self, data: bytes) -> Iterator[Frame]:
-        """Those that are whole now."""
+        """Those that are whole now. Raises FrameTooLong as soon as one says so."""
         there: bytes | memoryview = data
         if self._rest:
             self._rest += data
@@ -77,6 +84,8 @@ class Unframed:
         at, end, self._whole_bytes = 0, len(there), START.size
         while at + START.size <= end:
             number, status, head_bytes, body_bytes = START.unpack_from(there, at)
+            if head_bytes > HEAD_MAX_BYTES or body_bytes > BODY_MAX_BYTES:
+                raise FrameTooLong(f"a frame of {head_bytes} and {body_bytes} bytes")
             head_at = at + START.size
             body_at = head_at + head_bytes
             next_at = body_at + body_bytes

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
-from torpor_container.frames import NOT_GIVEN, UPGRADED, Unframed, framed, lines, upgrade
+from torpor_container.frames import NOT_GIVEN, UPGRADED, FrameTooLong, Unframed, framed, lines, upgrade
 from torpor_container.one_turn import OneTurn
 from torpor_container.upstream import Answer, Headers, UpstreamBroken, UpstreamError, UpstreamTimedOut
 
@@ -93,9 +93,12 @@ class Connection(asyncio.Protocol):
             self._ring_at(until_s)
 
     def close(self) -> None:
+        self._hang_up("the connection was closed before the answer came")
+
+    def _hang_up(self, why: str) -> None:
         if self._transport is not None:
             self._transport.abort()
-        self._lost("the connection was closed before the answer came")
+        self._lost(why)
 
     def _write(self, frames: list[bytes]) -> None:
         assert self._transport is not None
@@ -124,14 +127,20 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.settled.is_set():
-            for number, status, headers, body in self._frames.read(data):
-                if one := self._waiting.pop(number, None):  # it may have come too late
-                    one.then(_told(status, headers, body))
+            try:
+                self._read(data)
+            except FrameTooLong as error:
+                self._hang_up(f"the answer is too long: {error}")
         elif data == UPGRADED:
             self.open = True
             self.settled.set()
         else:
             self.close()
+
+    def _read(self, data: bytes) -> None:
+        for number, status, headers, body in self._frames.read(data):
+            if one := self._waiting.pop(number, None):  # it may have come too late
+                one.then(_told(status, headers, body))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost("the connection was closed before the answer was whole")

@@ -18,7 +18,7 @@ from gunicorn.asgi.protocol import (
 from starlette.types import Scope
 
 from torpor_container.exchange import Exchange
-from torpor_container.framed_requests import FramedRequests
+from torpor_container.framed_requests import Client, FramedRequests
 from torpor_container.frames import UPGRADE, UPGRADED, Header, valid_lines
 from torpor_container.server import FIELD_MAX_BYTES
 
@@ -98,8 +98,8 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
                 self._arm_keepalive_timer()  # gunicorn does it after its own first answer
             self._begin(self._scope(invocation[1], self._reader.headers), self._reader.body)
         elif (asked := UPGRADE.fullmatch(data)) and self.app.framed == asked[1] and self._idle():
-            scope = self._scope(asked[1], [])
-            self._framed = FramedRequests(self.app, scope, self._safe_write, self._gone, self.log)
+            scope, client = self._scope(asked[1], []), Client(self._safe_write, self._close_transport)
+            self._framed = FramedRequests(self.app, scope, client, self._gone, self.log)
             self._safe_write(UPGRADED)
         else:
             super().data_received(data)

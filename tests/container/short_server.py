@@ -9,8 +9,7 @@ import sys
 from starlette.types import Receive, Scope, Send
 
 from torpor_container.exchange import Tell
-from torpor_container.framed_requests import ANSWER_MAX_BYTES
-from torpor_container.frames import Header
+from torpor_container.frames import BODY_MAX_BYTES, HEAD_MAX_BYTES, Header
 from torpor_container.server import ServerOptions
 from torpor_container.worker import serve_alone
 
@@ -61,7 +60,9 @@ class Told:
             case "/broken/invocations":
                 raise RuntimeError("as it was told")
             case "/large/invocations":
-                tell(200, [], bytes(ANSWER_MAX_BYTES + 1))
+                tell(200, [], bytes(BODY_MAX_BYTES + 1))
+            case "/headed/invocations":
+                tell(200, [(b"x-one", b"1" * HEAD_MAX_BYTES)], b"")
             case "/now/invocations":
                 tell(*self.echo(scope, body))
             case "/soon/invocations":

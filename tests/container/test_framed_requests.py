@@ -9,7 +9,7 @@ import pytest
 from processes import gone, soon
 from short_serving import Address, answer, connected, post, serving, whole
 
-from torpor_container.frames import NOT_GIVEN, UPGRADED, Frame, Unframed, framed, upgrade
+from torpor_container.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, upgrade
 
 PATH = "/framed/invocations"
 
@@ -71,12 +71,21 @@ def test_an_application_that_breaks_answers_500_and_no_other_request_notices(ser
         assert (found[0].status, found[2].status) == (200, 200)
 
 
-def test_an_answer_that_is_too_long_is_not_given_and_holds_up_none(server: Address) -> None:
+@pytest.mark.parametrize("body", [b"large", b"headed"])
+def test_an_answer_that_is_too_long_is_not_given_and_holds_up_none(server: Address, body: bytes) -> None:
     with client(server) as asking:
-        asking.ask(b"large", b"now")
+        asking.ask(body, b"now")
         found = asking.answers(2)
-        assert (found[0].status, found[0].body) == (NOT_GIVEN, b"the answer is over 67108864 bytes")
+        assert found[0].status == NOT_GIVEN
+        assert b"over 67108864 bytes, or its headers over 1048576" in found[0].body
         assert found[1].status == 200
+
+
+def test_who_sends_a_frame_that_is_too_long_is_hung_up_on(server: Address) -> None:
+    with client(server) as asking:
+        asking.connection.sendall(START.pack(0, 0, 0, 2**32 - 1))
+        assert asking.connection.recv(1) == b""
+    assert whole(server, post("/now/invocations"))[0] == 200
 
 
 def test_who_leaves_is_noticed_by_those_who_still_answer_him(server: Address) -> None:

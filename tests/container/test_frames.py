@@ -4,7 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.frames import UPGRADE, BadHeaders, Frame, Unframed, framed, lines, upgrade, valid_lines
+from torpor_container.frames import (
+    BODY_MAX_BYTES,
+    HEAD_MAX_BYTES,
+    START,
+    UPGRADE,
+    BadHeaders,
+    Frame,
+    FrameTooLong,
+    Unframed,
+    framed,
+    lines,
+    upgrade,
+    valid_lines,
+)
 
 NAMES = st.from_regex(rb"[a-z][a-z0-9-]{0,20}", fullmatch=True)
 VALUES = st.from_regex(rb"[ -~\x80-\xff]{0,40}", fullmatch=True)
@@ -34,6 +47,15 @@ def test_a_frame_that_comes_in_parts_is_not_copied_with_each_of_them() -> None:
     parts = [list(unframed.read(sent[at : at + 65_536])) for at in range(0, len(sent), 65_536)]
     assert parts[:-1] == [[]] * (len(parts) - 1)  # 1,024 parts: copied with each of them it were 32 GiB
     assert parts[-1] == [Frame(7, 200, [], body)]
+
+
+@pytest.mark.parametrize(("head_bytes", "body_bytes"), [(HEAD_MAX_BYTES + 1, 0), (0, BODY_MAX_BYTES + 1), (0, 2**32 - 1)])
+def test_a_frame_that_is_too_long_is_not_waited_for(head_bytes: int, body_bytes: int) -> None:
+    sent = framed(1, 200, b"", b"whole") + START.pack(2, 200, head_bytes, body_bytes)
+    frames = Unframed().read(sent)
+    assert next(frames).body == b"whole"
+    with pytest.raises(FrameTooLong, match=str(max(head_bytes, body_bytes))):
+        next(frames)
 
 
 @pytest.mark.parametrize("value", [b"1\r\nx-two: 2", b"1\n", b"1\r", b"\x00"])

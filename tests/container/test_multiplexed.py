@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from torpor_container.frames import NOT_GIVEN, UPGRADED, Frame, Unframed, framed, upgrade
+from torpor_container.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, upgrade
 from torpor_container.multiplexed import Multiplexed
 from torpor_container.upstream import Answer, UpstreamBroken, UpstreamError, UpstreamTimedOut
 
@@ -207,5 +207,19 @@ def test_an_answer_that_could_not_be_given_is_broken_alone(tmp_path: Path) -> No
             assert isinstance(outcome, UpstreamBroken)
             assert str(outcome) == "it is too long"
             assert body(await second) == b"b"
+
+    run(story)
+
+
+def test_a_server_that_announces_too_long_an_answer_is_hung_up_on(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with site(tmp_path) as at:
+            told = at.send(b"1")
+            (asked,) = await at.server.until_asked(1)
+            at.server.transport.write(START.pack(asked.number, 200, 0, 2**32 - 1))
+            outcome = await told
+            assert isinstance(outcome, UpstreamBroken)
+            assert "too long" in str(outcome)
+            assert not at.connection.open
 
     run(story)
