@@ -42,9 +42,7 @@ class Client(NamedTuple):
 class FramedRequests:
     """`scope` is what all requests of the connection have in common; `gone` is set when the client is."""
 
-    def __init__(
-        self, app: App, scope: Scope, client: Client, gone: asyncio.Event, log: logging.Logger
-    ) -> None:
+    def __init__(self, app: App, scope: Scope, client: Client, gone: asyncio.Event, log: logging.Logger) -> None:
         self._app = app
         self._client = client
         self._scope = scope
