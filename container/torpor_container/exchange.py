@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from starlette.types import Message, Scope
+from starlette.types import ASGIApp, Message, Scope
 
 from torpor_container.frames import Header
 
@@ -43,6 +43,12 @@ class Exchange:
         self.headers: list[Header] = []
         self.body = b""
         self.finished = False
+
+    async def answered_by(self, app: ASGIApp, scope: Scope) -> None:
+        """Raises what the application raises, and ValueError where it returns too early."""
+        await app(scope, self.receive, self.send)
+        if not self.finished:
+            raise ValueError("the application returned before its answer was whole")
 
     async def receive(self) -> Message:
         if self._taken:

@@ -80,9 +80,7 @@ class FramedRequests:
     async def _answer(self, frame: Frame, scope: Scope) -> None:
         exchange = Exchange(frame.body, self._gone)
         try:
-            await self._app(scope, exchange.receive, exchange.send)
-            if not exchange.finished:
-                raise ValueError("the application returned before its answer was whole")
+            await exchange.answered_by(self._app, scope)
         except Exception:  # as above
             self.log.exception("Error in ASGI application")
             self._tell(frame.number, 500, [], b"Internal Server Error")

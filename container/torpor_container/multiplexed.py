@@ -5,15 +5,11 @@ instance that was never asked for frames, or does not speak them, is reached by 
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import NamedTuple, cast
 
 from torpor_container.frames import NOT_GIVEN, UPGRADED, FrameTooLong, Unframed, framed, lines, upgrade
 from torpor_container.one_turn import OneTurn
-from torpor_container.upstream import Answer, Headers, UpstreamBroken, UpstreamError, UpstreamTimedOut
-
-Then = Callable[[Answer | UpstreamError], None]
-"""Called once, with an answer or with why there is none. It raises nothing."""
+from torpor_container.upstream import Answer, Headers, Then, UpstreamBroken, UpstreamError, UpstreamTimedOut
 
 
 class Waiting(NamedTuple):

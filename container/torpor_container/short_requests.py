@@ -186,9 +186,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
 
     async def _answer(self, scope: Scope, exchange: Exchange) -> None:
         try:
-            await self.app(scope, exchange.receive, exchange.send)
-            if not exchange.finished:
-                raise ValueError("the application returned before its answer was whole")
+            await exchange.answered_by(self.app, scope)
             self._write(exchange.status, exchange.headers, exchange.body)
         except Exception:  # the outer edge of a request: it is logged, and its connection ends
             self.log.exception("Error in ASGI application")

@@ -16,6 +16,8 @@ from typing import cast
 
 import httptools
 
+from torpor_container.frames import lines
+
 Headers = Sequence[tuple[bytes, bytes]]
 Body = list[bytes]
 """In as many chunks as it came: to join a large one takes as much memory again."""
@@ -307,7 +309,5 @@ async def _connected(address: Address) -> Connection:
 
 
 def _head(method: str, path: str, headers: Headers, length: int) -> bytes:
-    lines = [f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n".encode("latin-1")]
-    lines += [b"%b: %b\r\n" % header for header in headers]
-    lines.append(b"\r\n")
-    return b"".join(lines)
+    first = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n".encode("latin-1")
+    return b"".join((first, lines(headers), b"\r\n"))

@@ -22,7 +22,7 @@ from torpor_container.server import SHUTDOWN_S, Server, ServerOptions
 from torpor_container.short_requests import ShortRequests
 
 YOUNG_MAX = 5_000
-"""So many new objects are collected at a time: Python's 700 are what some 30 requests in flight have between them."""
+"""How many more objects are made than freed before the young ones are looked through. Python's own number is 700."""
 
 
 class InFlight:

@@ -266,3 +266,12 @@ def test_a_caller_who_is_cancelled_takes_its_connection_along(tmp_path: Path) ->
             assert served.connections == 2
 
     run(story())
+
+
+def test_an_answer_that_was_whole_is_told_whatever_follows_it(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with instance(tmp_path, OK, OK + b"garbage\r\n\r\n", OK) as (served, upstream):
+            assert [(await get(upstream)).body for _ in range(3)] == [b"ok"] * 3
+            assert served.connections == 2
+
+    run(story())

@@ -149,9 +149,9 @@ class Simulation:
     @property
     def quiet(self) -> bool:
         """Whether nothing is to come any more: the trace is over, all is answered, nobody is awake who may sleep."""
-        floor = len(self._wanted) if self.plan.sizes is None else self.plan.sizes.floor
+        least = len(self._wanted) if self.plan.sizes is None else self.plan.sizes.floor
         over = self.over and self.kernel.now_s >= self.lasts_s
-        return over and not self.in_flight and len(self._wanted) <= floor
+        return over and not self.in_flight and len(self._wanted) <= least
 
     def look(self) -> Look:
         books = [site.memory for site in self._ready.values()]
