@@ -31,7 +31,7 @@ def pick(model: str, in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> 
     return among(ranking(model, tuple(in_flight)), in_flight, busy_min)
 
 
-def among(ranked: Sequence[str], in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> str:
+def among(ranked: tuple[str, ...], in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> str:
     """The same, of slots that are ranked for the model already."""
     owner = ranked[0]
     if in_flight[owner] < busy_min:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import floor, inf
+from sys import intern
 
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.processors import Processors
@@ -202,7 +203,7 @@ class Simulation:
     def _scale(self, size: int) -> None:
         number = 0
         while len(self._wanted) < size:
-            slot = f"endpoint/variant/{number}"  # as the endpoint writes it: placement hashes it
+            slot = intern(f"endpoint/variant/{number}")  # as the endpoint writes it: placement hashes it
             if slot not in self._wanted and slot not in self._draining:
                 self._start(Life(slot, self.kernel.now_s))
             number += 1

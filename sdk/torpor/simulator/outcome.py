@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,12 +110,12 @@ class Tally:
         self._numbers.default_factory = self._numbers.__len__
         self._sums: NDArray[np.float64] = np.zeros((4, 0))  # requests, cold, failed, seconds; by model
 
-    def add(self, calls: Sequence[Call]) -> None:
+    def add(self, calls: list[Call]) -> None:
         models, *times_s, hit, failed_ones = columns(calls)
-        arrived_s, asked_s, ready_s, done_s = (np.fromiter(column, np.float64, len(calls)) for column in times_s)
-        failed = np.frombuffer(bytes(failed_ones), np.bool_)
+        arrived_s, asked_s, ready_s, done_s = (_packed(column, "d") for column in times_s)
+        failed = _packed(failed_ones, "?")
         held = asked_s > arrived_s
-        waited = ~np.frombuffer(bytes(hit), np.bool_) | held
+        waited = ~_packed(hit, "?") | held
         cold = waited & ~failed
         taken_s = done_s - arrived_s + self._overhead_s + np.where(ready_s > asked_s, self._beside_load_s, 0.0)
         self.warm.add(taken_s[~waited & ~failed])
@@ -136,7 +137,7 @@ class Tally:
         self, names: Sequence[str], cold: NDArray[np.bool_], failed: NDArray[np.bool_], taken_s: Floats
     ) -> None:
         numbers = self._numbers
-        models = np.fromiter(map(numbers.__getitem__, names), np.intp, len(names))
+        models = _packed(tuple(map(numbers.__getitem__, names)), "q")
         if len(numbers) > self._sums.shape[1]:
             self._sums = np.hstack((self._sums, np.zeros((4, len(numbers)))))
         size = self._sums.shape[1]
@@ -290,6 +291,11 @@ def outcome(
         tally.warm, tally.cold, Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes),
         tally.timeline.columns(), uses, tuple(assumed), took_s,
     )  # fmt: skip
+
+
+def _packed(column: Sequence[float], code: str) -> NDArray[Any]:
+    """In half of the time that numpy takes to read it. The code is struct's, and numpy's."""
+    return np.frombuffer(Struct(f"{len(column)}{code}").pack(*column), code)
 
 
 def _milliseconds(seconds: Floats) -> int:

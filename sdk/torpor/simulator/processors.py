@@ -8,7 +8,6 @@ piece that had been there always would have had by now: a new one ends when that
 from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
-from operator import attrgetter
 from typing import Any, TypeVar
 
 from torpor.simulator.kernel import Action, Kernel
@@ -19,16 +18,17 @@ Shared = tuple[float, int, Action, Any]
 
 
 class Processor:
-    """One, and the work that it did last: when that ends, by the kernel's number for it, and what happens then."""
+    """One, with work of its own: when that began, as a number, when it ends, and what happens then. Or it is free."""
 
-    __slots__ = ("action", "ends_s", "number", "whom")
+    __slots__ = ("action", "begun", "ends_s", "shares", "whom")
 
     action: Action
     whom: Any
 
     def __init__(self) -> None:
+        self.begun = 0
         self.ends_s = -inf
-        self.number = 0
+        self.shares = False  # from now on: its work ends with that of others
 
 
 class Processors:
@@ -36,63 +36,68 @@ class Processors:
 
     def __init__(self, kernel: Kernel, count: int | None = None) -> None:
         self._kernel = kernel
-        self._count = count
-        self._alone: list[Processor] = []  # each has, or had, work of its own
-        self._free: list[Processor] = []  # of those; some that are through may not be here yet
+        self._count = inf if count is None else count
+        self._alone: list[Processor] = []  # each has work of its own, or had
+        self._free: list[Processor] = []  # of those
         self._shared: list[Shared] = []  # the heap
-        self._begun = 0  # of those that are shared or were
+        self._begun = 0  # so many pieces of work
         self._attained_s = 0.0
         self._at_s = 0.0  # when that was so
-        self._next = 0  # the kernel's number for the end of the first that is shared
+        self._changed = 0  # so often who shares has changed
+        self._through: Action = self._end_alone  # bound once: that takes long
 
     def after(self, takes_s: float, action: Callable[[T], None], whom: T) -> None:
         """Do this once so many seconds of one processor have gone into it."""
-        if self._count is None:
-            self._kernel.plan(self._kernel.now_s + takes_s, action, whom)
-        elif not self._shared and (self._free or self._find_free(self._count)):
+        self._begun += 1
+        if not self._shared and (self._free or self._add_one()):
             one = self._free.pop()
-            one.ends_s, one.action, one.whom = self._kernel.now_s + takes_s, action, whom
-            one.number = self._kernel.plan(one.ends_s, action, whom)
+            one.begun, one.ends_s = self._begun, self._kernel.now_s + takes_s
+            one.action, one.whom = action, whom
+            self._kernel.at(one.ends_s, self._through, one)
         else:
-            self._share(self._count)
-            self._enter(takes_s, action, whom)
-            self._plan_next(self._count)
+            self._share()
+            heappush(self._shared, (self._attained_s + takes_s, self._begun, action, whom))
+            self._plan_next()
 
-    def _find_free(self, count: int) -> bool:
-        """Whoever is through, or one that had no work yet."""
-        kernel, now_s = self._kernel, self._kernel.now_s  # which knows of this moment's what is over
-        self._free = [one for one in self._alone if one.ends_s < now_s or kernel.is_over(one.ends_s, one.number)]
-        if not self._free and len(self._alone) < count:
-            self._free.append(Processor())
-            self._alone.extend(self._free)
-        return bool(self._free)
+    def _add_one(self) -> bool:
+        """Whether there is one that had no work yet."""
+        if len(self._alone) >= self._count:
+            return False
+        one = Processor()
+        self._alone.append(one)
+        self._free.append(one)
+        return True
 
-    def _share(self, count: int) -> None:
+    def _end_alone(self, one: Processor) -> None:
+        if not one.shares:
+            self._free.append(one)
+            one.action(one.whom)
+
+    def _share(self) -> None:
         """Bring what is shared up to this moment, or begin to share what had processors of its own."""
         now_s = self._kernel.now_s
         if self._shared:
-            self._attained_s += (now_s - self._at_s) * min(1.0, count / len(self._shared))
-            self._kernel.withdraw(self._next)
+            self._attained_s += (now_s - self._at_s) * min(1.0, self._count / len(self._shared))
         else:
             self._attained_s = 0.0
-            for one in sorted(self._alone, key=attrgetter("number")):  # as they began
-                self._kernel.withdraw(one.number)
-                self._enter(one.ends_s - now_s, one.action, one.whom)
+            for one in self._alone:
+                one.shares = True
+                heappush(self._shared, (one.ends_s - now_s, one.begun, one.action, one.whom))
             self._alone.clear()
         self._at_s = now_s
 
-    def _enter(self, takes_s: float, action: Action, whom: Any) -> None:
-        self._begun += 1
-        heappush(self._shared, (self._attained_s + takes_s, self._begun, action, whom))
-
-    def _plan_next(self, count: int) -> None:
+    def _plan_next(self) -> None:
         left_s = max(0.0, self._shared[0][0] - self._attained_s)
-        ends_s = self._kernel.now_s + left_s * max(1.0, len(self._shared) / count)
-        self._next = self._kernel.plan(ends_s, self._end, count)
+        ends_s = self._kernel.now_s + left_s * max(1.0, len(self._shared) / self._count)
+        self._changed += 1
+        self._kernel.at(ends_s, self._end, self._changed)
 
-    def _end(self, count: int) -> None:
+    def _end(self, changed: int) -> None:
+        """The first of those who share is through, unless they have changed since."""
+        if changed != self._changed:
+            return
         self._attained_s, _, action, whom = heappop(self._shared)
         self._at_s = self._kernel.now_s
         if self._shared:
-            self._plan_next(count)
+            self._plan_next()
         action(whom)

@@ -1,4 +1,4 @@
-"""What is planned happens in the order of its time, and of its planning; what is withdrawn does not."""
+"""What is planned happens in the order of its time, and of its planning."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,28 +43,3 @@ def test_arrivals_come_after_what_was_planned_for_their_moment_and_what_they_pla
     kernel.play([(1.0, "one"), (1.0, "two")], arrive)
     kernel.run()
     assert story == ["planned", "one", "after one", "two", "after two"]
-
-
-@given(DELAYS_S, st.sets(st.integers(0, 29)))
-def test_what_is_withdrawn_does_not_happen(delays_s: list[float], withdrawn: set[int]) -> None:
-    kernel, happened = Kernel(), list[int]()
-    for number, planned in enumerate([kernel.plan(s, happened.append, n) for n, s in enumerate(delays_s)]):
-        if number in withdrawn:
-            kernel.withdraw(planned)
-    kernel.run()
-    assert sorted(happened) == sorted(set(range(len(delays_s))) - withdrawn)
-    assert kernel.events == len(happened)
-
-
-def test_of_one_moment_it_is_known_what_is_over_and_what_is_still_to_come() -> None:
-    kernel, planned, seen = Kernel(), list[tuple[float, int]](), list[list[bool]]()
-
-    def look(at: list[tuple[float, int]]) -> None:
-        seen.append([kernel.is_over(time_s, number) for time_s, number in at])
-
-    planned += [(time_s, kernel.plan(time_s, look, planned)) for time_s in (1.0, 1.0, 2.0)]
-    look(planned)
-    kernel.run(1.0)
-    look(planned)
-    kernel.run()
-    assert seen == [[False] * 3, [True, False, False], [True, True, False], [True, True, False], [True] * 3]

@@ -1,26 +1,31 @@
 """What every eviction policy is told and asked; a policy orders names, and never loads, unloads or waits."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 MayLeave = Callable[[str], bool]
 
 
-class Policy(Protocol):
+class Policy(ABC):
     """One way to choose who leaves. Sizes are bytes, a cost is the seconds that loading took, a touch is a request."""
 
     selective: ClassVar[bool] = False
     """Whether `keeps` may say no. It is not asked otherwise."""
 
+    @abstractmethod
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
         """The model is resident from now on, because somebody asked for it."""
 
+    @abstractmethod
     def touched(self, name: str) -> None:
         """A request used the resident model."""
 
+    @abstractmethod
     def removed(self, name: str) -> None:
         """The model is resident no more."""
 
+    @abstractmethod
     def victim(self, may_leave: MayLeave) -> str | None:
         """Name the next model to leave among those that may. The caller does remove it: asking is choosing."""
 

@@ -30,5 +30,9 @@ class FIFO(Policy):
 class LRU(FIFO):
     """The least recently used leaves first: closest to what AWS documents ("unloads unused models")."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._used = self._oldest_first.move_to_end  # bound once: that takes as long as the moving
+
     def touched(self, name: str) -> None:
-        self._oldest_first.move_to_end(name)
+        self._used(name)
