@@ -1,19 +1,22 @@
 """`python -m benchmarks.simulator [--short]`: how fast the simulator is on one core, beside SimPy and cachetools.
 
-Rounds alternate between all of them, in processor time. With `make compiled` before it, the compiled simulator takes
-part, and must tell the same story to the byte. It asserts no speed.
+Many short rounds, in each of which all of them take turns, so that they see the same phases of the machine; in
+processor time. With `make compiled` before it, the compiled simulator takes part, and must tell the same story to the
+byte. It asserts no speed.
 """
 
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
+from subprocess import PIPE, Popen
 from typing import Any
 
 from rich.console import Console
@@ -31,6 +34,11 @@ COMPILED = Path(__file__).parent.parent / "build" / "compiled"
 MODELS = 1_000
 SHARE = 0.2
 """Of what all models take, that much memory there is."""
+ENGINES = {
+    f"engine, {policy}, {share:.0%} of the models in memory": (policy, share)
+    for share in (SHARE, 0.9)
+    for policy in ("LRU", "GDSF")
+}
 
 Rate = Callable[[], float]
 """Does something for a while. So many a second of processor time."""
@@ -39,12 +47,12 @@ Rate = Callable[[], float]
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.simulator", description=__doc__)
     parser.add_argument("--short", action="store_true", help="a smoke run: figures that mean little")
-    parser.add_argument("--rates", action="store_true", help="print this interpreter's own engine rates as JSON")
+    parser.add_argument("--answer", type=int, metavar="REQUESTS", help="run this interpreter's engines as stdin asks")
     wanted = parser.parse_args()
-    requests, rounds = (20_000, 1) if wanted.short else (300_000, 3)
-    if wanted.rates:
-        print(json.dumps(engine_rates(requests)))
+    if wanted.answer:
+        answer(wanted.answer)
         return
+    requests, rounds = (20_000, 1) if wanted.short else (100_000, 15)
     results = measured(requests, rounds)
     show(results)
     RESULTS.mkdir(exist_ok=True)
@@ -52,30 +60,29 @@ def main() -> None:
 
 
 def measured(requests: int, rounds: int) -> dict[str, Any]:
-    short = ["--short"] if requests < 100_000 else []
-    others: dict[str, Rate] = {
-        "kernel, events": kernel_events,
-        "exact miss-ratio curve, requests": curve(requests),
-        "SimPy, events": simpy_events,
-        "SimPy's M/M/1, requests": simpy_queue,
-        "cachetools' LRU, requests": cachetools_lru(requests),
-    }
-    seen: dict[str, list[float]] = {}
-    digests: dict[str, set[str]] = {}
-    for _ in range(rounds):
-        for side, path in (("plain", None), ("compiled", COMPILED)):
-            if path is None or path.is_dir():
-                for name, (per_s, digest) in _elsewhere(path, short).items():
-                    seen.setdefault(f"{name} ({side})", []).append(per_s)
-                    digests.setdefault(name, set()).add(digest)
-        for name, rate in others.items():
-            seen.setdefault(name, []).append(rate())
+    with ExitStack() as stack:
+        sides = {"plain": stack.enter_context(_elsewhere(None, requests))}
+        if COMPILED.is_dir():
+            sides["compiled"] = stack.enter_context(_elsewhere(COMPILED, requests))
+        rates: dict[str, Rate] = {
+            f"{name} ({side})": partial(_asked_rate, ask, name) for name in ENGINES for side, ask in sides.items()
+        }
+        rates |= {
+            "kernel, events": kernel_events,
+            "exact miss-ratio curve, requests": curve(9 * requests),
+            "SimPy, events": simpy_events,
+            "SimPy's M/M/1, requests": simpy_queue,
+            "cachetools' LRU, requests": cachetools_lru(requests),
+        }
+        same_story = all(len({ask(f"story {name}") for ask in sides.values()}) == 1 for name in ENGINES)
+        taken = [{name: rate() for name, rate in rates.items()} for _ in range(rounds)]
+    per_second = {name: [one[name] for one in taken] for name in rates}
     return {
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0], "python": sys.version.split()[0]},
         "requests": requests,
         "rounds": rounds,
-        "same_story": all(len(found) == 1 for found in digests.values()),
-        "per_second": {name: {"median": median(rates), "best": max(rates)} for name, rates in seen.items()},
+        "same_story": same_story,
+        "per_second": {name: {"median": median(each), "best": max(each)} for name, each in per_second.items()},
     }
 
 
@@ -91,28 +98,31 @@ def show(results: dict[str, Any]) -> None:
 
 
 # -- the engine ----------------------------------------------------------------------------------------------------
-def engine_rates(requests: int) -> dict[str, tuple[float, str]]:
-    """By what is simulated: requests a second of processor time, and a fingerprint of all decisions."""
-    return {
-        f"engine, {policy}, {share:.0%} of the models in memory": _engine(policy, share, requests)
-        for policy, share in (("LRU", SHARE), ("GDSF", SHARE), ("LRU", 0.9), ("GDSF", 0.9))
-    }
+def answer(requests: int) -> None:
+    """`rate ENGINE` is answered by its requests a second of processor time, `story ENGINE` by a fingerprint of all its
+    decisions."""
+    given = _given(requests)
+    for line in sys.stdin:
+        asked, _, name = line.strip().partition(" ")
+        digest = Digest() if asked == "story" else None
+        result = run(given, _scenario(given, *ENGINES[name]), digest)
+        print(result.requests / result.took_s if digest is None else digest.hex, flush=True)
 
 
-def _engine(policy: str, share: float, requests: int) -> tuple[float, str]:
-    """Two instances with eight processors each; a model loads in about a tenth of a second, and predicts in 20 ms."""
+def _given(requests: int) -> Given:
+    """A model loads in about a tenth of a second, and predicts in 20 ms."""
     made = zipf(MODELS, 1.0, 100.0, requests / 100.0, seed=1)
-    trace = Recorded(made.names, list(made.chunks()))
     profiles = {name: _quick(profile) for name, profile in drawn(made.names, 1).items()}
-    total_bytes = sum(profile.memory_bytes for profile in profiles.values())
-    scenario = Scenario(
+    return Given(Recorded(made.names, list(made.chunks())), profiles, Spreads(), 1, "benchmark")
+
+
+def _scenario(given: Given, policy: str, share: float) -> Scenario:
+    """Two instances with eight processors each."""
+    total_bytes = sum(profile.memory_bytes for profile in given.profiles.values())
+    return Scenario(
         instances=2, policy=policy, memory_bytes=int(share * total_bytes / 2), disk_bytes=total_bytes, threads=8,
         processors=8, loads_max=8,
     )  # fmt: skip
-    given, digest = Given(trace, profiles, Spreads(), 1, "benchmark"), Digest()
-    run(given, scenario, digest)  # not timed: decisions are written down
-    result = run(given, scenario)
-    return result.requests / result.took_s, digest.hex
 
 
 def _quick(profile: ModelProfile) -> ModelProfile:
@@ -120,12 +130,23 @@ def _quick(profile: ModelProfile) -> ModelProfile:
     return replace(profile, load_s=load_s, download_s=download_s, unpack_s=0.005, predict_s=0.02)
 
 
-def _elsewhere(path: Path | None, arguments: Sequence[str]) -> dict[str, tuple[float, str]]:
-    """In an interpreter of its own, which imports this path's packages first."""
+@contextmanager
+def _elsewhere(path: Path | None, requests: int) -> Iterator[Callable[[str], str]]:
+    """Ask an interpreter of its own, which imports this path's packages first."""
     around = {**os.environ, **({} if path is None else {"PYTHONPATH": str(path)})}
-    command = [sys.executable, "-m", "benchmarks.simulator", "--rates", *arguments]
-    printed = subprocess.run(command, env=around, capture_output=True, text=True, check=True).stdout
-    return {name: (rate, digest) for name, (rate, digest) in json.loads(printed).items()}
+    command = [sys.executable, "-m", "benchmarks.simulator", "--answer", str(requests)]
+    with Popen(command, env=around, stdin=PIPE, stdout=PIPE, text=True) as other:
+
+        def ask(line: str) -> str:
+            assert other.stdout is not None
+            print(line, file=other.stdin, flush=True)
+            return other.stdout.readline().strip()
+
+        yield ask
+
+
+def _asked_rate(ask: Callable[[str], str], name: str) -> float:
+    return float(ask(f"rate {name}"))
 
 
 # -- beside it -----------------------------------------------------------------------------------------------------
@@ -142,7 +163,7 @@ def kernel_events() -> float:
 
 
 def curve(requests: int) -> Rate:
-    made = zipf(MODELS, 1.0, 100.0, 3 * requests / 100.0, seed=1)
+    made = zipf(MODELS, 1.0, 100.0, requests / 100.0, seed=1)
     trace = Recorded(made.names, list(made.chunks()))
     sizes = {name: profile.memory_bytes for name, profile in drawn(made.names, 1).items()}
     count = sum(map(len, trace.parts))
