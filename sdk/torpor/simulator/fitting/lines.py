@@ -41,6 +41,16 @@ class Line:
     def seconds(self, size_bytes: float) -> float:
         return max(0.0, self.fixed_s + size_bytes * self.s_per_byte)
 
+    def times(self, factor: float) -> "Line":
+        """As much longer or shorter at every size."""
+        return Line(
+            self.fixed_s * factor,
+            self.fixed_error_s * factor,
+            self.s_per_byte * factor,
+            self.s_per_byte_error * factor,
+            self.sigma,
+        )
+
 
 def line_through(sizes: Floats, seconds: Floats) -> Line:
     """A slope only where there are points enough and it is distinguishable from 0."""
