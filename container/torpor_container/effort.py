@@ -74,6 +74,15 @@ class _Standings(local):
 _standings = _Standings()
 
 
+def _begin_anew() -> None:
+    """In a forked process: the file that was open is of a thread of its parent's."""
+    global _standings
+    _standings = _Standings()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
+
+
 def in_line_s() -> float:
     """How long the calling thread has stood in line for a processor, ever. 0 where the system does not tell."""
     return _standings.own.in_line_s()
@@ -103,6 +112,10 @@ class Clocks:
             return Effort(self.wall() - wall_s, worked_s - work_s, in_line_until_s - in_line_s)
 
         return told
+
+    def so_far(self) -> Effort:
+        """Of a thread, or a process, that has done nothing else since it began. When that was it does not know."""
+        return Effort(0.0, self.work(), self.in_line())
 
 
 CLOCKS = Clocks()

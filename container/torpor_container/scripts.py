@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from torpor_container.effort import Effort
+from torpor_container.effort import CLOCKS, Effort
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import ScriptProcess
@@ -35,7 +35,8 @@ class Scripts:
         self._environment = environment
 
     async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
-        """Run the script, and wait until it has loaded. Raises LoadFailed, LoadOutOfMemory."""
+        """Run the script, and wait until it has loaded; what that took. Raises LoadFailed, LoadOutOfMemory."""
+        began_s = CLOCKS.wall()
         ours, theirs = socket.socketpair()
         with theirs:
             process = ScriptProcess(ours, await self._fork(directory, script, ours, theirs))
@@ -47,7 +48,7 @@ class Scripts:
         except BaseException:
             await process.close()
             raise
-        return Scripted(process), effort
+        return Scripted(process), effort._replace(wall_s=CLOCKS.wall() - began_s)
 
     async def _fork(self, directory: Path, script: Path, ours: socket.socket, theirs: socket.socket) -> Child:
         arguments = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.effort import CLOCKS, STANDING, Clocks, Effort, measured, process_s
+from torpor_container.effort import CLOCKS, STANDING, Clocks, Effort, in_line_s, measured, process_s
 
 
 def computing(cpu_s: float) -> None:
@@ -45,6 +45,20 @@ def test_waiting_for_a_processor_that_others_are_busy_on_is_neither() -> None:
     assert effort.in_line_s > 0.05
     assert effort.told()["work_s"] == pytest.approx(0.1, rel=0.1)
     assert effort.told()["delay_s"] < 0.03
+
+
+@pytest.mark.skipif(not Path(STANDING).exists(), reason="the system does not tell who stands in line")
+def test_a_forked_process_stands_in_line_for_itself() -> None:
+    in_line_s()  # the file is open
+    reading, writing = os.pipe()
+    if not (child := os.fork()):
+        told, own = in_line_s(), int(Path(STANDING).read_text().split()[1]) * 1e-9
+        os.write(writing, b"well" if told <= own else b"%f of %f" % (told, own))
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 100) == b"well"
+    for file in (reading, writing):
+        os.close(file)
 
 
 def test_who_has_several_processors_at_once_is_told_as_busy_with_one() -> None:

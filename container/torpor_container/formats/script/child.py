@@ -115,7 +115,6 @@ def _data_bytes() -> int:
 
 
 def _load(connection: socket.socket, directory: Path, program: str, conventions: Conventions) -> ScriptModel | None:
-    effort = CLOCKS.start()
     try:
         model = ScriptModel.load(directory / program, directory, conventions)
     except ContainerError as error:
@@ -125,7 +124,7 @@ def _load(connection: socket.socket, directory: Path, program: str, conventions:
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
         failure = LoadFailed(str(PredictionFailed.because(error)))
     else:
-        connection.sendall(frames.encode(frames.with_effort(Frame(Kind.LOADED), effort())))
+        connection.sendall(frames.encode(frames.with_effort(Frame(Kind.LOADED), CLOCKS.so_far())))
         return model
     connection.sendall(frames.encode(_error(Kind.FAILED, failure)))
     return None

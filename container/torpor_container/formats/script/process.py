@@ -58,8 +58,8 @@ class ScriptProcess:
         self._ended = ""  # why we ended it ourselves
 
     async def loaded(self, timeout_s: float) -> Effort:
-        """Wait until the script has loaded, and tell what that took it. Raises LoadFailed, LoadOutOfMemory, or
-        TimeoutError; then it is ended."""
+        """Wait until the script has loaded, and tell what that took its process, but for the time on the wall. Raises
+        LoadFailed, LoadOutOfMemory, or TimeoutError; then it is ended."""
         self._connection.setblocking(False)
         self._streams = await asyncio.open_unix_connection(sock=self._connection)
         self._watch = asyncio.create_task(self._read_no_more_once_it_ended())
