@@ -42,14 +42,8 @@ class Line:
         return max(0.0, self.fixed_s + size_bytes * self.s_per_byte)
 
     def times(self, factor: float) -> "Line":
-        """As much longer or shorter at every size."""
-        return Line(
-            self.fixed_s * factor,
-            self.fixed_error_s * factor,
-            self.s_per_byte * factor,
-            self.s_per_byte_error * factor,
-            self.sigma,
-        )
+        """As much longer or shorter at every size. The errors stay what they were."""
+        return replace(self, fixed_s=self.fixed_s * factor, s_per_byte=self.s_per_byte * factor)
 
 
 def line_through(sizes: Floats, seconds: Floats) -> Line:
