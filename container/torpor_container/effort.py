@@ -42,6 +42,8 @@ class Effort(NamedTuple):
 
     def shared(self, among: int) -> "Effort":
         """One part of it."""
+        if among == 1:
+            return self
         return Effort(self.wall_s / among, self.work_s / among, self.in_line_s / among)
 
     def __add__(self, other: object) -> "Effort":
