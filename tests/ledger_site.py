@@ -23,7 +23,7 @@ from torpor_endpoint.ledger.tables import RETENTION, Retention
 
 NOON_S = 1_800_000_000.0
 """A whole minute."""
-FIRST_USE = wire.Cold(bytes=2**20, victims=["old"], reason="first use", took_s=0.2)
+FIRST_USE = wire.Cold(bytes=2**20, victims=["old"], reason="first use", took_s=0.2, efforts={})
 
 
 @dataclass
@@ -68,11 +68,12 @@ def invocation(
     status: int = 200,
     cold: wire.Cold | None = None,
     moved: tuple[int, int] = (100, 50),
+    effort: wire.Effort | None = None,
 ) -> Invocation:
     """A warm one of 3 ms, unless `steps` say otherwise."""
     spent = steps if steps is not None else {"predict": 0.002, "overhead": 0.001}
     total_s = sum(spent.values())
-    return Invocation(at_s, "r", endpoint, "v", model, instance, status, spent, total_s, *moved, cold)
+    return Invocation(at_s, "r", endpoint, "v", model, instance, status, spent, total_s, *moved, cold, effort)
 
 
 def life(started_s: float = NOON_S, stopped_s: float | None = None, **members: Any) -> Life:

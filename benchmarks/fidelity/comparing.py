@@ -126,12 +126,12 @@ class Spans:
 
 @dataclass(frozen=True)
 class Unknowns:
-    """What the ledger does not tell of a busy instance: which share of its times was work and which was waiting for
-    the processor, how far the work of single predictions and loads strays, and how much room there was."""
+    """What the ledger does not tell of a busy instance: how much of what goes on beside predictions and loads is work,
+    as a factor of the whole, how far the work of single ones strays, and how much room there was."""
 
-    warm_share: float = 0.6
+    warm_share: float = 1.0
     warm_sigma: float = 0.3
-    cold_share: float = 0.6
+    cold_share: float = 1.0
     cold_sigma: float = 0.3
     room_bytes: float = 0.0
 
@@ -159,8 +159,9 @@ class Calibration:
 
     @classmethod
     def of(cls, trace: Recorded, lived: Lived, ledger: Path, scenario: Scenario) -> "Calibration":
-        """The ledger's times are what requests waited. Simulated with them as work, requests wait longer: so that
-        share of them is sought with which the same trace takes as long as it did."""
+        """Beside the work of loads and predictions the ledger has what requests waited besides. Simulated with both as
+        work, requests wait longer, or less long where others are busy: so that share of them is sought with which the
+        same trace takes as long as it did."""
         found = fitted(ledger)
         given = Given(trace, found.profiles, Spreads(), 0, "calibration")
         guess = Unknowns(room_bytes=room_bytes(lived, found.profiles))
@@ -181,9 +182,12 @@ class Calibration:
                 profile,
                 download_s=0.0,
                 unpack_s=0.0,
-                load_s=(profile.load_s + profile.unload_s + self.found.beside_load_s) * unknowns.cold_share,
+                load_s=(profile.into_memory_s + profile.unload_s + self.found.beside_load_s) * unknowns.cold_share,
                 unload_s=0.0,
                 predict_s=(profile.predict_s + self.found.overhead_s) * unknowns.warm_share,
+                unpack_delay_s=0.0,
+                load_delay_s=0.0,
+                predict_delay_s=0.0,
             )
             for name, profile in self.found.profiles.items()
         }

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.core.turns import Sharing, Turns
+from torpor_container.effort import Effort, measured
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
@@ -24,7 +24,7 @@ from torpor_container.settings import Settings
 from torpor_container.spent import Spent
 from torpor_container.submitted import SubmittedCode
 from torpor_container.threads import Threads
-from torpor_container.workshop import Found, Loaded, Placed
+from torpor_container.workshop import Found, Loaded, Placed, Settled
 
 LOST_THREADS_MAX = 16
 FLOOR_BYTES = 64 * 1024
@@ -77,7 +77,7 @@ class BuiltInWorkshop:
         self._imported: set[str] = set()
         self._runners: set[Runner] = set()
         self._spent = Spent()
-        self._settling: asyncio.Future[int] | None = None  # it has not begun
+        self._settling: asyncio.Future[Settled] | None = None  # it has not begun
 
     async def start(self) -> None:
         """It is always open."""
@@ -101,14 +101,14 @@ class BuiltInWorkshop:
         predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
         return Found(predicted, partial(self._load, Recognised(placed, known, path, disk_bytes, predicted)))
 
-    async def unload(self, runner: Runner) -> None:
+    async def unload(self, runner: Runner) -> Effort | None:
         if runner.processes():
             await self.cpu_s()  # while it still tells
         self._runners.discard(runner)
         with self._meter.window():
-            await runner.close()
+            return await runner.close()
 
-    async def settle(self) -> int:
+    async def settle(self) -> Settled:
         """Those who come while it has not begun share it: giving back costs a millisecond, however much is freed."""
         if self._settling is None:
             self._settling = asyncio.ensure_future(self._settle())
@@ -137,26 +137,28 @@ class BuiltInWorkshop:
         size_bytes = found.predicted_bytes
         with self._meter.window() as alone:
             if self._sizing.settled(found.placed.model_id):
-                model = await self._loaders.run(_read, found, self._conventions)
+                model, effort = await self._loaders.run(measured, _read, found, self._conventions)
             else:
-                model, grown_bytes = await self._loaders.run(_read_and_measure, found, self._conventions, self._gauge)
+                (model, grown_bytes), effort = await self._loaders.run(
+                    measured, _read_and_measure, found, self._conventions, self._gauge
+                )
                 if alone():
                     size_bytes = max(grown_bytes, FLOOR_BYTES)
                     self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
-        runner = InProcess(model, self._predictors, time.thread_time, self._clock, self._settings.batch_size)
-        return Loaded(runner, size_bytes)
+        runner = InProcess(model, self._predictors, batch_size=self._settings.batch_size)
+        return Loaded(runner, size_bytes, effort=effort)
 
     async def _start_script(self, found: Recognised) -> Loaded:
         """In a process of its own."""
-        runner = await self._scripts.start(found.placed.directory, found.path)
+        runner, effort = await self._scripts.start(found.placed.directory, found.path)
         size_bytes = await self._measurers.run(_held_bytes, runner)
         self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
-        return Loaded(runner, size_bytes)
+        return Loaded(runner, size_bytes, effort=effort)
 
     # -- measuring -------------------------------------------------------------------------------------------------
-    async def _settle(self) -> int:
+    async def _settle(self) -> Settled:
         with self._meter.window():
-            return await self._measurers.run(self._measure_after_trim)
+            return Settled(*await self._measurers.run(measured, self._measure_after_trim))
 
     def _measure(self) -> int:
         return self._gauge.used_bytes() + sum(map(_held_bytes, tuple(self._runners)))

@@ -124,4 +124,4 @@ class Contract:
     async def _unload(self, name: str) -> None:
         _, runner = self._loaded.pop(name)
         await self._workshop.unload(runner)
-        self._tier.books.measured(await self._workshop.settle(), gone=name)
+        self._tier.books.measured((await self._workshop.settle()).used_bytes, gone=name)

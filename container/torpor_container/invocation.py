@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from torpor_container.effort import Effort
+
 
 @dataclass(slots=True)
 class Invocation:
@@ -18,9 +20,11 @@ class Invocation:
 
 
 class Reply(NamedTuple):
-    """A model's answer. `content_type` is empty and `custom_attributes` None when the model set none."""
+    """A model's answer. `content_type` is empty and `custom_attributes` None when the model set none; `effort` is what
+    the prediction took, if somebody measured it."""
 
     body: bytes
     content_type: str
     status: int = 200
     custom_attributes: str | None = None
+    effort: Effort | None = None

@@ -12,12 +12,13 @@ from functools import partial
 
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
 from torpor_container.core.resting import Resting
+from torpor_container.effort import Effort
 from torpor_container.errors import LoadTimedOut, NoMemoryNow, NotReady
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.tier import Tier
 from torpor_container.timing import Story, Timing
-from torpor_container.wire import LoadedModel, Step
+from torpor_container.wire import UNLOAD, LoadedModel, Step
 from torpor_container.workshop import Found, Loaded, Workshop
 
 VICTIMS_TOLD = 50
@@ -65,6 +66,7 @@ class Keeper:
         self._resting = resting
         self._runners: dict[str, Runner] = {}
         self._coming: dict[str, Coming] = {}
+        self._last_unload: Effort | None = None
 
     async def start(self) -> None:
         await self._workshop.start()
@@ -201,11 +203,16 @@ class Keeper:
             raise
         else:
             self._runners[name] = loaded.runner
+            if loaded.effort is not None:
+                story.efforts[Step.LOAD] = loaded.effort
+            if story.victims and self._last_unload is not None:
+                story.efforts[UNLOAD] = self._last_unload
             story.cold = {
                 "bytes": loaded.size_bytes,
                 "victims": story.victims[:VICTIMS_TOLD],
                 "reason": why,
                 "took_s": self._clock() - began_s,
+                "efforts": {step: effort.told() for step, effort in story.efforts.items()},
             }
             self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock())
             self._drop_if_spent(name)  # its callers may all have given up
@@ -264,7 +271,7 @@ class Keeper:
         books.measured(await self._workshop.used_bytes())
         model = books.get(newcomer)
         if not books.has_room(model.size_bytes if model is not None else 0):
-            books.measured(await self._workshop.settle())
+            books.measured((await self._workshop.settle()).used_bytes)
         self._tier.dismiss(books.excess(newcomer, self._clock()))
         self._tier.changed()  # it may be less than was planned with
 
@@ -297,11 +304,14 @@ class Keeper:
     async def _unload(self, name: str) -> None:
         runner = self._runners.pop(name)
         try:
-            await self._workshop.unload(runner)
+            effort = await self._workshop.unload(runner)
         finally:
             if runner.needs_folder:
                 self._shelf.give(name)
-        self._tier.books.measured(await self._workshop.settle(), gone=name)
+        settled = await self._workshop.settle()
+        self._tier.books.measured(settled.used_bytes, gone=name)
+        if effort is not None and settled.effort is not None:
+            self._last_unload = effort + settled.effort
         if not self._cache:
             await self._shelf.drop(name, "ModelCacheSetting is Disabled")
 

@@ -179,6 +179,7 @@ _TARGET = wire.TARGET_MODEL.lower().encode()
 _ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 _MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
 _COLD = wire.COLD.lower().encode()
+_EFFORT = wire.EFFORT.lower().encode()
 _FAULT = wire.FAULT.lower().encode()
 
 
@@ -211,6 +212,8 @@ def _answer(reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> tu
         headers.append((_MODEL_CACHE, b"hit" if timing.hit else b"miss"))
     if timing.cold is not None:
         headers.append((_COLD, json.dumps(timing.cold).encode()))
+    if timing.effort is not None:
+        headers.append((_EFFORT, timing.effort.header().encode()))
     if fault is not None:
         headers.append((_FAULT, fault.value.encode()))
     if reply.custom_attributes is not None:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from torpor_container.core.pace import LONG_S, Pace
 from torpor_container.core.turns import Line
+from torpor_container.effort import CLOCKS, Clocks, Effort, measured
 from torpor_container.errors import ContainerError, PredictionFailed, TimedOut
 from torpor_container.formats import Model
 from torpor_container.formats.script.process import ScriptProcess
@@ -25,7 +26,8 @@ T = TypeVar("T")
 CHEAP_BYTES = 64 * 1024
 """A larger body is never predicted on the event loop."""
 MEASURED_EVERY = 16
-"""Of the predictions on the event loop, one in so many is measured: the clock costs a part of what it measures."""
+"""Of a model's predictions on the event loop the first is measured, and then one in so many: the clocks cost a part of
+what they measure."""
 
 
 class Runner(Protocol):
@@ -38,8 +40,8 @@ class Runner(Protocol):
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         """Predict, and tell what it took. Raises the container's errors; `TimedOut` after `timeout_s`."""
 
-    async def close(self) -> None:
-        """Let go of everything it holds."""
+    async def close(self) -> Effort | None:
+        """Let go of everything it holds. What that took, where it can be told from others'."""
 
     @property
     def alive(self) -> bool:
@@ -57,6 +59,7 @@ class Asking(NamedTuple):
     """A request that is answered on the event loop."""
 
     invocation: Invocation
+    timing: Timing
     lap: Callable[[Step], float]
     then: Then
 
@@ -69,21 +72,19 @@ class InProcess:
         self,
         model: Model,
         predictors: Predictors,
-        cpu_clock: Callable[[], float],
-        clock: Callable[[], float],
+        clocks: Clocks = CLOCKS,
         batch_size: int = 1,
     ) -> None:
-        """`cpu_clock` counts the processor seconds of the thread that asks: a busy machine makes no model dear. So many
-        requests that come in one turn of the event loop share a prediction, if the model is `rowwise`."""
+        """So many requests that come in one turn of the event loop share a prediction, if the model is `rowwise`."""
         self.format = model.format
         self.needs_folder = False
         self._model = model
         self._predictors = predictors
         self._line = Line(shares=model.rowwise)
-        self._cpu_clock = cpu_clock
-        self._clock = clock
+        self._clocks = clocks
+        self._clock = clocks.wall
         self._pace = Pace()
-        self._unmeasured = 0
+        self._unmeasured = MEASURED_EVERY - 1
         together = batch_size > 1 and model.rowwise
         self._together = OneTurn(self._answer_together, batch_size) if together else None
 
@@ -93,12 +94,12 @@ class InProcess:
 
     def answer(self, invocation: Invocation, timing: Timing) -> Reply:
         """Predict here and now."""
-        return self._here(self._model.invoke, invocation, timing.add)
+        return self._here(self._model.invoke, invocation, timing.add, (timing,))
 
     def answer_soon(self, invocation: Invocation, timing: Timing, then: Then) -> None:
         """Predict on the event loop, and tell: now, or with the others that came in this turn of it."""
         if self._together is not None:
-            self._together.add(Asking(invocation, timing.laps(), then))
+            self._together.add(Asking(invocation, timing, timing.laps(), then))
             return
         try:
             outcome: Outcome = self.answer(invocation, timing)
@@ -112,12 +113,15 @@ class InProcess:
         with timing.step(Step.PREDICT):  # waiting for a thread included, as in SageMaker's ModelLatency
             try:
                 async with asyncio.timeout(timeout_s):
-                    return await self._predictors.predict(self._line, self._predict, invocation)
+                    reply = await self._predictors.predict(self._line, self._predict, invocation)
             except TimeoutError:
                 raise TimedOut(timeout_s) from None
+        timing.effort = reply.effort
+        return reply
 
-    async def close(self) -> None:
-        await asyncio.to_thread(self._model.close)
+    async def close(self) -> Effort:
+        _, effort = await asyncio.to_thread(measured, self._model.close)
+        return effort
 
     @property
     def alive(self) -> bool:
@@ -128,7 +132,7 @@ class InProcess:
 
     def _predict(self, invocations: Sequence[Invocation]) -> Sequence[Reply | Exception]:
         if len(invocations) > 1:
-            return self._model.invoke_together(invocations)
+            return self._measured_together(invocations)
         return [self._measured(invocations[0])]
 
     def _answer_together(self, asking: Sequence[Asking]) -> None:
@@ -136,22 +140,29 @@ class InProcess:
             for one in asking:  # each has waited for the others too, since it came
                 one.lap(step)
 
-        outcomes = self._here(self._outcomes, [one.invocation for one in asking], tell, len(asking))
+        invocations, timings = [one.invocation for one in asking], [one.timing for one in asking]
+        outcomes = self._here(self._outcomes, invocations, tell, timings)
         for one, outcome in zip(asking, outcomes, strict=True):
             one.then(_told(outcome))
 
-    def _here(self, work: Callable[[G], T], given: G, tell: Callable[[Step, float], None], among: int = 1) -> T:
-        """Work on the event loop. What one request takes is its part of the whole; what holds it up is the whole."""
+    def _here(
+        self, work: Callable[[G], T], given: G, tell: Callable[[Step, float], None], timings: Sequence[Timing]
+    ) -> T:
+        """Work on the event loop, for those whose `timings` these are. What one request takes is its part of the whole;
+        what holds it up is the whole."""
         self._unmeasured = unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
-        cpu_began_s = 0.0 if unmeasured else self._cpu_clock()
+        stopwatch = None if unmeasured else self._clocks.start()
         began_s = self._clock()
         try:
             return work(given)
         finally:
             took_s = self._clock() - began_s
             tell(Step.PREDICT, took_s)
-            if not unmeasured:
-                self._pace.took((self._cpu_clock() - cpu_began_s) / among, took_s / among)
+            if stopwatch is not None:
+                effort = stopwatch().shared(len(timings))
+                self._pace.took(effort.work_s, effort.wall_s)
+                for timing in timings:
+                    timing.effort = effort
             if took_s > LONG_S:
                 self._pace.held_up()
 
@@ -163,12 +174,20 @@ class InProcess:
         except Exception as error:  # noqa: BLE001  as above
             return [error] * len(invocations)
 
+    def _measured_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
+        stopwatch = self._clocks.start()
+        outcomes = self._model.invoke_together(invocations)
+        effort = stopwatch().shared(len(invocations))
+        return [one._replace(effort=effort) if isinstance(one, Reply) else one for one in outcomes]
+
     def _measured(self, invocation: Invocation) -> Reply:
-        began_s, cpu_began_s = self._clock(), self._cpu_clock()
+        stopwatch = self._clocks.start()
         try:
-            return self._model.invoke(invocation)
+            reply = self._model.invoke(invocation)
         finally:
-            self._pace.took(self._cpu_clock() - cpu_began_s, self._clock() - began_s)
+            effort = stopwatch()
+            self._pace.took(effort.work_s, effort.wall_s)
+        return reply._replace(effort=effort)
 
 
 def _told(outcome: Outcome) -> Reply | ContainerError:
@@ -198,11 +217,13 @@ class Scripted:
                     laps(Step.QUEUE)
                     patience.reschedule(asyncio.get_running_loop().time() + timeout_s)
 
-                return await self._process.invoke(invocation, began)
+                reply = await self._process.invoke(invocation, began)
         except TimeoutError:
             raise TimedOut(timeout_s) from None
         finally:
             laps(Step.PREDICT)
+        timing.effort = reply.effort
+        return reply
 
     async def close(self) -> None:
         await self._process.close()

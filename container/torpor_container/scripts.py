@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from torpor_container.effort import CLOCKS, Effort
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import ScriptProcess
@@ -33,20 +34,21 @@ class Scripts:
         self._parent = parent
         self._environment = environment
 
-    async def start(self, directory: Path, script: Path) -> Scripted:
-        """Run the script, and wait until it has loaded. Raises LoadFailed, LoadOutOfMemory."""
+    async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
+        """Run the script, and wait until it has loaded; what that took. Raises LoadFailed, LoadOutOfMemory."""
+        began_s = CLOCKS.wall()
         ours, theirs = socket.socketpair()
         with theirs:
             process = ScriptProcess(ours, await self._fork(directory, script, ours, theirs))
         try:
-            await process.loaded(self._settings.load_timeout_s)
+            effort = await process.loaded(self._settings.load_timeout_s)
         except TimeoutError:
             await process.close()
             raise LoadFailed(f"the script did not load within {self._settings.load_timeout_s:g} s") from None
         except BaseException:
             await process.close()
             raise
-        return Scripted(process)
+        return Scripted(process), effort._replace(wall_s=CLOCKS.wall() - began_s)
 
     async def _fork(self, directory: Path, script: Path, ours: socket.socket, theirs: socket.socket) -> Child:
         arguments = {

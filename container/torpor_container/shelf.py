@@ -11,6 +11,7 @@ from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits, unpack
 from torpor_container.core.residency import Hit, Residency
+from torpor_container.effort import measured
 from torpor_container.tier import MakeRoom, Tier
 from torpor_container.timing import Story
 from torpor_container.wire import Step
@@ -137,7 +138,7 @@ class Shelf:
         try:
             if head.file is not None:
                 with suppress(FileNotFoundError), story.step(Step.UNPACK):  # it may be deleted just now
-                    return await _to_its_end(self._unpack_in_place, key, head, head.file)
+                    return await self._measured(story, self._unpack_in_place, key, head, head.file)
             return await self._bring_through(await asyncio.to_thread(self._disk.workspace), key, head, story)
         except asyncio.CancelledError:
             await asyncio.to_thread(self._disk.remove, key)  # published just as its caller's time was up
@@ -150,9 +151,14 @@ class Shelf:
             with story.step(Step.DOWNLOAD):
                 await self._store.get(key, head, archive)
             with story.step(Step.UNPACK):
-                return await _to_its_end(self._unpack, key, head, archive, workspace)
+                return await self._measured(story, self._unpack, key, head, archive, workspace)
         finally:
             await _to_its_end(self._disk.discard, workspace)
+
+    async def _measured(self, story: Story, unpack: Callable[..., int], *arguments: object) -> int:
+        size_bytes: int
+        size_bytes, story.efforts[Step.UNPACK] = await _to_its_end(measured, unpack, *arguments)
+        return size_bytes
 
     def _unpack_in_place(self, key: str, head: ArtifactHead, file: Path) -> int:
         """All in one go: to hand work from thread to thread costs about as much as to unpack a small model."""

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 
+from torpor_container.effort import Effort
 from torpor_container.wire import Cold, Step
 
 Clock = Callable[[], float]
@@ -25,6 +26,7 @@ class Story:
 
     clock: Clock
     spans: list[Span] = field(default_factory=list)
+    efforts: dict[str, Effort] = field(default_factory=dict)  # what was measured where it happened
     victims: list[str] = field(default_factory=list)  # who left memory for it
     cold: Cold | None = None  # how it came in, once it has
 
@@ -44,6 +46,7 @@ class Timing:
     def __init__(self, clock: Clock) -> None:
         self.hit: bool | None = None
         self.cold: Cold | None = None
+        self.effort: Effort | None = None  # of its prediction, if that was measured
         self._clock = clock
         self._began_s = clock()
         self.steps: dict[Step, float] = {}

@@ -25,6 +25,10 @@ MODEL_CACHE = "X-Torpor-Model-Cache"
 COLD = "X-Torpor-Cold"
 """On a miss: a `Cold` as JSON, what it took to bring the model in."""
 
+EFFORT = "X-Torpor-Effort"
+"""On an answer whose prediction was measured: the seconds of an `Effort`, `0.000512 0.000003`. Of many quick ones in a
+row only some are."""
+
 FAULT = "X-Torpor-Fault"
 """A `Fault`, set on an answer that is the platform's and not the model's own. The body holds a `message`."""
 
@@ -43,6 +47,10 @@ class Step(StrEnum):
     LOAD = "load"
     PREDICT = "predict"
     OVERHEAD = "overhead"
+
+
+UNLOAD = "unload"
+"""No step, since the request waits for it in the queue: letting go of one of those who left for a model."""
 
 
 class Fault(StrEnum):
@@ -82,6 +90,13 @@ class DecisionRecord(TypedDict, total=False):
     for_model: str  # who needed the room, when this one had to leave
 
 
+class Effort(TypedDict):
+    """What a piece of work took, but for waiting in line for a processor."""
+
+    work_s: float  # of a processor
+    delay_s: float  # of waiting for anything else: a disk, a network, another thread
+
+
 class Cold(TypedDict):
     """How a model came into memory."""
 
@@ -89,6 +104,7 @@ class Cold(TypedDict):
     victims: list[str]  # who left memory for it
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded
+    efforts: dict[str, Effort]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
 
 
 class LoadedModel(TypedDict):

@@ -7,8 +7,9 @@ container over the MME contract (`adapter`). Who may load, and who must leave, i
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from torpor_container.effort import Effort
 from torpor_container.runners import Runner
 
 
@@ -26,6 +27,14 @@ class Loaded:
     runner: Runner
     size_bytes: int
     took_s: float = 0.0
+    effort: Effort | None = None  # where it can be told from others'
+
+
+class Settled(NamedTuple):
+    """Freed memory is given back."""
+
+    used_bytes: int  # what the instance really uses then, other processes included
+    effort: Effort | None = None  # where it can be told from others'
 
 
 @dataclass(frozen=True)
@@ -52,11 +61,11 @@ class Workshop(Protocol):
     async def recognise(self, placed: Placed) -> Found:
         """Look at a folder. Raises UnknownFormat."""
 
-    async def unload(self, runner: Runner) -> None:
-        """Let a model go, and give its memory back to the system."""
+    async def unload(self, runner: Runner) -> Effort | None:
+        """Let a model go. What that took, where it can be told from others'."""
 
-    async def settle(self) -> int:
-        """Give freed memory back; answer what the instance really uses then, other processes included."""
+    async def settle(self) -> Settled:
+        """Give freed memory back to the system."""
 
     async def used_bytes(self) -> int:
         """What the instance really uses, other processes included."""

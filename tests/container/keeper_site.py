@@ -9,13 +9,14 @@ from pathlib import Path
 
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Residency
+from torpor_container.effort import Effort
 from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper, Patience
 from torpor_container.shelf import Shelf
 from torpor_container.tier import MakeRoom
 from torpor_container.timing import Story, Timing
-from torpor_container.workshop import Found, Loaded, Placed
+from torpor_container.workshop import Found, Loaded, Placed, Settled
 
 SIZE_BYTES = 100
 
@@ -115,15 +116,16 @@ class FakeWorkshop:
         self._left_bytes += self.litter_bytes
         return Loaded(runner, SIZE_BYTES)
 
-    async def unload(self, runner: object) -> None:
+    async def unload(self, runner: object) -> Effort:
         assert isinstance(runner, FakeRunner)
         self.loaded.remove(runner)
         await runner.close()
         self._scene.happened("unload", runner.name)
+        return Effort(0.002, 0.001)
 
-    async def settle(self) -> int:
+    async def settle(self) -> Settled:
         self._left_bytes = 0
-        return await self.used_bytes()
+        return Settled(await self.used_bytes(), Effort(0.003, 0.002))
 
     async def used_bytes(self) -> int:
         await self._scene.pause()

@@ -12,6 +12,7 @@ from keeper_site import SIZE_BYTES, FakeRunner, Scene, Site
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, ModelDied, NotReady
 from torpor_container.keeper import Patience
 from torpor_container.timing import Timing
+from torpor_container.wire import UNLOAD
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -67,6 +68,7 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
             assert site.resident() == {"b"}
         assert timing.cold is not None
         assert timing.cold["victims"] == ["a"]
+        assert timing.cold["efforts"] == {UNLOAD: {"work_s": 0.003, "delay_s": 0.002}}
 
     run(story())
 

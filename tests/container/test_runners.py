@@ -10,6 +10,7 @@ import pytest
 
 from torpor_container.core.pace import CHEAP_S, LONG_S, TRIAL
 from torpor_container.core.turns import Sharing, Turns
+from torpor_container.effort import Clocks, Effort
 from torpor_container.errors import BadInput, ContainerError, PredictionFailed, TimedOut
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.predicting import Predictors
@@ -29,6 +30,7 @@ class Model:
         self.foreign = foreign
         self.cpu_s, self.waits_s = cpu_s, waits_s
         self.computed_s = self.now_s = 0.0
+        self.clocks = Clocks(lambda: self.now_s, lambda: self.computed_s, lambda: 0.0)
         self.threads: list[int] = []
         self.companies: list[list[bytes]] = []  # who was predicted together
 
@@ -60,7 +62,7 @@ def run(
 ) -> None:
     async def told() -> None:
         predictors = Predictors(Threads(1, "test"), Turns(Sharing()), lambda: model.now_s)
-        runner = InProcess(model, predictors, lambda: model.computed_s, lambda: model.now_s)
+        runner = InProcess(model, predictors, model.clocks)
 
         async def ask() -> Timing:
             timing = Timing(lambda: model.now_s)
@@ -88,6 +90,18 @@ def test_a_cheap_model_predicts_on_the_loop_once_it_was_measured() -> None:
 
     run(model, story)
     assert on_loop(model) == [False] + [True] * 39
+
+
+def test_what_a_prediction_took_is_told_of_the_first_on_a_thread_and_of_one_in_so_many_on_the_loop() -> None:
+    model = Model(cpu_s=0.0001, waits_s=0.0003)
+
+    async def story(ask: Ask) -> None:
+        efforts = [(await ask()).effort for _ in range(2 * MEASURED_EVERY + 1)]
+        told = [number for number, effort in enumerate(efforts) if effort is not None]
+        assert told == [0, 1, 1 + MEASURED_EVERY]
+        assert efforts[0] == efforts[1] == pytest.approx(Effort(wall_s=0.0004, work_s=0.0001))
+
+    run(model, story)
 
 
 def test_a_model_with_code_that_nobody_knows_never_predicts_on_the_loop() -> None:
@@ -140,7 +154,7 @@ def test_a_model_that_begins_to_wait_a_little_leaves_the_loop_once_it_was_measur
             await ask()
 
     run(model, story)
-    assert on_loop(model)[1:] == [True] * 5 * MEASURED_EVERY + [False] * MEASURED_EVERY
+    assert on_loop(model)[1:] == [True] * (4 * MEASURED_EVERY + 1) + [False] * (2 * MEASURED_EVERY - 1)
 
 
 def test_a_model_that_waits_too_long_is_given_up_each_time() -> None:
@@ -183,7 +197,7 @@ class Together:
                 return self.model.now_s
 
             predictors = Predictors(Threads(1, "test"), Turns(Sharing()), clock)
-            runner = InProcess(self.model, predictors, lambda: self.model.computed_s, clock, self.batch_size)
+            runner = InProcess(self.model, predictors, self.model.clocks, self.batch_size)
             for bodies in turns:
                 for body in bodies:
                     self.timings.append(timing := Timing(clock))
@@ -202,6 +216,11 @@ def test_who_comes_in_one_turn_of_the_loop_is_predicted_together() -> None:
     bodies = [outcome.body for outcome in asked.outcomes if isinstance(outcome, Reply)]
     assert bodies == [b"a", b"b", b"c", b"", b"e", b"f"]  # one that is alone is asked as ever, and answers nothing
     assert [timing.steps[Step.PREDICT] for timing in asked.timings] == [pytest.approx(0.0001)] * 6
+
+
+def test_each_of_a_company_is_told_its_part_of_the_effort() -> None:
+    asked = Together(Model(cpu_s=0.0004), batch_size=8).ask([b"a", b"b", b"c", b"d"])
+    assert [timing.effort for timing in asked.timings] == [pytest.approx(Effort(0.0001, 0.0001))] * 4
 
 
 def test_no_more_are_together_than_was_asked_for() -> None:

@@ -21,6 +21,7 @@ from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.timing import Timing
 from torpor_container.warm import WarmParent
+from torpor_container.wire import Step
 
 MIB = 1024 * 1024
 SCRIPT = """
@@ -42,7 +43,7 @@ def transform_fn(model, body, content_type, accept):
 @asynccontextmanager
 async def running(parent: WarmParent, folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Scripted]:
     scripts = Scripts(Settings.read({}), Conventions(), Parent(str(parent.path)), environment)
-    script = await scripts.start(folder, write_script(folder, SCRIPT))
+    script, _ = await scripts.start(folder, write_script(folder, SCRIPT))
     try:
         yield script
     finally:
@@ -59,6 +60,38 @@ def test_a_script_sees_its_environment_and_nothing_of_the_warm_parent_s(
     async def story() -> None:
         async with running(warm_parent, tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
             assert json.loads(await asked(script, b"environment")) == {"MY_THRESHOLD": "0.7"}
+
+    asyncio.run(story())
+
+
+WORKS_AND_WAITS = """
+import subprocess, sys, time
+
+def model_fn(model_dir):
+    time.sleep(0.1)
+
+def transform_fn(model, body, content_type, accept):
+    time.sleep(0.05)
+    subprocess.run([sys.executable, "-S", "-c", "sum(range(3_000_000))"])
+    return b"", "text/plain"
+"""
+
+
+def test_what_a_script_and_its_processes_compute_is_work_and_what_it_waits_for_is_not(
+    tmp_path: Path, warm_parent: WarmParent
+) -> None:
+    async def story() -> None:
+        scripts = Scripts(Settings.read({}), Conventions(), Parent(str(warm_parent.path)), {"PATH": ""})
+        script, load = await scripts.start(tmp_path, write_script(tmp_path, WORKS_AND_WAITS))
+        timing = Timing(monotonic)
+        await script.invoke(Invocation(b"", "application/octet-stream"), 30.0, timing)
+        await script.close()
+        assert load.told()["delay_s"] > 0.09
+        assert 0 < load.work_s < 0.1 < load.wall_s
+        assert timing.effort is not None
+        assert timing.effort.work_s > 0.02
+        assert timing.effort.wall_s > 0.05 + timing.effort.work_s / 2
+        assert timing.effort.wall_s <= timing.steps[Step.PREDICT]
 
     asyncio.run(story())
 

@@ -16,7 +16,7 @@ from torpor_container.meter import Meter
 from torpor_container.runners import Runner
 from torpor_container.spent import Spent
 from torpor_container.upstream import UpstreamError
-from torpor_container.workshop import Found, Loaded, Placed
+from torpor_container.workshop import Found, Loaded, Placed, Settled
 
 LOOK_PERIOD_S = 5.0
 FLOOR_BYTES = 64 * 1024
@@ -36,9 +36,9 @@ class Behind:
     def unready(self) -> str | None:
         return self._server.unready
 
-    async def settle(self) -> int:
+    async def settle(self) -> Settled:
         """The container gives its memory back by itself, or does not."""
-        return await self.used_bytes()
+        return Settled(await self.used_bytes())
 
     async def used_bytes(self) -> int:
         return await asyncio.to_thread(lambda: uss_bytes() + self._server.own_bytes())

@@ -55,6 +55,9 @@ class Sums:
     predict_ms: int = 0
     request_bytes: int = 0
     response_bytes: int = 0
+    measured: int = 0  # predictions whose efforts are these:
+    work_s: float = 0.0
+    delay_s: float = 0.0
 
     @property
     def busy_s(self) -> float:
@@ -78,6 +81,10 @@ class Sums:
         self.predict_ms += milliseconds(predict_s)
         self.request_bytes += invocation.request_bytes
         self.response_bytes += invocation.response_bytes
+        if invocation.effort is not None:
+            self.measured += 1
+            self.work_s += invocation.effort["work_s"]
+            self.delay_s += invocation.effort["delay_s"]
 
 
 def minute_of(at_s: float) -> int:

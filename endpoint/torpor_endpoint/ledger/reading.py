@@ -86,5 +86,5 @@ class Reading:
 
 def _invocation(row: tuple[Any, ...]) -> Invocation:
     values = dict(zip(Invocation._fields, row, strict=True))
-    cold = json.loads(values["cold"]) if values["cold"] is not None else None
-    return Invocation(**{**values, "steps": json.loads(values["steps"]), "cold": cold})
+    told = {name: values[name] for name in ("steps", "cold", "effort")}
+    return Invocation(**values | {name: None if one is None else json.loads(one) for name, one in told.items()})

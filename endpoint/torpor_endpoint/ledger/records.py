@@ -24,6 +24,7 @@ class Invocation(NamedTuple):
     request_bytes: int
     response_bytes: int
     cold: wire.Cold | None  # the instance's own account of a load; None on a hit
+    effort: wire.Effort | None = None  # of the prediction, if that was measured
 
 
 @dataclass(frozen=True, slots=True)

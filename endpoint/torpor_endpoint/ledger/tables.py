@@ -52,6 +52,12 @@ MIGRATIONS = (
     INSERT INTO served SELECT endpoint, variant, min(started_s), max(coalesce(stopped_s, ready_s, started_s))
         FROM lives GROUP BY 1, 2;
     """,
+    """
+    ALTER TABLE cold_starts ADD COLUMN effort TEXT;
+    ALTER TABLE minutes ADD COLUMN measured INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE minutes ADD COLUMN work_s REAL NOT NULL DEFAULT 0;
+    ALTER TABLE minutes ADD COLUMN delay_s REAL NOT NULL DEFAULT 0;
+    """,
 )
 """Only ever add to the end: the number of entries is the schema's version."""
 
@@ -164,8 +170,9 @@ _sums = attrgetter(*names(Sums))
 
 
 def _cold_start_row(invocation: Invocation) -> tuple[object, ...]:
-    cold = None if invocation.cold is None else json.dumps(invocation.cold, ensure_ascii=False)
-    return _row(*{**invocation._asdict(), "steps": json.dumps(dict(invocation.steps)), "cold": cold}.values())
+    told = {"steps": dict(invocation.steps), "cold": invocation.cold, "effort": invocation.effort}
+    documents = {name: None if one is None else json.dumps(one, ensure_ascii=False) for name, one in told.items()}
+    return _row(*{**invocation._asdict(), **documents}.values())
 
 
 def _served_row(life: Life) -> tuple[object, ...]:

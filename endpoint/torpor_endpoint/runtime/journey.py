@@ -10,6 +10,7 @@ from torpor_endpoint.runtime.router import Route, Served
 
 OVERHEAD = Step.OVERHEAD.value
 COLD = wire.COLD.lower().encode()
+EFFORT = wire.EFFORT.lower().encode()
 
 
 @dataclass
@@ -44,13 +45,20 @@ class Journey:
             total_s,
             self.request_bytes,
             response_bytes,
-            self._cold(),
+            *self._told(),
         )
 
-    def _cold(self) -> wire.Cold | None:
-        told = self.served.answer.header(COLD) if self.served else None
-        cold: wire.Cold | None = json.loads(told) if told else None
-        return cold
+    def _told(self) -> tuple[wire.Cold | None, wire.Effort | None]:
+        """What the instance says of a load, and of the prediction."""
+        cold: wire.Cold | None = None
+        effort: wire.Effort | None = None
+        for name, value in self.served.answer.headers if self.served else ():
+            if name == COLD:
+                cold = json.loads(value)
+            elif name == EFFORT:
+                work_s, delay_s = map(float, value.split())
+                effort = {"work_s": work_s, "delay_s": delay_s}
+        return cold, effort
 
 
 def server_timing(steps: dict[str, float]) -> bytes:

@@ -13,7 +13,7 @@ from torpor.simulator.costing import endpoint_per_model, serverless
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Tally
-from torpor.simulator.profile import Spread
+from torpor.simulator.profile import ModelProfile, Spread
 from torpor.simulator.running import Counted, Given
 from torpor.simulator.scenario import MIB, OWN_MIB, Scenario
 from torpor.simulator.site import Call, called
@@ -96,8 +96,8 @@ def _at_desks(given: Given, servers: int, tally: Tally) -> tuple[int, float]:
 
     def arrive(model: str) -> None:
         if model not in desks:
-            predict_s = given.profile(model).predict_s
-            desks[model] = _Desk(kernel, servers, predict_s, spread.predict, done.append)
+            profile = given.profile(model)
+            desks[model] = _Desk(kernel, servers, profile, spread.predict, done.append)
         desks[model].ask(Call(model, kernel.now_s))
 
     duration_s, _ = _play(given, kernel, arrive, done, tally)
@@ -110,7 +110,7 @@ class _Desk:
 
     kernel: Kernel
     servers: int
-    predict_s: float
+    profile: ModelProfile
     spread: Callable[[], float]
     ended: Callable[[Call], None]
     busy: int = 0
@@ -121,17 +121,20 @@ class _Desk:
         call.hit = True
         if self.busy < self.servers:
             self.busy += 1
-            self.kernel.after(self.predict_s * self.spread(), self.done, call)
+            self.kernel.after(self._takes_s(), self.done, call)
         else:
             self.queue.append(call)
 
     def done(self, call: Call) -> None:
         if self.queue:
-            self.kernel.after(self.predict_s * self.spread(), self.done, self.queue.popleft())
+            self.kernel.after(self._takes_s(), self.done, self.queue.popleft())
         else:
             self.busy -= 1
         call.done_s = self.kernel.now_s
         self.ended(call)
+
+    def _takes_s(self) -> float:
+        return self.profile.predict_delay_s + self.profile.predict_s * self.spread()
 
 
 @dataclass(eq=False)
@@ -157,9 +160,10 @@ class _Pools:
             call.ready_s = now_s
         else:
             since_s.clear()
-            load_s = (profile.download_s + profile.unpack_s + profile.load_s) * self.spread.load()
+            load_s = (profile.pull_s + profile.into_memory_s) * self.spread.load()
             call.ready_s = now_s + self.wake_s * self.spread.wake() + load_s
-        self.kernel.at(call.ready_s + profile.predict_s * self.spread.predict(), self.served, call)
+        predict_s = profile.predict_delay_s + profile.predict_s * self.spread.predict()
+        self.kernel.at(call.ready_s + predict_s, self.served, call)
 
     def served(self, call: Call) -> None:
         call.done_s = self.kernel.now_s

@@ -9,7 +9,11 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
-    """Sizes in bytes, times in seconds. `disk_bytes` is the artifact unpacked, `memory_bytes` the model loaded."""
+    """Sizes in bytes, times in seconds. `disk_bytes` is the artifact unpacked, `memory_bytes` the model loaded.
+
+    Unpacking, loading and predicting are work, which takes longer where the processors are busy, and a delay, which
+    does not: waiting for a disk, a network, another server. Downloads and unloads are delays.
+    """
 
     name: str
     memory_bytes: int
@@ -19,6 +23,19 @@ class ModelProfile:
     load_s: float = 0.005
     unload_s: float = 0.001
     predict_s: float = 0.001
+    unpack_delay_s: float = 0.0
+    load_delay_s: float = 0.0
+    predict_delay_s: float = 0.0
+
+    @property
+    def pull_s(self) -> float:
+        """From the store onto the disk, with processors to spare."""
+        return self.download_s + self.unpack_delay_s + self.unpack_s
+
+    @property
+    def into_memory_s(self) -> float:
+        """From the disk, with processors to spare."""
+        return self.load_delay_s + self.load_s
 
 
 class Spread:

@@ -275,9 +275,9 @@ def _load(times_s: Floats, models: Ids, names: Sequence[str], given: Given, late
     profiles = [given.profile(names[number]) for number in called.tolist()]
     quickest = exp(-SPREAD_MAX * given.spreads.load_sigma)
     bytes_ = np.array([one.memory_bytes for one in profiles], np.float64)
-    predict_s = np.array([one.predict_s for one in profiles])
-    load_s = np.array([one.load_s for one in profiles])
-    pull_s = np.array([one.download_s + one.unpack_s for one in profiles]) + load_s
+    predict_s = np.array([one.predict_delay_s + one.predict_s for one in profiles])
+    load_s = np.array([one.into_memory_s for one in profiles])
+    pull_s = np.array([one.pull_s for one in profiles]) + load_s
     slow = load_s * quickest > late_s
     order = np.argsort(place, kind="stable")
     gaps_s, again = np.diff(times_s[order]), np.diff(place[order]) == 0

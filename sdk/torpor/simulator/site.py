@@ -202,7 +202,8 @@ class Site:
             self._delete(plan.victims)
             self.counts.downloads += 1
             model.factor, model.since_s = self.spread.load(), now_s
-            self.kernel.after(model.profile.download_s * model.factor, self._unpack, model)
+            delay_s = model.profile.download_s + model.profile.unpack_delay_s
+            self.kernel.after(delay_s * model.factor, self._unpack, model)
         elif isinstance(plan, Refuse):
             self.disk.failed(model.name, plan.reason, now_s)
             self._disk_bell.ring()
@@ -246,6 +247,12 @@ class Site:
 
     def _load(self, model: Lent) -> None:
         model.since_s = self.kernel.now_s
+        if model.profile.load_delay_s:
+            self.kernel.after(model.profile.load_delay_s * model.factor, self._read, model)
+        else:
+            self._read(model)
+
+    def _read(self, model: Lent) -> None:
         self.processors.after(model.profile.load_s * model.factor, self._ready, model)
 
     def _loaded(self, model: Lent) -> None:
@@ -327,6 +334,13 @@ class Site:
 
     def _predict(self, call: Call, charged_s: float) -> None:
         call.charged_s, call.begun_s = charged_s, self.kernel.now_s
+        profile = call.lent.profile
+        if profile.predict_delay_s:
+            self.kernel.after(profile.predict_delay_s, self._compute, call)
+        else:
+            self.processors.after(profile.predict_s * self.spread.predict(), self._served, call)
+
+    def _compute(self, call: Call) -> None:
         self.processors.after(call.lent.profile.predict_s * self.spread.predict(), self._served, call)
 
     def _done(self, call: Call) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ledger_site import NOON_S, invocation
 
-from torpor_container.wire import Step
+from torpor_container.wire import Effort, Step
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums, adds_up, is_cold, milliseconds, minute_of
 
 
@@ -32,6 +32,13 @@ def test_sums_are_the_sums_of_their_requests(rows: list[tuple[float, float, int,
     assert sums.busy_s == pytest.approx(sums.total_s)
     assert sums.busy_s * 1000 - 1e-3 <= sums.busy_ms <= sums.busy_s * 1000 + len(rows)
     assert sums.moved_bytes == 150 * len(rows)
+
+
+def test_the_efforts_of_those_that_were_measured_add_up() -> None:
+    sums = Sums()
+    for effort in (None, Effort(work_s=0.25, delay_s=0.5), None, Effort(work_s=0.5, delay_s=0.0)):
+        sums.add(invocation(effort=effort), cold=False)
+    assert (sums.requests, sums.measured, sums.work_s, sums.delay_s) == (4, 2, 0.75, 0.5)
 
 
 @given(st.integers(0, 10**6))

@@ -136,12 +136,18 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_there_no_more(site:
     assert served(site) == []
 
 
+def as_of_before(site: Site, *undone: str) -> None:
+    """The file as it was before these steps of its schema, and the last one."""
+    efforts = [("cold_starts", "effort"), *(("minutes", column) for column in ("measured", "work_s", "delay_s"))]
+    for statement in (*(f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in efforts), *undone):
+        site.ledger.tables.database.rows(statement)
+
+
 def test_a_ledger_of_before_that_knows_since_when_its_variants_were_served(site: Site) -> None:
     site.ledger.lived(life(NOON_S, NOON_S + 100))
     site.ledger.lived(life(NOON_S + 200, instance="i-2"))
     site.flush()
-    site.ledger.tables.database.rows("DROP TABLE served")
-    site.ledger.tables.database.rows("PRAGMA user_version = 2")
+    as_of_before(site, "DROP TABLE served", "PRAGMA user_version = 2")
     again = site.again()
     assert served(again) == [("houses", NOON_S, NOON_S + 200)]
     again.ledger.close()
@@ -206,10 +212,7 @@ def test_a_ledger_of_before_that_may_have_known_more_lives_says_what_it_knows(tm
     for wake in range(10_000):
         site.ledger.lived(life(NOON_S - 20_000 + wake, NOON_S - 20_000 + wake + 1, instance=f"i-{wake}"))
     site.flush()
-    site.ledger.tables.database.rows("DROP INDEX lives_by_end")
-    site.ledger.tables.database.rows("DROP TABLE pruned")
-    site.ledger.tables.database.rows("DROP TABLE served")
-    site.ledger.tables.database.rows("PRAGMA user_version = 1")
+    as_of_before(site, "DROP INDEX lives_by_end", "DROP TABLE pruned", "DROP TABLE served", "PRAGMA user_version = 1")
     site.ledger.close()
     again = site.again()
     assert paid_s(again)[0] == NOON_S - 19_999

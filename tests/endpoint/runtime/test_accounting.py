@@ -51,6 +51,9 @@ def test_a_cold_start_is_told_whole_and_its_steps_add_up(live: LiveEndpoint, cou
         assert one["instance"].startswith("i-")
         assert (one["cold"]["reason"], one["cold"]["victims"]) == ("it was not here before", [])
         assert one["request_bytes"] == len(ROW)
+        assert one["cold"]["efforts"].keys() == {"unpack", "load"}
+        for effort, step in ((one["effort"], "predict"), (one["cold"]["efforts"]["load"], "load")):
+            assert 0 < effort["work_s"] + effort["delay_s"] <= one["steps"][step]
 
 
 def test_the_costs_name_every_model_and_know_that_the_reserved_part_has_no_price(

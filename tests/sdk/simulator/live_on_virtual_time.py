@@ -39,7 +39,7 @@ from torpor_container.serving import Kept
 from torpor_container.shelf import UNPACKED_RATIO, Shelf
 from torpor_container.threads import T, Threads
 from torpor_container.timing import Timing
-from torpor_container.workshop import Found, Loaded, Placed
+from torpor_container.workshop import Found, Loaded, Placed, Settled
 from torpor_endpoint.crew import Crew, Numbers
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
@@ -274,7 +274,7 @@ class Store:
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         self.yards.downloads += 1
         profile = self.yards.profiles[key]
-        await asyncio.sleep(profile.download_s + profile.unpack_s)
+        await asyncio.sleep(profile.pull_s)
         await asyncio.to_thread(into.write_bytes, b"x" * profile.disk_bytes)
 
 
@@ -310,14 +310,14 @@ class FakeWorkshop:
         return Found(profile.memory_bytes, partial(self._load, profile))
 
     async def _load(self, profile: ModelProfile) -> Loaded:
-        await asyncio.sleep(profile.load_s)
-        return Loaded(FakeRunner(profile, self.predictors), profile.memory_bytes, profile.load_s)
+        await asyncio.sleep(profile.into_memory_s)
+        return Loaded(FakeRunner(profile, self.predictors), profile.memory_bytes, profile.into_memory_s)
 
     async def unload(self, runner: Runner) -> None:
         await runner.close()
 
-    async def settle(self) -> int:
-        return self.books.planned_bytes
+    async def settle(self) -> Settled:
+        return Settled(self.books.planned_bytes)
 
     async def used_bytes(self) -> int:
         return self.books.planned_bytes
@@ -339,7 +339,8 @@ class FakeRunner:
         self._line = Line()
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
-        return await self._predictors.predict(self._line, Predicts(self._profile.predict_s), invocation)
+        predicts = Predicts(self._profile.predict_delay_s + self._profile.predict_s)
+        return await self._predictors.predict(self._line, predicts, invocation)
 
     async def close(self) -> None:
         await asyncio.sleep(self._profile.unload_s)

@@ -33,6 +33,14 @@ def test_an_endpoint_per_model_is_never_cold_and_paid_for_all_the_time() -> None
     assert found.usd_per_month() == pytest.approx(20 * 730 * usd("ml.t2.medium"))
 
 
+def test_delays_are_waited_for_apart_too() -> None:
+    waiting = {name: replace(one, load_delay_s=0.25, predict_delay_s=0.5) for name, one in STEADY.items()}
+    calls = recorded([(0.0, "a"), (1000.0, "a")])
+    for way in (on_serverless, lambda given: on_endpoints(given, "ml.t2.medium")):
+        less, more = (way(load(calls, profiles)).latencies.most_s for profiles in (STEADY, waiting))
+        assert more - less == pytest.approx(0.75 if way is on_serverless else 0.5)
+
+
 def test_only_models_that_are_called_have_an_endpoint() -> None:
     found = on_endpoints(given((0.0, "a"), (3600.0 - 0.1, "a")), "ml.t2.medium")
     assert found.cost.usd == pytest.approx(usd("ml.t2.medium"))

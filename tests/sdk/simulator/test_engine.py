@@ -55,6 +55,23 @@ def test_hits_are_those_of_the_curve_when_loads_take_no_time() -> None:
         assert sum(call.hit for call in calls) == curve.hits[0]
 
 
+def test_work_takes_longer_where_others_work_and_a_delay_does_not() -> None:
+    trace = recorded([(0.0, "a"), (0.0, "b"), (9.0, "c")])
+    bare = ModelProfile("", MIB, MIB, 0.0, 0.0, 0.0, 0.0, 0.0)
+    works = replace(bare, load_s=1.0, predict_s=0.1)
+    waits = replace(bare, unpack_delay_s=0.5, load_delay_s=0.5, predict_delay_s=0.1)
+
+    def story(one: ModelProfile) -> list[tuple[float, float]]:
+        """How long each waited for its model, and for its answer."""
+        calls: list[Call] = []
+        plan = Plan(replace(ROOMY, processors=1), begun=True)
+        Simulation(plan, {name: replace(one, name=name) for name in trace.names}, calls.extend).run(trace)
+        return [(call.ready_s - call.asked_s, call.done_s - call.ready_s) for call in calls]
+
+    assert story(works) == [pytest.approx(one) for one in ((2.0, 0.2), (2.0, 0.2), (1.0, 0.1))]
+    assert story(waits) == [pytest.approx((1.0, 0.1))] * 3
+
+
 def test_the_same_trace_tells_the_same_story() -> None:
     def story() -> list[str]:
         told: list[str] = []

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from torpor.simulator.fitting.laws import ANY
 from torpor.simulator.fitting.records import DISK, STORE
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.workloads import BadTrace
-from torpor_container.wire import Cold
+from torpor_container.wire import Cold, Effort
 from torpor_endpoint.ledger.records import Invocation, Life
 
 MB = 1_000_000
@@ -39,12 +40,12 @@ def load(
     """A request that brings its model in: from the store if it was `fetched` (download, unpack), else from disk.
     `more` are further steps; one that `took_s` longer than its own steps came while the load went on."""
     brought = dict(zip(("download", "unpack"), fetched or (), strict=False)) | {"load": load_s, "queue": queue_s}
-    cold = Cold(bytes=size, victims=[], reason="first use", took_s=took_s or sum(brought.values()))
+    cold = Cold(bytes=size, victims=[], reason="first use", took_s=took_s or sum(brought.values()), efforts={})
     return invocation(NOON_S + at_s, brought | WARM | more, model=model, cold=cold)
 
 
 def evicting(model: str, queue_s: float) -> Invocation:
-    cold = Cold(bytes=MB, victims=["another"], reason="evicted before", took_s=0.1 + queue_s)
+    cold = Cold(bytes=MB, victims=["another"], reason="evicted before", took_s=0.1 + queue_s, efforts={})
     return invocation(NOON_S, {"load": 0.1, "queue": queue_s, **WARM}, model=model, cold=cold)
 
 
@@ -202,6 +203,72 @@ def test_a_name_that_was_only_ever_an_error_is_no_model(tmp_path: Path) -> None:
     assert (set(result.profiles), result.assumed) == ({"a", "b"}, ())
 
 
+# -- work and waiting --------------------------------------------------------------------------------------------------
+def seen(folder: Path, waits: int) -> Fitted:
+    """Models of three sizes, loaded and called where `waits` others want the same processor: whoever has work stands in
+    line for so many times as long, and four of five wait for a lock besides, as long as they work."""
+    rng = np.random.default_rng(waits)
+    requests = []
+    for number in range(300):
+        size = (1, 2, 4)[number % 3]
+        kept = rng.random() < 0.8 and waits > 0
+        unpack, read, first, left = (
+            Effort(work_s=size * work_s, delay_s=delay_s + kept * size * work_s)
+            for work_s, delay_s in ((0.002, 0.001), (0.01, 0.003), (0.001, 0.0), (0.0008, 0.0002))
+        )
+
+        def wall_s(effort: Effort) -> float:
+            return (1 + waits) * effort["work_s"] + effort["delay_s"]
+
+        steps = {"download": 0.02 * (1 + kept * waits), "unpack": wall_s(unpack), "load": wall_s(read)}
+        steps |= {"queue": 0.0005 * (1 + kept * waits) + number % 2 * wall_s(left), "predict": wall_s(first)}
+        efforts = {"unpack": unpack, "load": read} | ({"unload": left} if number % 2 else {})
+        cold = Cold(
+            bytes=size * MB,
+            victims=["another"] if number % 2 else [],
+            reason="first use",
+            took_s=sum(steps.values()) - steps["predict"],
+            efforts=efforts,
+        )
+        at_s = NOON_S + 60 * number
+        requests += [invocation(at_s, steps, model=f"m{size}", instance=f"i-{number}", cold=cold, effort=first)]
+        warm = {"predict": wall_s(first), "overhead": 0.001}
+        requests += [invocation(at_s + 1, warm, model=f"m{size}", effort=first if number % 4 else None)]
+    return found(folder, requests)
+
+
+def test_a_busy_machine_and_one_at_rest_tell_the_same_of_a_model(tmp_path: Path) -> None:
+    for folder in ("busy", "rest"):
+        (tmp_path / folder).mkdir()
+    busy, rest = seen(tmp_path / "busy", waits=9), seen(tmp_path / "rest", waits=0)
+    for name, profile in rest.profiles.items():
+        size = int(name[1:])
+        known = (size * MB, size * MB, 0.02, size * 0.002, size * 0.01, 0.0026, size * 0.001, 0.001, 0.003, 0.0)
+        assert astuple(profile) == (name, *(pytest.approx(one, rel=0.4) for one in known))
+        assert astuple(busy.profiles[name]) == (name, *(pytest.approx(one, rel=1e-6) for one in astuple(profile)[1:]))
+    assert busy.beside_load_s == pytest.approx(rest.beside_load_s, rel=0.1)
+    assert busy.load_sigma == pytest.approx(rest.load_sigma, abs=1e-6)
+
+
+def test_what_a_script_waits_for_is_a_delay(tmp_path: Path) -> None:
+    asks = Effort(work_s=0.002, delay_s=0.05)
+    warm = [invocation(NOON_S + 60 * n, {"predict": 0.07}, model="a", effort=asks) for n in range(5)]
+    profile = found(tmp_path, [load("a"), *warm]).profiles["a"]
+    assert profile.predict_s == pytest.approx(0.002)
+    assert profile.predict_delay_s == pytest.approx(0.05)
+
+
+def test_what_was_not_measured_is_taken_for_work(tmp_path: Path) -> None:
+    profile = found(tmp_path, [load("a", 0.3), invocation(model="a")]).profiles["a"]
+    assert (profile.load_s, profile.load_delay_s, profile.predict_delay_s) == (0.3, 0.0, 0.0)
+    assert profile.predict_s == pytest.approx(0.002)
+
+
+def test_some_microseconds_are_no_waiting(tmp_path: Path) -> None:
+    warm = invocation(model="a", effort=Effort(work_s=0.002, delay_s=0.00009))
+    assert found(tmp_path, [load("a"), warm]).profiles["a"].predict_delay_s == 0.0
+
+
 # -- the variant's figures ---------------------------------------------------------------------------------------------
 def test_leaving_is_what_loads_queue_longer_that_made_others_leave(tmp_path: Path) -> None:
     requests = [load("a", queue_s=queue_s, predict=0.004) for queue_s in (0.001, 0.002, 0.003)]
@@ -277,7 +344,7 @@ def test_a_real_endpoint_is_fitted_while_it_runs(endpoint: torpor.Local) -> None
     for city in CITIES:
         profile, seen = result.profiles[city], told[(told.model == city) & (told.loaded_bytes > 0)]
         assert profile.memory_bytes == round(seen.loaded_bytes.median())
-        assert told.load_s[told.load_s > 0].min() <= profile.load_s <= told.load_s.max()
+        assert 0 < profile.load_s + profile.load_delay_s <= told.load_s.max()
         assert 0 < profile.predict_s < 1
     assert not set(CITIES) & set(result.assumed)
     assert 0 < result.overhead_s < 1

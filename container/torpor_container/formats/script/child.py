@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from torpor_container.effort import Clocks, process_s
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory, OutOfMemory, PredictionFailed
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.script import frames
@@ -15,6 +16,9 @@ from torpor_container.formats.script.frames import Frame, Kind
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.invocation import Invocation
 from torpor_container.processes import descendants, kill
+
+CLOCKS = Clocks(work=process_s)
+"""All that the script does, in whatever threads and processes: it is alone here."""
 
 
 def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
@@ -67,12 +71,13 @@ def read(stream: BinaryIO) -> Frame | None:
 
 def answer(model: ScriptModel, request: Frame) -> Frame:
     """One request to one answer. What the script raises is the answer, as the inference toolkit gives it."""
+    effort = CLOCKS.start()
     try:
         reply = model.invoke(Invocation(request.body, **request.fields))
         fields = {"content_type": reply.content_type}
         if reply.custom_attributes is not None:
             fields["custom_attributes"] = reply.custom_attributes
-        return Frame(Kind.REPLY, fields, reply.body)
+        return frames.with_effort(Frame(Kind.REPLY, fields, reply.body), effort())
     except ContainerError as error:
         return _error(Kind.ERROR, error)
     except MemoryError as error:
@@ -119,7 +124,7 @@ def _load(connection: socket.socket, directory: Path, program: str, conventions:
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
         failure = LoadFailed(str(PredictionFailed.because(error)))
     else:
-        connection.sendall(frames.encode(Frame(Kind.LOADED)))
+        connection.sendall(frames.encode(frames.with_effort(Frame(Kind.LOADED), CLOCKS.so_far())))
         return model
     connection.sendall(frames.encode(_error(Kind.FAILED, failure)))
     return None

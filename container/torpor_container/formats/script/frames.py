@@ -1,13 +1,16 @@
 """The frames between an instance and a script's process: lengths, a JSON head, a body. They encode and decode only.
 
 The instance sends INVOKE {content_type, accept, custom_attributes} + body. The script's process first says LOADED, or
-FAILED {type} + message; then, for each INVOKE, REPLY {content_type} + body, or ERROR {type} + message.
+FAILED {type} + message; then, for each INVOKE, REPLY {content_type} + body, or ERROR {type} + message. LOADED and REPLY
+tell the effort too.
 """
 
 import json
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+
+from torpor_container.effort import Effort
 
 PREFIX = struct.Struct(">IQ")
 HEAD_MAX = 64 * 1024
@@ -22,6 +25,9 @@ class Kind(StrEnum):
     ERROR = "error"
 
 
+EFFORT = "effort"
+
+
 class BadFrame(Exception):
     """The other side does not speak this protocol."""
 
@@ -31,6 +37,19 @@ class Frame:
     kind: Kind
     fields: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
+
+
+def with_effort(frame: Frame, effort: Effort) -> Frame:
+    """The same frame, and what it took to come to it."""
+    return replace(frame, fields={**frame.fields, EFFORT: " ".join(map(repr, effort))})
+
+
+def effort_of(frame: Frame) -> Effort:
+    """Raises BadFrame."""
+    try:
+        return Effort(*map(float, frame.fields[EFFORT].split()))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadFrame(f"a frame {frame.kind} without its effort") from error
 
 
 def encode(frame: Frame) -> bytes:

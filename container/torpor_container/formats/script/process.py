@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import NoReturn, Protocol
 
 from torpor_container import errors
+from torpor_container.effort import Effort
 from torpor_container.errors import KILLED_EXITS, ContainerError, LoadFailed, LoadOutOfMemory, ModelDied, NotCalled
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, Frame, Kind
@@ -56,8 +57,9 @@ class ScriptProcess:
         self._watch: asyncio.Task[None] | None = None
         self._ended = ""  # why we ended it ourselves
 
-    async def loaded(self, timeout_s: float) -> None:
-        """Wait until the script has loaded. Raises LoadFailed, LoadOutOfMemory, or TimeoutError; then it is ended."""
+    async def loaded(self, timeout_s: float) -> Effort:
+        """Wait until the script has loaded, and tell what that took its process, but for the time on the wall. Raises
+        LoadFailed, LoadOutOfMemory, or TimeoutError; then it is ended."""
         self._connection.setblocking(False)
         self._streams = await asyncio.open_unix_connection(sock=self._connection)
         self._watch = asyncio.create_task(self._read_no_more_once_it_ended())
@@ -71,6 +73,7 @@ class ScriptProcess:
             raise
         if frame.kind is not Kind.LOADED:
             raise _raised(frame)
+        return frames.effort_of(frame)
 
     async def invoke(self, invocation: Invocation, began: Callable[[], None] = lambda: None) -> Reply:
         """One request, after those that came before it; `began` is called when its turn has come.
@@ -93,7 +96,8 @@ class ScriptProcess:
                 raise
         if frame.kind is not Kind.REPLY:
             raise _raised(frame)
-        return Reply(frame.body, frame.fields["content_type"], custom_attributes=frame.fields.get("custom_attributes"))
+        attributes = frame.fields.get("custom_attributes")
+        return Reply(frame.body, frame.fields["content_type"], 200, attributes, frames.effort_of(frame))
 
     @property
     def alive(self) -> bool:

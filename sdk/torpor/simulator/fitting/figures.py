@@ -7,32 +7,43 @@ from statistics import fmean, median
 import numpy as np
 
 from torpor.simulator.fitting.laws import LOADS_MIN, Laws, grouped
-from torpor.simulator.fitting.records import Load, Record
-from torpor.simulator.fitting.times import BROUGHT
+from torpor.simulator.fitting.records import Effort, Load, Record, quiet_s
+from torpor.simulator.fitting.times import DELAYS, FITTED, WAITS
 from torpor.simulator.profile import ModelProfile
 from torpor_container.wire import Step
-from torpor_endpoint.core.ledger import ERROR_FROM
+from torpor_endpoint.core.ledger import ERROR_FROM, NOTICED_S
 
 SINGLES_MIN = 30
 """So many predictions that are known one by one tell their spread."""
 
 
-def profile(name: str, loads: Sequence[Load], laws: Laws, predict_s: float) -> ModelProfile:
-    """The medians of the model's own loads where they are enough, otherwise what the laws say at its size."""
+def profile(name: str, loads: Sequence[Load], laws: Laws, predicts: Effort, busy: float) -> ModelProfile:
+    """The middles of the model's own loads where they are enough, otherwise what the laws say at its size."""
     memory_bytes = laws.size_bytes(name)
-    times_s = {what: laws.of(what, name).line.seconds(memory_bytes) for what in ("unload_s", *BROUGHT)}
-    for what in BROUGHT:
+    times_s = {what: laws.of(what, name).line.seconds(memory_bytes) for what in ("unload_s", *FITTED)}
+    for what in FITTED:
         own_s = [load.times_s[what] for load in loads if what in load.times_s]
         if len(own_s) >= LOADS_MIN:
-            times_s[what] = median(own_s)
-    return ModelProfile(name, memory_bytes, memory_bytes, **times_s, predict_s=predict_s)
+            times_s[what] = quiet_s(own_s, busy if what in WAITS else 0.0)
+    for what in DELAYS.values():
+        times_s[what] = noticed_s(times_s[what])
+    delay_s = noticed_s(predicts.delay_s)
+    return ModelProfile(name, memory_bytes, memory_bytes, **times_s, predict_s=predicts.work_s, predict_delay_s=delay_s)
 
 
-def predict_s(record: Record) -> dict[str, float]:
+def noticed_s(delay_s: float) -> float:
+    """Threads that hand on to one another, and clocks, take some microseconds: that is no waiting."""
+    return delay_s if delay_s > NOTICED_S else 0.0
+
+
+def predictions(record: Record) -> dict[str, Effort]:
     """Means by model: of the warm requests, or of those known one by one where none was warm."""
-    single_s = grouped((row.model, row.predict_s) for row in record.whole if row.predict_s is not None)
-    means_s = {name: fmean(seconds) for name, seconds in single_s.items()}
-    return means_s | {name: max(0.0, warm.predict_s) / warm.requests for name, warm in record.warm.items()}
+    single = grouped((row.model, row.prediction) for row in record.whole if row.prediction is not None)
+    means = {name: Effort(*map(fmean, zip(*own, strict=True))) for name, own in single.items()}
+    means |= {name: warm.prediction for name, warm in record.warm.items()}
+    single_s = [(row.model, row.effort["delay_s"]) for row in record.whole if row.prediction and row.effort]
+    delays_s = grouped([*record.delays_s, *single_s]).items()
+    return means | {name: Effort(means[name].work_s, quiet_s(own_s, record.busy)) for name, own_s in delays_s}
 
 
 def predict_sigma(record: Record) -> float:
@@ -40,11 +51,11 @@ def predict_sigma(record: Record) -> float:
 
     Those that followed a load are slower and differ more: they count only where there are few others.
     """
-    hits = [(row.model, row.predict_s) for row in record.whole if row.cold is None and row.predict_s is not None]
+    hits = [(row.model, row.prediction.work_s) for row in record.whole if row.cold is None and row.prediction]
     warm = list(grouped([*record.alone, *hits]).values())
     sigma, freedom = _spread(warm)
     if freedom < SINGLES_MIN:
-        after = grouped((load.model, load.predict_s) for load in record.loads if load.predict_s is not None)
+        after = grouped((load.model, load.first.work_s) for load in record.loads if load.first)
         sigma, _ = _spread([*warm, *after.values()])
     return sigma
 
@@ -67,19 +78,19 @@ def wake_s(record: Record) -> float | None:
 def overhead_s(record: Record) -> float:
     """The mean beyond the prediction: of warm requests, or of those known one by one where none was warm."""
     if not record.warm:
-        return fmean(row.steps.get(Step.OVERHEAD, 0.0) for row in record.whole if row.predict_s is not None)
+        return fmean(row.steps.get(Step.OVERHEAD, 0.0) for row in record.whole if row.prediction)
     beyond_s = sum(warm.spent_s - warm.predict_s for warm in record.warm.values())
     return max(0.0, beyond_s) / sum(warm.requests for warm in record.warm.values())
 
 
-def beside_load_s(loads: Sequence[Load], profiles: Mapping[str, ModelProfile]) -> float:
+def beside_load_s(record: Record, profiles: Mapping[str, ModelProfile]) -> float:
     """A model is looked at before it is loaded and measured after it, and its first prediction is a slow one."""
     beside_s = [
-        load.queue_s + load.predict_s - profiles[load.model].predict_s
-        for load in loads
-        if load.predict_s is not None and not load.evicted
+        load.queue_s + load.first.whole_s - profiles[load.model].predict_s - profiles[load.model].predict_delay_s
+        for load in record.loads
+        if load.first is not None and not load.evicted
     ]
-    return max(0.0, median(beside_s)) if len(beside_s) >= LOADS_MIN else 0.0
+    return max(0.0, quiet_s(beside_s, record.busy)) if len(beside_s) >= LOADS_MIN else 0.0
 
 
 def _spread(groups: Iterable[Sequence[float]]) -> tuple[float, int]:

@@ -10,8 +10,8 @@ from typing import TypeVar
 import numpy as np
 
 from torpor.simulator.fitting.lines import Line, constant_line, line_through
-from torpor.simulator.fitting.records import MEMORY, STORE, Load
-from torpor.simulator.fitting.times import BROUGHT, TIMES
+from torpor.simulator.fitting.records import MEMORY, STORE, Load, quiet_s
+from torpor.simulator.fitting.times import FITTED, TIMES, WAITS
 
 LOADS_MIN = 3
 """A model with so many loads on record has its own times; the others have a law's."""
@@ -37,13 +37,14 @@ class Law:
 class Laws:
     """`told` are those of every format and tier that was seen, and those that had to be made of all formats."""
 
-    def __init__(self, loads: Sequence[Load]) -> None:
+    def __init__(self, loads: Sequence[Load], busy: float = 0.0) -> None:
         self._loads = loads
+        self._busy = busy
         sizes = grouped((load.model, load.memory_bytes) for load in loads)
         self._sizes = {name: median(own) for name, own in sizes.items()}
         formats = grouped((_format(load.model), load) for load in loads)
         self.told = [law for suffix, own in sorted(formats.items()) for law in self._fitted(suffix, own)]
-        self.told += _unload_law(loads)
+        self.told += _unload_law(loads, busy)
 
     def of(self, what: str, model: str) -> Law:
         """Of the tier that most of the format's models came from."""
@@ -65,13 +66,21 @@ class Laws:
     def _fitted(self, suffix: str, loads: Sequence[Load]) -> Iterator[Law]:
         """A point per model, so that one that was loaded often does not bend the law."""
         for tier, brought in sorted(grouped((load.tier, load) for load in loads).items()):
-            for what in BROUGHT:
+            for what in FITTED:
                 seconds = grouped((load.model, load.times_s[what]) for load in brought if what in load.times_s)
                 if seconds:
                     sizes = np.array([self._sizes[name] for name in seconds], np.float64)
                     middles = np.array([median(own) for own in seconds.values()], np.float64)
                     line, count = line_through(sizes, middles), sum(map(len, seconds.values()))
+                    if what in WAITS:
+                        line = self._at_rest(line, brought, what)
                     yield Law(what, suffix, tier, line, len(seconds), count)
+
+    def _at_rest(self, line: Line, loads: Sequence[Load], what: str) -> Line:
+        """The same line, lowered to where it is quiet."""
+        lawful = [(load.times_s[what], line.seconds(self._sizes[load.model])) for load in loads if what in load.times_s]
+        parts = [seconds / lawful_s for seconds, lawful_s in lawful if lawful_s]
+        return line.times(quiet_s(parts, self._busy)) if parts and self._busy else line
 
 
 def _format(model: str) -> str:
@@ -80,11 +89,16 @@ def _format(model: str) -> str:
     return found[0] if found else ""
 
 
-def _unload_law(loads: Sequence[Load]) -> list[Law]:
-    """No step says how long a request waited for other models to leave: it is in the queue of those that made some.
+def _unload_law(loads: Sequence[Load], busy: float) -> list[Law]:
+    """What was measured, or what loads queued that made others leave.
 
     What others queue is taken off; where there are too few others to tell it by, it stays in.
     """
+    told = [load.unload for load in loads if load.unload is not None]
+    if len(told) >= LOADS_MIN:
+        line = constant_line(np.array([one.work_s for one in told]))
+        line = replace(line, fixed_s=line.fixed_s + quiet_s([one.delay_s for one in told], busy))
+        return [Law("unload_s", ANY, MEMORY, line, len({load.model for load in loads if load.unload}), len(told))]
     waited = [load for load in loads if load.evicted]
     others_s = [load.queue_s for load in loads if not load.evicted]
     if len(waited) < LOADS_MIN:

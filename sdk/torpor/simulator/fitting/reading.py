@@ -18,30 +18,37 @@ SINGLES_MAX = 100_000
 CALLED = f"""SELECT model FROM minutes WHERE {ONE} GROUP BY model HAVING sum(errors) < sum(requests)
     UNION SELECT model FROM cold_starts WHERE {ONE} AND status < {ERROR_FROM}"""
 """A name that was only ever an error is no model."""
-WHOLE = f"SELECT model, instance, status, steps, cold FROM cold_starts WHERE {ONE} ORDER BY number"
+WHOLE = f"SELECT model, instance, status, steps, cold, effort FROM cold_starts WHERE {ONE} ORDER BY number"
 STARTS = f"""SELECT ready_s - started_s FROM lives
     WHERE {ONE} AND ready_s IS NOT NULL AND why_started <> 'deployed'"""  # that start makes the warm parent too
 MINUTES = f"""CREATE TEMP TABLE warm AS
     WITH told AS (
         SELECT minute_s, model, sum(requests) AS requests, sum(cold) AS cold, sum(errors) AS errors,
-            sum(total_s - load_s) AS spent_s, sum(predict_s) AS predict_s
+            sum(total_s - load_s) AS spent_s, sum(predict_s) AS predict_s,
+            sum(measured) AS measured, sum(work_s) AS work_s, sum(delay_s) AS delay_s
         FROM minutes WHERE {ONE} GROUP BY minute_s, model
     ), whole AS (
         SELECT CAST(at_s AS INTEGER) / {MINUTE_S} * {MINUTE_S} AS minute_s, model, count(*) AS cold,
             sum(status >= {ERROR_FROM}) AS errors,
             sum(total_s - coalesce(json_extract(steps, '$.load'), 0)) AS spent_s,
-            sum(coalesce(json_extract(steps, '$.predict'), 0)) AS predict_s
+            sum(coalesce(json_extract(steps, '$.predict'), 0)) AS predict_s, count(effort) AS measured,
+            total(json_extract(effort, '$.work_s')) AS work_s, total(json_extract(effort, '$.delay_s')) AS delay_s
         FROM cold_starts WHERE {ONE} GROUP BY 1, 2
     )
     SELECT told.model, told.requests - told.cold AS requests, told.spent_s - coalesce(whole.spent_s, 0) AS spent_s,
-        told.predict_s - coalesce(whole.predict_s, 0) AS predict_s
+        told.predict_s - coalesce(whole.predict_s, 0) AS predict_s,
+        told.measured - coalesce(whole.measured, 0) AS measured,
+        told.work_s - coalesce(whole.work_s, 0) AS work_s, told.delay_s - coalesce(whole.delay_s, 0) AS delay_s
     FROM told LEFT JOIN whole USING (minute_s, model)
     WHERE told.requests > told.cold AND told.cold = coalesce(whole.cold, 0)
         AND told.errors = coalesce(whole.errors, 0)"""
 """Of the minutes whose cold starts and errors are all known one by one: without them, what is left was warm and went
 well."""
-WARM = "SELECT model, sum(requests), sum(spent_s), sum(predict_s) FROM warm GROUP BY model"
-ALONE = f"SELECT model, predict_s FROM warm WHERE requests = 1 LIMIT {SINGLES_MAX}"
+DELAYS = f"SELECT model, delay_s / measured FROM warm WHERE measured LIMIT {SINGLES_MAX}"
+WARM = """SELECT model, sum(requests), sum(spent_s), sum(predict_s), sum(measured), sum(work_s), sum(delay_s)
+    FROM warm GROUP BY model"""
+ALONE = f"""SELECT model, CASE WHEN measured THEN work_s ELSE predict_s END FROM warm
+    WHERE measured = 1 OR requests = 1 AND NOT EXISTS (SELECT 1 FROM warm WHERE measured) LIMIT {SINGLES_MAX}"""
 
 
 def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
@@ -55,21 +62,27 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
             one = one_variant(ledger, path, endpoint, variant)
             called = {model for (model,) in ledger.execute(CALLED, one * 2)}
             whole = [
-                Whole(model or one[1], instance, status, json.loads(steps), _cold(cold))
-                for model, instance, status, steps, cold in ledger.execute(WHOLE, one)
+                Whole(model or one[1], instance, status, json.loads(steps), _cold(cold), _effort(effort))
+                for model, instance, status, steps, cold, effort in ledger.execute(WHOLE, one)
             ]
             ledger.execute(MINUTES, one * 2)
             warm = {model or one[1]: Warm(*sums) for model, *sums in ledger.execute(WARM)}
+            delays_s = [(model or one[1], delay_s) for model, delay_s in ledger.execute(DELAYS)]
             alone = [(model or one[1], predict_s) for model, predict_s in ledger.execute(ALONE)]
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
     single_model = one[1] if "" in called else None
-    return Record(path, *one, frozenset(called - {""}), single_model, whole, warm, alone, starts_s)
+    return Record(path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s)
 
 
 def _cold(told: str | None) -> Cold | None:
     if told is None:
         return None
     cold: wire.Cold = json.loads(told)
-    return Cold(cold["bytes"], cold["took_s"], bool(cold["victims"]))
+    return Cold(cold["bytes"], cold["took_s"], bool(cold["victims"]), cold.get("efforts", {}))
+
+
+def _effort(told: str | None) -> wire.Effort | None:
+    effort: wire.Effort | None = None if told is None else json.loads(told)
+    return effort

@@ -4,10 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
-from torpor.simulator.fitting.times import BROUGHT
-from torpor_container.wire import Step
+import numpy as np
+
+from torpor.simulator.fitting.times import BROUGHT, DELAYS
+from torpor_container import wire
+from torpor_container.wire import UNLOAD, Step
 from torpor_endpoint.core.ledger import ERROR_FROM, TOLERANCE_S
 
 STORE, DISK, MEMORY = "store", "disk", "memory"
@@ -20,6 +24,18 @@ class Cold(NamedTuple):
     memory_bytes: int
     took_s: float
     evicted: bool  # whether others had to leave first
+    efforts: Mapping[str, wire.Effort]  # of the steps that were measured
+
+
+class Effort(NamedTuple):
+    """Seconds of work, and of the delay beside it. What was not measured is taken for work."""
+
+    work_s: float
+    delay_s: float = 0.0
+
+    @property
+    def whole_s(self) -> float:
+        return self.work_s + self.delay_s
 
 
 class Whole(NamedTuple):
@@ -30,14 +46,20 @@ class Whole(NamedTuple):
     status: int
     steps: Mapping[str, float]
     cold: Cold | None
+    effort: wire.Effort | None  # of its prediction
 
     @property
     def brought_s(self) -> float:
         return sum(self.steps.get(step, 0.0) for step in BROUGHT.values())
 
     @property
-    def predict_s(self) -> float | None:
-        return self.steps.get(Step.PREDICT) if self.status < ERROR_FROM else None
+    def prediction(self) -> Effort | None:
+        """None where there was none, or it went wrong."""
+        if self.status >= ERROR_FROM or Step.PREDICT not in self.steps:
+            return None
+        if self.effort is None:
+            return Effort(self.steps[Step.PREDICT])
+        return Effort(**self.effort)
 
     def saw_all_of(self, cold: Cold) -> bool:
         """Whether it waited from the load's beginning: one that came later has only a part of the steps."""
@@ -45,11 +67,21 @@ class Whole(NamedTuple):
 
 
 class Warm(NamedTuple):
-    """One model's warm requests, added up."""
+    """One model's warm requests, added up, and the efforts of those that were measured."""
 
     requests: int
     spent_s: float
     predict_s: float
+    measured: int
+    work_s: float
+    delay_s: float
+
+    @property
+    def prediction(self) -> Effort:
+        """The mean."""
+        if self.measured:
+            return Effort(max(0.0, self.work_s) / self.measured, max(0.0, self.delay_s) / self.measured)
+        return Effort(max(0.0, self.predict_s) / self.requests)
 
 
 @dataclass(frozen=True)
@@ -61,8 +93,10 @@ class Load:
     tier: str
     times_s: Mapping[str, float]  # of ModelProfile's
     queue_s: float
-    predict_s: float | None
+    first: Effort | None
     evicted: bool  # whether others had to leave first
+    unload: Effort | None  # what letting go of one of them took, if it was measured
+    in_line: float | None  # the part of its steps that it stood in line for a processor, as far as they were measured
 
 
 @dataclass(frozen=True)
@@ -76,11 +110,19 @@ class Record:
     single_model: str | None  # named after its variant
     whole: Sequence[Whole]
     warm: Mapping[str, Warm]
-    alone: Sequence[tuple[str, float]]  # predictions of requests that were the only warm one of their minute
+    delays_s: Sequence[tuple[str, float]]  # of predictions, a minute's mean each
+    alone: Sequence[tuple[str, float]]  # predictions that were the only one of their minute, warm and, if any, measured
     starts_s: Sequence[float]
 
     def __str__(self) -> str:
         return f"{self.path}: {self.endpoint}/{self.variant}"
+
+    @cached_property
+    def busy(self) -> float:
+        """How busy the machine was, 0 to 1: the part of a load that went into waiting for a processor, by the middle
+        one of them. 0 where nobody knows."""
+        known = [load.in_line for load in self.loads if load.in_line is not None]
+        return median(known) if known else 0.0
 
     @cached_property
     def loads(self) -> list[Load]:
@@ -94,8 +136,27 @@ class Record:
         return [_load(row, cold) for row, cold in seen.values()]
 
 
+def quiet_s(seconds: Sequence[float], busy: float) -> float:
+    """Of waits for anything but a processor, what they would be at rest. The busier the machine was, the further below
+    their median that lies: who stands in line for a processor keeps others waiting for their turn, or for an answer."""
+    return float(np.quantile(seconds, (1 - busy) / 2))
+
+
 def _load(row: Whole, cold: Cold) -> Load:
     tier = STORE if Step.DOWNLOAD in row.steps or Step.UNPACK in row.steps else DISK
     times_s = {what: row.steps[step] for what, step in BROUGHT.items() if step in row.steps}
-    queue_s = row.steps.get(Step.QUEUE, 0.0)
-    return Load(row.model, cold.memory_bytes, tier, times_s, queue_s, row.predict_s, cold.evicted)
+    for what, delay in DELAYS.items():
+        effort = cold.efforts.get(BROUGHT[what])
+        if what in times_s and effort is not None:
+            times_s |= {what: effort["work_s"], delay: effort["delay_s"]}
+    queue_s, left = row.steps.get(Step.QUEUE, 0.0), cold.efforts.get(UNLOAD)
+    unload = None if left is None else Effort(**left)
+    in_line = _in_line(row.steps, cold.efforts)
+    return Load(row.model, cold.memory_bytes, tier, times_s, queue_s, row.prediction, cold.evicted, unload, in_line)
+
+
+def _in_line(steps: Mapping[str, float], efforts: Mapping[str, wire.Effort]) -> float | None:
+    measured = [step for step in BROUGHT.values() if step in steps and step in efforts]
+    wall_s = sum(steps[step] for step in measured)
+    known_s = sum(Effort(**efforts[step]).whole_s for step in measured)
+    return max(0.0, 1 - known_s / wall_s) if wall_s else None

@@ -10,3 +10,8 @@ TIMES: Mapping[str, float] = {one.name: one.default for one in fields(ModelProfi
 """A profile's times, with what is assumed of each where nothing is known."""
 BROUGHT: Mapping[str, Step] = {"download_s": Step.DOWNLOAD, "unpack_s": Step.UNPACK, "load_s": Step.LOAD}
 """Those that are steps of a request that loads its model."""
+DELAYS: Mapping[str, str] = {"unpack_s": "unpack_delay_s", "load_s": "load_delay_s"}
+"""Of those, the ones that are work where it was measured, and what else they wait for."""
+FITTED = (*BROUGHT, *DELAYS.values())
+WAITS = frozenset({"download_s", *DELAYS.values()})
+"""Those that are no work: a busy machine makes them longer, and nobody measured by how much."""

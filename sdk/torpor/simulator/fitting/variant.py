@@ -8,6 +8,7 @@ from statistics import median
 from torpor.simulator.fitting import figures
 from torpor.simulator.fitting.laws import Law, Laws, grouped
 from torpor.simulator.fitting.reading import read
+from torpor.simulator.fitting.records import Effort
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.workloads.trace import BadTrace
 
@@ -45,26 +46,29 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
     model. Raises BadTrace.
     """
     record = read(Path(path), endpoint, variant)
-    predict_s = figures.predict_s(record)
+    predictions = figures.predictions(record)
     if record.models and not record.loads:
         raise BadTrace(f"{record} has no load on record: call models that are not in memory, or give profiles in a CSV")
-    if not predict_s:
+    if not predictions:
         raise BadTrace(f"{record} has no request on record that went well: call it, or give profiles in a CSV")
 
-    laws, usual_s = Laws(record.loads), median(predict_s.values())
+    laws, usual = Laws(record.loads, record.busy), Effort(*map(median, zip(*predictions.values(), strict=True)))
     own = grouped((load.model, load) for load in record.loads)
     profiles = {
-        name: figures.profile(name, own.get(name, ()), laws, predict_s.get(name, usual_s))
+        name: figures.profile(name, own.get(name, ()), laws, predictions.get(name, usual), record.busy)
         for name in sorted(record.models)
     }
     if (single := record.single_model) is not None:
-        profiles[single] = ModelProfile(single, 0, 0, 0.0, 0.0, 0.0, 0.0, predict_s.get(single, usual_s))
-    assumed = (record.models - own.keys()) | (record.models - predict_s.keys())
+        predicts = predictions.get(single, usual)
+        profiles[single] = ModelProfile(
+            single, 0, 0, 0.0, 0.0, 0.0, 0.0, predicts.work_s, predict_delay_s=figures.noticed_s(predicts.delay_s)
+        )
+    assumed = (record.models - own.keys()) | (record.models - predictions.keys())
     return Fitted(
         profiles,
         figures.wake_s(record),
         figures.overhead_s(record),
-        figures.beside_load_s(record.loads, profiles),
+        figures.beside_load_s(record, profiles),
         figures.predict_sigma(record),
         figures.load_sigma(record.loads, laws),
         tuple(laws.told),
