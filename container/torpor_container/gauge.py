@@ -29,10 +29,12 @@ class Gauge:
         if not self._exact:
             return uss_bytes(self._pid)
         counted, now_s = anonymous_bytes(self._pid), self._clock()
+        if not counted:
+            return 0
         if self._walk is not None:
             at_s, held, then = self._walk
             if now_s - at_s < WALKED_FOR_S:
-                return max(0, held + counted - then)
+                return held + counted - then
         held = uss_bytes(self._pid)
         self._walk = now_s, held, counted
         return held
