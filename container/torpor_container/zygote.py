@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 from torpor_container.processes import children, descendants, kill
 
-PRELOAD = (
+PRELOAD: tuple[str, ...] = (
     "numpy",
     "xgboost",
     "sklearn.ensemble",
