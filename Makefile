@@ -10,14 +10,15 @@ READY := $(VENV)/.ready
 
 setup: $(READY)
 
-# A pip that compares versions quickly, and bytecode by all cores: not that of the packages' own tests.
-# A file that does not compile stands in nobody's way, as with pip.
+# A pip that compares versions quickly, and bytecode by all cores: not that of packages' own tests, nor of large packages of
+# which little is imported, or which are compiled already. A file that does not compile stands in nobody's way, as with pip.
+SELDOM := moto|mypy|mypyc|pip|setuptools|onnxruntime|debugpy|fontTools
 $(READY): pyproject.toml constraints.txt
 	@echo "Building $(VENV) from pinned versions: a minute or two, and 1.2 GB of disk. Only the first time."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) --constraint constraints.txt pip
 	$(BIN)/python $(PIP) --constraint constraints.txt --no-compile --editable ".[dev]"
-	$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/.*/tests/' $(VENV)/lib || true
+	$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/(.*/tests|$(SELDOM))/' $(VENV)/lib || true
 	touch $(READY)
 
 demo: $(READY)

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+LIGHT = (sys.executable, str(Path(__file__).with_name("light_parent.py")))
+"""The command of one without frameworks."""
+
 
 @contextmanager
 def warm_parent(path: Path, environment: Mapping[str, str]) -> Iterator[int]:

@@ -14,7 +14,7 @@ from torpor_container.effort import Effort, measured
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
-from torpor_container.gauge import Gauge
+from torpor_container.gauge import Gauge, Others
 from torpor_container.memory import give_back, uss_bytes
 from torpor_container.meter import Meter
 from torpor_container.predicting import Predictors
@@ -69,6 +69,7 @@ class BuiltInWorkshop:
         self._loaders = Threads(settings.loads_max, "load")
         self._measurers = Threads(1, "measure")  # never behind a model's own code
         self._gauge = Gauge(clock)
+        self._others = Others(clock)
         self._scripts = scripts
         self._sizing = Sizing(
             {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in self._formats}
@@ -161,7 +162,8 @@ class BuiltInWorkshop:
             return Settled(*await self._measurers.run(measured, self._measure_after_trim))
 
     def _measure(self) -> int:
-        return self._gauge.used_bytes() + sum(map(_held_bytes, tuple(self._runners)))
+        pids = (pid for runner in tuple(self._runners) for pid in runner.processes())
+        return self._gauge.used_bytes() + self._others.used_bytes(pids)
 
     def _count_seconds(self) -> float:
         return self._spent.seconds([runner.processes() for runner in tuple(self._runners)])

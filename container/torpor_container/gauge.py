@@ -1,11 +1,11 @@
-"""Reads off what this process holds often and cheaply: its pages are walked now and then, and counted in between.
+"""Reads off what processes hold often and cheaply: their pages are walked now and then, and counted in between.
 
 A walk over all pages takes milliseconds, and longer with every model in memory. The kernel's own count of anonymous
 pages takes microseconds, wherever it is exact; it knows nothing of the pages that are shared with a warm parent, so it
 tells only how much more or less there is than at the last walk.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from torpor_container.memory import allocated_bytes, anonymous_bytes, counts_exactly, give_back, uss_bytes
 
@@ -15,24 +15,27 @@ with a warm parent that become this process's own as they are written to."""
 
 
 class Gauge:
-    """What this process holds by itself, in bytes. Its methods may be called from any thread; a walk blocks."""
+    """What a process holds by itself, in bytes. Its methods may be called from any thread; a walk blocks."""
 
-    def __init__(self, clock: Callable[[], float], exact: bool | None = None) -> None:
+    def __init__(self, clock: Callable[[], float], exact: bool | None = None, pid: int | str = "self") -> None:
         """`exact`: whether the kernel's count can be trusted, tried out if nobody says. If not, each look is a walk."""
         self._clock = clock
+        self._pid = pid
         self._exact = counts_exactly() if exact is None else exact
         self._walk: tuple[float, int, int] | None = None  # when, what was held, and what was counted
 
     def used_bytes(self) -> int:
-        """The pages that only this process holds."""
+        """The pages that only this process holds; 0 once it is gone."""
         if not self._exact:
-            return uss_bytes()
-        counted, now_s = anonymous_bytes(), self._clock()
+            return uss_bytes(self._pid)
+        counted, now_s = anonymous_bytes(self._pid), self._clock()
+        if not counted:
+            return 0
         if self._walk is not None:
             at_s, held, then = self._walk
             if now_s - at_s < WALKED_FOR_S:
                 return held + counted - then
-        held = uss_bytes()
+        held = uss_bytes(self._pid)
         self._walk = now_s, held, counted
         return held
 
@@ -57,3 +60,18 @@ class Gauge:
             return max(read() - pages, held)
 
         return grown_bytes
+
+
+class Others:
+    """What other processes hold, each by a gauge of its own. One thread at a time may ask."""
+
+    def __init__(self, clock: Callable[[], float], exact: bool | None = None) -> None:
+        self._clock = clock
+        self._exact = counts_exactly() if exact is None else exact
+        self._gauges: dict[int, Gauge] = {}
+
+    def used_bytes(self, pids: Iterable[int]) -> int:
+        """Of these together; whoever is not among them is forgotten."""
+        known = self._gauges
+        self._gauges = {pid: known.get(pid) or Gauge(self._clock, self._exact, pid) for pid in pids}
+        return sum(gauge.used_bytes() for gauge in self._gauges.values())

@@ -30,10 +30,16 @@ def uss_bytes(pid: int | str = "self") -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Private_"))
 
 
-def anonymous_bytes() -> int:
-    """This process's anonymous pages, in bytes, those too that it shares with its warm parent. Read off, not walked."""
-    with open("/proc/self/statm", "rb") as statm:
-        _, resident, of_files = statm.read().split()[:3]
+def anonymous_bytes(pid: int | str = "self") -> int:
+    """A process's anonymous pages, in bytes, those too that it shares with its warm parent. Read off, not walked.
+
+    0 for a process that is gone.
+    """
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as statm:
+            _, resident, of_files = statm.read().split()[:3]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
     return (int(resident) - int(of_files)) * mmap.PAGESIZE
 
 

@@ -16,6 +16,8 @@ CODE = "code"
 SCRIPT = f"{CODE}/inference.py"
 MODEL_SUFFIXES = (".onnx", ".json", ".ubj", ".model", ".joblib", ".pkl", ".pickle", ".skops")
 MODEL_NAMES = ("xgboost-model",)
+GZIP_LEVEL = 6
+"""As gzip's own command has it. Python's default, 9, takes up to seven times as long for trees, and saves 2 %."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def _archive(members: dict[str, bytes]) -> bytes:
     """A tar.gz whose bytes depend on names and contents alone."""
     packed = io.BytesIO()
     with (
-        gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as stream,
+        gzip.GzipFile("", "wb", GZIP_LEVEL, packed, mtime=0) as stream,
         tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
         for name in sorted(members):

@@ -13,7 +13,9 @@ ROLE = "arn:aws:iam::123456789012:role/torpor"
 IMAGE = "torpor"
 IN_SERVICE_WITHIN_S = 300.0
 POLL_S = 0.02
-"""botocore's own waiter polls every 30 s, for deployments that take minutes."""
+"""At first. botocore's own waiter polls every 30 s, for deployments that take minutes."""
+POLL_SHARE = 0.05
+"""Later, of the time it has taken so far: who asks all the time takes the processor from what is waited for."""
 IN_PROGRESS = ("Creating", "Updating", "RollingBack", "SystemUpdating", "Deleting")
 
 
@@ -105,11 +107,12 @@ def _put(sagemaker: Any, name: str, config: str) -> None:
 
 def _settled(sagemaker: Any, name: str, within_s: float = IN_SERVICE_WITHIN_S) -> dict[str, Any]:
     """The endpoint once it is not on its way to anything; nothing if there is none. Raises EndpointFailed."""
-    deadline_s = time.monotonic() + within_s
+    began_s = time.monotonic()
     while (found := _described(sagemaker, name)).get("EndpointStatus") in IN_PROGRESS:
-        if time.monotonic() > deadline_s:
+        taken_s = time.monotonic() - began_s
+        if taken_s > within_s:
             raise EndpointFailed(f"endpoint {name} is still {found['EndpointStatus']} after {within_s:g} s")
-        time.sleep(POLL_S)
+        time.sleep(max(POLL_S, POLL_SHARE * taken_s))
     return found
 
 

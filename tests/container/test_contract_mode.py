@@ -41,9 +41,10 @@ def platform(tmp_path: Path) -> Iterator[Platform]:
 
 
 @pytest.fixture(scope="module")
-def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    """One instance for all stories with a script: its warm parent takes a while to start."""
-    with Platform(tmp_path_factory.mktemp("scripted"), TORPOR_MEMORY_MIB=budget_mib(200)) as instance:
+def scripted(tmp_path_factory: pytest.TempPathFactory, warm_parent: WarmParent) -> Iterator[Platform]:
+    """One instance for all stories with a script, which has a process of its own from the warm parent of all tests."""
+    folder, parent = tmp_path_factory.mktemp("scripted"), str(warm_parent.path)
+    with Platform(folder, TORPOR_WARM_PARENT=parent, TORPOR_MEMORY_MIB=budget_mib(200)) as instance:
         yield instance
 
 

@@ -2,13 +2,15 @@
 
 import mmap
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from torpor_container.gauge import WALKED_FOR_S, Gauge
+from torpor_container.gauge import WALKED_FOR_S, Gauge, Others
 from torpor_container.memory import allocated_bytes, give_back
 
 MIB = 1024 * 1024
@@ -90,6 +92,52 @@ def test_pages_that_a_forked_process_makes_its_own_show_after_a_while() -> None:
         return gauge.used_bytes() - before
 
     assert in_a_fork(grown_by_writing) == pytest.approx(8 * MIB, abs=MIB)
+
+
+@contextmanager
+def forked(work: Callable[[], object]) -> Iterator[tuple[int, Callable[[], None]]]:
+    """Another process, and what makes it do this, keep it, and stop. It shares all that it inherits."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.read(read, 1)
+        kept = work()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(kept is None)
+
+    def told() -> None:
+        os.write(write, b"!")
+        os.waitpid(pid, os.WUNTRACED)
+
+    try:
+        yield pid, told
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(read)
+        os.close(write)
+
+
+@pytest.mark.parametrize("exact", [None, False], ids=["as the kernel counts", "walked each time"])
+def test_what_another_process_takes_shows_at_once_and_nothing_once_it_is_gone(exact: bool | None) -> None:
+    others = Others(lambda: 0.0, exact)
+    with forked(lambda: taken(8 * MIB)) as (pid, told):
+        before = others.used_bytes([pid])
+        told()
+        assert others.used_bytes([pid]) - before == pytest.approx(8 * MIB, abs=MIB)
+    assert others.used_bytes([pid]) == 0
+
+
+def test_others_are_walked_once_a_second() -> None:
+    """Pages that another process makes its own show with its next walk, as one's own do."""
+    inherited, now_s = taken(8 * MIB), 0.0
+    others = Others(lambda: now_s, exact=True)
+    with forked(lambda: touched(inherited)) as (pid, told):
+        before = others.used_bytes([pid])
+        told()
+        assert others.used_bytes([pid]) - before < MIB
+        now_s = WALKED_FOR_S
+        assert others.used_bytes([pid]) - before == pytest.approx(8 * MIB, abs=MIB)
 
 
 def in_a_fork(question: Callable[[], int]) -> int:

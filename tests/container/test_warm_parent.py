@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from warm_parents import warm_parent
+from warm_parents import LIGHT, warm_parent
 
 from torpor_container.warm import Job, OwnedWarmParent, WarmParent
 
@@ -212,9 +212,10 @@ import asyncio, sys, time
 from pathlib import Path
 from test_warm_parent import lingering
 from torpor_container.warm import OwnedWarmParent
+from warm_parents import LIGHT
 
 async def main():
-    parent = await OwnedWarmParent.start(Path(sys.argv[1]))
+    parent = await OwnedWarmParent.start(Path(sys.argv[1]), LIGHT)
     pids, child = await lingering(parent)
     print(parent.pid, *pids, flush=True)
     await asyncio.sleep(600)
@@ -242,7 +243,7 @@ def test_when_the_warm_parent_is_killed_its_children_go_and_their_ends_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
-        parent = await OwnedWarmParent.start(tmp_path / "s")
+        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT)
         (own, started, away), child = await lingering(parent)
         os.kill(parent.pid, signal.SIGKILL)
         assert await child.wait() == -signal.SIGKILL

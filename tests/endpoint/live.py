@@ -24,6 +24,8 @@ from botocore.config import Config
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
 POLL_S = 0.02
+POLL_SHARE = 0.05
+"""A long wait is asked after less often: each question takes processor time from what is waited for."""
 BUSY = frozenset({"Creating", "Updating", "RollingBack", "Deleting"})
 
 
@@ -170,11 +172,12 @@ class LiveEndpoint:
 
     def settled(self, name: str, within_s: float = 60.0) -> Any:
         """DescribeEndpoint's answer once nothing is in progress any more."""
-        deadline = time.monotonic() + within_s
+        began = time.monotonic()
         while (described := self.sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] in BUSY:
-            if time.monotonic() > deadline:
+            taken_s = time.monotonic() - began
+            if taken_s > within_s:
                 raise NotInService(f"still {described['EndpointStatus']} after {within_s:g} s: {self.output()[-2000:]}")
-            time.sleep(POLL_S)
+            time.sleep(max(POLL_S, POLL_SHARE * taken_s))
         return described
 
     def shown(self, name: str) -> list[dict[str, Any]]:

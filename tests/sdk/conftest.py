@@ -1,4 +1,4 @@
-"""One endpoint for the whole session, over a folder of small real models."""
+"""One process for endpoints of the whole session, and one endpoint on it over a folder of small real models."""
 
 import tempfile
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ import typer.rich_utils  # noqa: F401  it looks at FORCE_COLOR as it is imported
 from sdk_models import CITIES, ROWS, shifted, train_booster
 
 import torpor
+from torpor.serving import SharedProcess
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +29,14 @@ def temporary() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def endpoint(models: Path) -> Iterator[torpor.Local]:
-    with torpor.local(models, name="shared") as running:
+def shared() -> Iterator[SharedProcess]:
+    """For endpoints of names of their own: what a process starts with takes seconds."""
+    with SharedProcess() as process:
+        yield process.until_ready()
+
+
+@pytest.fixture(scope="session")
+def endpoint(shared: SharedProcess, models: Path) -> Iterator[torpor.Local]:
+    with shared.local(models, name="shared") as running:
         running.invoke(CITIES[0], ROWS)
         yield running

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -12,6 +13,7 @@ from torpor.demo import until_asleep
 from torpor.deploying import Plan, deploy
 from torpor.errors import EndpointFailed
 from torpor.process import EndpointProcess, Start
+from torpor.serving import SharedProcess
 
 
 def test_every_model_of_the_folder_answers_for_itself(endpoint: torpor.Local) -> None:
@@ -39,8 +41,8 @@ def test_a_missing_model_is_awss_own_error(endpoint: torpor.Local) -> None:
         endpoint.invoke("nowhere.tar.gz", ROWS)
 
 
-def test_models_leave_where_memory_is_short_and_say_for_whom(models: Path) -> None:
-    with torpor.local(models, name="tight", memory_mib=1024) as roomy:
+def test_models_leave_where_memory_is_short_and_say_for_whom(shared: SharedProcess, models: Path) -> None:
+    with shared.local(models, name="tight", memory_mib=1024) as roomy:
         for city in CITIES:
             roomy.invoke(city, ROWS)
         assert len(roomy.models()) == len(CITIES)
@@ -81,9 +83,9 @@ def test_a_deployment_that_fails_tells_the_reason(models: Path) -> None:
         torpor.local(models, image="nobodys:1")
 
 
-def test_a_setting_that_is_none_is_named(models: Path) -> None:
+def test_a_setting_that_is_none_is_named(shared: SharedProcess) -> None:
     with pytest.raises(EndpointFailed, match="MRU"):
-        torpor.local(models, environment={"TORPOR_POLICY": "MRU"})
+        shared.local(environment={"TORPOR_POLICY": "MRU"})
 
 
 def test_a_failed_endpoint_in_a_kept_folder_is_replaced(models: Path, tmp_path: Path) -> None:
@@ -93,8 +95,8 @@ def test_a_failed_endpoint_in_a_kept_folder_is_replaced(models: Path, tmp_path: 
         assert len(mended.invoke(CITIES[0], ROWS)) == 3
 
 
-def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(models: Path) -> None:
-    with torpor.local(models) as endpoint:
+def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(shared: SharedProcess, models: Path) -> None:
+    with shared.local(models) as endpoint:
         with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
             deploy(endpoint.client("sagemaker"), Plan(endpoint.name, endpoint.model_data_url, image="nobodys:1"))
         endpoint.deploy()
@@ -118,14 +120,16 @@ def test_an_endpoint_that_ends_at_once_says_why_alone() -> None:
         torpor.local(log_level="loud")
 
 
-def test_a_number_of_the_wrong_kind_is_named_by_its_setting() -> None:
+def test_a_number_of_the_wrong_kind_is_named_by_its_setting(shared: SharedProcess) -> None:
     with pytest.raises(EndpointFailed, match="TORPOR_MEMORY_MIB is 'plenty'"):
-        torpor.local(memory_mib="plenty")  # type: ignore[arg-type]  # as whoever reads it from a variable
+        shared.local(memory_mib="plenty")  # as whoever reads it from a variable
 
 
 @pytest.mark.parametrize("capacity", [{"serverless": 2048}, {"instance_count": 1}])
-def test_an_endpoint_sleeps_when_nobody_calls_and_wakes_for_a_call(models: Path, capacity: dict[str, int]) -> None:
-    with torpor.local(models, name="sleeper", sleep_after_s=0.2, **capacity) as sleeper:  # type: ignore[arg-type]
+def test_an_endpoint_sleeps_when_nobody_calls_and_wakes_for_a_call(
+    shared: SharedProcess, models: Path, capacity: dict[str, Any]
+) -> None:
+    with shared.local(models, name="sleeper", sleep_after_s=0.2, **capacity) as sleeper:
         answer = sleeper.invoke(CITIES[0], ROWS)
         until_asleep(sleeper)
         assert sleeper.instances() == []

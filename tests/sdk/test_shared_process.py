@@ -1,7 +1,6 @@
 """`torpor_endpoint.local`: an endpoint leaves nothing on a process that goes on."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,21 @@ from torpor.serving import BUCKET, Local, SharedProcess, planned
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[SharedProcess]:
-    with SharedProcess() as process:
-        yield process.until_ready()
-
-
-@pytest.fixture(scope="module")
 def sagemaker(shared: SharedProcess) -> Any:
     return shared.client("sagemaker")
 
 
-def resources(sagemaker: Any) -> list[Any]:
+@pytest.fixture
+def others(sagemaker: Any) -> list[str]:
+    """What other tests have on that process."""
+    return resources(sagemaker)
+
+
+def resources(sagemaker: Any) -> list[str]:
+    """The names of all endpoints, configurations and models."""
     endpoints, configs = sagemaker.list_endpoints()["Endpoints"], sagemaker.list_endpoint_configs()["EndpointConfigs"]
-    return [*endpoints, *configs, *sagemaker.list_models()["Models"]]
+    found = [*endpoints, *configs, *sagemaker.list_models()["Models"]]
+    return sorted(value for one in found for key, value in one.items() if key.endswith("Name"))
 
 
 def sockets() -> int:
@@ -57,18 +58,20 @@ def test_its_connections_end_though_it_cannot_be_deleted(shared: SharedProcess) 
     assert sockets() == before
 
 
-def test_nothing_of_it_is_left(shared: SharedProcess, sagemaker: Any) -> None:
+def test_nothing_of_it_is_left(shared: SharedProcess, sagemaker: Any, others: list[str]) -> None:
     with shared.local() as endpoint:
         endpoint.deploy(memory_mib=512)
-        assert len(resources(sagemaker)) == 5
-    assert resources(sagemaker) == []
+        assert len(resources(sagemaker)) == len(others) + 5
+    assert resources(sagemaker) == others
 
 
 @pytest.mark.parametrize("name", ["local", "no_name"])
-def test_nothing_is_left_of_one_that_failed(shared: SharedProcess, sagemaker: Any, name: str) -> None:
+def test_nothing_is_left_of_one_that_failed(
+    shared: SharedProcess, sagemaker: Any, others: list[str], name: str
+) -> None:
     with pytest.raises(EndpointFailed, match=r"nobodys:1|no_name"):
         shared.local(name=name, image="nobodys:1")
-    assert resources(sagemaker) == []
+    assert resources(sagemaker) == others
 
 
 def test_an_earlier_ones_models_are_not_its_own(shared: SharedProcess, tmp_path: Path) -> None:
@@ -78,14 +81,14 @@ def test_an_earlier_ones_models_are_not_its_own(shared: SharedProcess, tmp_path:
     with shared.local(tmp_path / "one") as endpoint, shared.local(tmp_path / "one", name="local-2"):
         endpoint.put(b"no model", key="not//ordinary")
     with shared.local(tmp_path / "two") as endpoint:
-        found = endpoint.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]
+        found = endpoint.client("s3").list_objects_v2(Bucket=BUCKET, Prefix="local")["Contents"]
         assert [entry["Key"] for entry in found] == ["local-2/one.tar.gz", "local/two.tar.gz"]
 
 
-def test_it_may_be_gone_when_it_is_closed(shared: SharedProcess, sagemaker: Any) -> None:
+def test_it_may_be_gone_when_it_is_closed(shared: SharedProcess, sagemaker: Any, others: list[str]) -> None:
     with shared.local() as endpoint:
         sagemaker.delete_endpoint(EndpointName=endpoint.name)
-    assert resources(sagemaker) == []
+    assert resources(sagemaker) == others
 
 
 def test_closed_again_it_leaves_another_of_its_name_alone(shared: SharedProcess) -> None:

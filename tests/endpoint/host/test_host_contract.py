@@ -5,18 +5,27 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from processes import children, gone, soon, stop
+from warm_parents import LIGHT
 
 from torpor_container.upstream import Upstream, UpstreamError
+from torpor_container.warm import OwnedWarmParent
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.local import LocalHost
 
 Story = Coroutine[Any, Any, None]
-HOSTS: dict[str, Callable[[Path], Host]] = {"local": LocalHost}
+
+
+def local(folder: Path) -> Host:
+    return LocalHost(folder, partial(OwnedWarmParent.start, command=LIGHT))
+
+
+HOSTS: dict[str, Callable[[Path], Host]] = {"local": local}
 
 
 @pytest.fixture(scope="module", params=HOSTS)

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from botocore.exceptions import ClientError
 from constants import SLEEPER, constant, number_of, sleeper, traffic
 from live import LiveEndpoint, Variant, many, one
 from processes import children, gone, soon
+from warm_parents import LIGHT
 
 from torpor_container.upstream import UpstreamError
+from torpor_container.warm import OwnedWarmParent
 from torpor_endpoint.crew import Crew, Numbers
 from torpor_endpoint.disks import Disks
 from torpor_endpoint.host import Slot
@@ -163,7 +166,8 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
     put(tmp_path / "s3" / "slow", {"model.tar.gz": sleeper()})
 
     async def story() -> None:
-        host, lives, clock = LocalHost(tmp_path / "sockets"), list[Life](), asyncio.get_running_loop().time
+        host = LocalHost(tmp_path / "sockets", partial(OwnedWarmParent.start, command=LIGHT))
+        lives, clock = list[Life](), asyncio.get_running_loop().time
         crew = Crew("slow", variant(), yard(tmp_path, host, lives), Numbers())
         crew.scale(1, "wanted")
         await crew.until(lambda: bool(crew.ready))
