@@ -27,9 +27,9 @@ demo: $(READY)
 # Hundreds of processes are started: each would compile what it imports where no bytecode is kept.
 check test: export PYTHONDONTWRITEBYTECODE =
 
-# Three workers on two cores: a test that starts servers waits for a good part of its time.
+# Four workers on two cores: a test that starts servers waits for a good part of its time.
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses=3 --dist=worksteal
+	$(BIN)/python -m pytest --numprocesses=4 --dist=worksteal
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,6 +1,6 @@
 """The hop to an instance for requests that are small and waited for by no task: one connection that all of them share.
 
-What comes in one turn of the event loop leaves in one piece, and so the instance finds together what came together. An
+What comes in one turn of the event loop leaves in few pieces, and so the instance finds together what came together. An
 instance that was never asked for frames, or does not speak them, is reached by `upstream` alone.
 """
 
@@ -10,6 +10,10 @@ from typing import NamedTuple, cast
 from torpor_container.frames import NOT_GIVEN, UPGRADED, FrameTooLong, Unframed, framed, lines, upgrade
 from torpor_container.one_turn import OneTurn
 from torpor_container.upstream import Answer, Headers, Then, UpstreamBroken, UpstreamError, UpstreamTimedOut
+
+TOGETHER_MAX = 12
+"""So many requests leave in one piece: an instance that waited for more would idle meanwhile, and let its endpoint idle
+while it answers them all."""
 
 
 class Waiting(NamedTuple):
@@ -75,7 +79,7 @@ class Connection(asyncio.Protocol):
         self._frames = Unframed()
         self._waiting: dict[int, Waiting] = {}  # by number
         self._number = 0
-        self._leaving = OneTurn(self._write)
+        self._leaving = OneTurn(self._write, TOGETHER_MAX)
         self._alarm: asyncio.TimerHandle | None = None
         self.open = False
         self.settled = asyncio.Event()

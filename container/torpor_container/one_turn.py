@@ -1,4 +1,4 @@
-"""What comes in one turn of the event loop, as one: all that was there to be read, and nobody waits for more."""
+"""What comes in one turn of the event loop, as one: what was there to be read, and nobody waits for more."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class OneTurn(Generic[T]):
-    """Hands on what came, in order and at most `size_max` at a time, once all that was there has been read."""
+    """Hands on what came, in order: once all that was there has been read, or `size_max` of it."""
 
     def __init__(self, hand_on: Callable[[list[T]], None], size_max: int = maxsize) -> None:
         """`hand_on` raises nothing."""
@@ -22,10 +22,10 @@ class OneTurn(Generic[T]):
         if not self._came and not last:
             asyncio.get_running_loop().call_soon(self._end)
         self._came.append(one)
-        if last:
+        if last or len(self._came) == self._size_max:
             self._end()
 
     def _end(self) -> None:
         came, self._came = self._came, []
-        for start in range(0, len(came), self._size_max):
-            self._hand_on(came[start : start + self._size_max])
+        if came:
+            self._hand_on(came)
