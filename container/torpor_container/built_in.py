@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.core.turns import Sharing, Turns
-from torpor_container.effort import Effort, measured
+from torpor_container.effort import Clocks, Effort, measured
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
@@ -146,7 +146,7 @@ class BuiltInWorkshop:
                 if alone():
                     size_bytes = max(grown_bytes, FLOOR_BYTES)
                     self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
-        runner = InProcess(model, self._predictors, batch_size=self._settings.batch_size)
+        runner = InProcess(model, self._predictors, Clocks(self._clock), self._settings.batch_size)
         return Loaded(runner, size_bytes, effort=effort)
 
     async def _start_script(self, found: Recognised) -> Loaded:

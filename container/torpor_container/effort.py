@@ -98,7 +98,7 @@ def process_s() -> float:
 
 @dataclass(frozen=True)
 class Clocks:
-    """Seconds: on the wall, at work, in line. The latter two are the calling thread's own."""
+    """Seconds: on the wall, at work, in line. The latter two are the calling thread's own, unless others are given."""
 
     wall: Callable[[], float] = time.monotonic
     work: Callable[[], float] = time.thread_time

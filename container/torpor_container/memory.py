@@ -52,6 +52,7 @@ def allocated_bytes() -> int:
     return int(info.uordblks + info.hblkhd)
 
 
+@cache
 def counts_exactly() -> bool:
     """Whether the kernel counts every page at once. Older ones add up now and then what each processor has counted."""
     if not sys.platform.startswith("linux"):
