@@ -8,7 +8,7 @@ import json
 import os
 import tempfile
 from dataclasses import asdict, dataclass
-from itertools import cycle, islice
+from itertools import cycle
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -35,14 +35,15 @@ class Setting:
     traces: int = 2
     models: int = 300
     requests: int = 20_000
-    rate_hz: float = 50.0
+    room_requests: int = 10_000  # of the trace that the room is calibrated on
+    rate_hz: float = 25.0
     naps: int = 19
     memory_mib: float = 95.0
     sleep_after_s: float = 4.0
     nap_s: float = 10.0
 
 
-SHORT = Setting(traces=1, models=60, requests=600, naps=1, memory_mib=45.0)
+SHORT = Setting(traces=1, models=60, requests=600, room_requests=600, naps=1, memory_mib=45.0)
 
 
 def main() -> None:
@@ -65,9 +66,10 @@ def main() -> None:
 
 
 def run(setting: Setting, folder: Path) -> dict[str, Any]:
+    sizes = [setting.room_requests, *[setting.requests] * setting.traces]
     traces = [
-        trace(setting.models, exponent, setting.requests, setting.rate_hz, setting.naps, setting.nap_s, seed)
-        for seed, exponent in enumerate(islice(cycle(EXPONENTS), setting.traces + 1))
+        trace(setting.models, exponent, requests, setting.rate_hz, setting.naps, setting.nap_s, seed)
+        for seed, (exponent, requests) in enumerate(zip(cycle(EXPONENTS), sizes, strict=False))
     ]
     make_models(folder / "models", list(traces[0].names))
     with endpoint(folder / "models", folder / "data", setting.memory_mib, setting.sleep_after_s) as running:
