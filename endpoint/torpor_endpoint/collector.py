@@ -61,7 +61,7 @@ class Collector:
                 (live.name, variant, member)
                 for live in self._fleet
                 for variant, crew in live.crews.items()
-                for member in tuple(crew.ready.values())
+                for member in crew.ready
             ]
             await asyncio.gather(*(self._read(*member) for member in members))
             for live in self._fleet:

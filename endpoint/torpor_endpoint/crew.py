@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import count
 
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
+from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.host import Slot
 from torpor_endpoint.members import Member, Trouble
@@ -43,7 +44,7 @@ class Crew:
     def __init__(self, endpoint: str, variant: Variant, yard: Yard, numbers: Numbers) -> None:
         self.endpoint = endpoint
         self.variant = variant
-        self.ready: dict[str, Member] = {}
+        self.ready: Placement[Member] = Placement()
         self.trouble: Trouble | None = None
         self.closed = False
         self.traffic = Traffic()
@@ -111,7 +112,7 @@ class Crew:
     def suspect(self, member: Member) -> None:
         """It took no connection or broke one, so it gets no more requests until the watch has looked at it."""
         if self.offered(member):
-            del self.ready[str(member.slot)]
+            self.ready.withdraw(str(member.slot))
         member.doubt.set()
 
     @cached_property
@@ -131,7 +132,7 @@ class Crew:
 
     def offer(self, member: Member) -> None:
         self.trouble = None
-        self.ready[str(member.slot)] = member
+        self.ready.offer(str(member.slot), member)
         self._changed()
 
     def offered(self, member: Member) -> bool:
@@ -141,7 +142,7 @@ class Crew:
         """One that was retired is not forgotten: `_leave` sees it out."""
         if self._members.get(member.slot.number) is member:
             del self._members[member.slot.number]
-            self.ready.pop(str(member.slot), None)
+            self.ready.withdraw(str(member.slot))
             member.hang_up()
             self._yard.ended(member.life, why)
         self._changed()
@@ -154,7 +155,7 @@ class Crew:
     def _retire(self, number: int, why: str) -> None:
         member = self._members.pop(number, None)
         if member is not None:
-            self.ready.pop(str(member.slot), None)
+            self.ready.withdraw(str(member.slot))
             member.happened(InstanceEvent.RETIRE)
         tended = self._tended.pop(number)
         tended.cancel()

@@ -95,7 +95,7 @@ class Own:
 
 
 def _members(live: LiveEndpoint) -> list[tuple[str, Member]]:
-    return [(name, member) for name, crew in live.crews.items() for member in tuple(crew.ready.values())]
+    return [(name, member) for name, crew in live.crews.items() for member in crew.ready]
 
 
 async def _endpoint(live: LiveEndpoint) -> dict[str, Any]:
@@ -113,7 +113,7 @@ async def _variant(name: str, crew: Crew) -> dict[str, Any]:
         "wanted": crew.size,
         "leaving": crew.leaving,
         "held": crew.traffic.held,
-        "instances": list(await asyncio.gather(*map(_instance, crew.ready.values()))),
+        "instances": list(await asyncio.gather(*map(_instance, crew.ready))),
     }
 
 

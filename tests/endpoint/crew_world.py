@@ -62,7 +62,7 @@ class World:
 
     async def request(self, n: int) -> None:
         if self.crew.ready:
-            member = sorted(self.crew.ready.items())[n % len(self.crew.ready)][1]
+            member = sorted(self.crew.ready, key=lambda one: str(one.slot))[n % len(self.crew.ready)]
             assert member.phase is InstancePhase.READY
             member.in_flight += 1
             self.requests.append(member)
@@ -108,7 +108,7 @@ class World:
     def check(self) -> None:
         assert self.crew.size == self.wanted
         assert len(self.host.living) <= self.crew.size + self.crew.leaving
-        assert all(member.phase is InstancePhase.READY for member in self.crew.ready.values())
+        assert all(member.phase is InstancePhase.READY for member in self.crew.ready)
         for member in self.requests:
             if member.phase is InstancePhase.DRAINING:
                 self.drains_since_s.setdefault(member, self.now())
@@ -132,7 +132,7 @@ class World:
         self.check()
         assert self.host.living == {}
         assert list(self.host.folder.iterdir()) == []
-        assert (self.crew.ready, self.crew.leaving, self.numbers.take()) == ({}, 0, 0)
+        assert (len(self.crew.ready), self.crew.leaving, self.numbers.take()) == (0, 0, 0)
         assert {life.instance for life in self.lives} == {life.instance for life in self.lives if life.stopped_s}
 
 

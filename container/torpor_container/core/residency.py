@@ -129,7 +129,7 @@ class Residency:
         loads_max: int,
         record: Callable[[Decision], None] | None = None,
     ) -> None:
-        """`record` is told every decision. Where nobody is, no sentence is made."""
+        """`record` is told every decision. Where nobody is, no sentence is made, and none is remembered."""
         self.budget_bytes = budget_bytes
         self._policy = policy
         self.selective = policy.selective
@@ -268,7 +268,7 @@ class Residency:
         model = self._models.get(name)
         if model is None or model.stage is not HERE or model.pins:
             return False
-        self._leave(name, reason, "", now_s)
+        self._leave(name, now_s, reason)
         return True
 
     def spent(self, name: str, now_s: float) -> bool:
@@ -281,7 +281,7 @@ class Residency:
         free_bytes = self.budget_bytes - self.planned_bytes - self._unaccounted_bytes
         if self._policy.keeps(name, free_bytes):
             return False
-        self._leave(name, "served, and not kept by the policy", "", now_s)
+        self._leave(name, now_s, "served, and not kept by the policy")
         return True
 
     # -- looking ---------------------------------------------------------------------------------------------------
@@ -339,28 +339,33 @@ class Residency:
         return Refuse(reason)
 
     def _evict(self, missing_bytes: int, newcomer: str, now_s: float, for_expected: bool = False) -> tuple[str, ...]:
-        victims, reason = list[str](), f"{newcomer} needs the room"
+        victims = list[str]()
         may_leave = self._may_leave_for_expected if for_expected else self._may_leave
         while missing_bytes > 0 and (victim := self._policy.victim(may_leave)) is not None:
             missing_bytes -= self._models[victim].size_bytes
-            self._leave(victim, reason, newcomer, now_s)
+            self._leave(victim, now_s, for_model=newcomer)
             victims.append(victim)
         return tuple(victims)
 
-    def _leave(self, name: str, reason: str, for_model: str, now_s: float) -> None:
+    def _leave(self, name: str, now_s: float, reason: str = "", for_model: str = "") -> None:
+        """For a reason, or for a model that needs the room."""
         model = self._models[name]
         model.stage = LEAVING
         self.planned_bytes -= model.size_bytes
         self.idle_bytes -= model.size_bytes
         self._leaving_bytes += model.size_bytes
         self._policy.removed(name)
+        if self._record is not None:
+            reason = reason or f"{for_model} needs the room"
+            self._remember(name, reason)
+            story = f"{reason}; idle for {now_s - model.used_s:.1f} s after {model.hits} hits"
+            self._record(Decision(now_s, name, "evict", story, model.size_bytes, 0.0, for_model))
+
+    def _remember(self, name: str, reason: str) -> None:
         self._left[name] = reason
         self._left.move_to_end(name)
         if len(self._left) > LEFT_MAX:
             self._left.popitem(last=False)
-        if self._record is not None:
-            story = f"{reason}; idle for {now_s - model.used_s:.1f} s after {model.hits} hits"
-            self._record(Decision(now_s, name, "evict", story, model.size_bytes, 0.0, for_model))
 
     def _note(
         self, now_s: float, name: str, action: str, reason: str, size_bytes: int = 0, took_s: float = 0.0

@@ -1,4 +1,4 @@
-"""Which instance serves a model: rendezvous hashing over slots, with bounded load. It holds no state and sends nothing.
+"""Which instance serves a model: rendezvous hashing over slots, with bounded load. It sends nothing.
 
 Every router ranks the slots of a variant the same way for the same model, so a model's requests keep going to the
 instance that has it, a restarted slot gets its own models back, and nobody needs a table. AWS describes the same
@@ -7,11 +7,10 @@ for a hot model, "some requests are routed to another instance". The bound is th
 loads (Mirrokni, Thorup, Zadimoghaddam, 2016).
 """
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from math import ceil
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 SHARE: Final = 1.25
 """An instance may hold this much more than the average before a model gets a second copy."""
@@ -19,30 +18,74 @@ SHARE: Final = 1.25
 BUSY_MIN: Final = 8
 """Below this many requests in flight an instance is never too busy for its own models: a copy costs a cold start."""
 
+RANKED_MAX: Final = 16_384
+"""So many models' rankings are remembered; then they are made anew, which takes microseconds."""
 
-@lru_cache(maxsize=16_384)
-def ranking(model: str, slots: tuple[str, ...]) -> tuple[str, ...]:
+
+class Instance(Protocol):
+    """What is placed upon. It counts its own requests, those that it was given and has not answered."""
+
+    @property
+    def in_flight(self) -> int: ...
+
+
+T = TypeVar("T", bound=Instance)
+
+
+class Placement(Generic[T]):
+    """The ready instances of one variant, by slot."""
+
+    def __init__(self) -> None:
+        self._ready: dict[str, T] = {}
+        self._ranked: dict[str, tuple[T, ...]] = {}  # as each model's requests try them
+
+    def offer(self, slot: str, instance: T) -> None:
+        """It takes requests from now on."""
+        self._ready[slot] = instance
+        self._ranked.clear()
+
+    def withdraw(self, slot: str) -> T | None:
+        """It takes none any more. None if nobody was there."""
+        self._ranked.clear()
+        return self._ready.pop(slot, None)
+
+    def pick(self, model: str) -> T:
+        """The instance for one more request for this model. Some instance is ready."""
+        if len(self._ready) == 1:
+            return next(iter(self._ready.values()))
+        ranked = self._ranked.get(model)
+        if ranked is None:
+            ranked = self._rank(model)
+        owner = ranked[0]
+        if owner.in_flight < BUSY_MIN:
+            return owner
+        bound = max(BUSY_MIN, ceil(SHARE * (sum([one.in_flight for one in ranked]) + 1) / len(ranked)))
+        return next((one for one in ranked if one.in_flight < bound), owner)
+
+    def least_busy(self) -> T:
+        """The one with the fewest requests, for variants that serve one model: any instance will do. Some are ready."""
+        return min(self._ready.values(), key=lambda one: one.in_flight)
+
+    def get(self, slot: str) -> T | None:
+        return self._ready.get(slot)
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    def __iter__(self) -> Iterator[T]:
+        """Those that are ready now: some may come and go meanwhile."""
+        return iter(tuple(self._ready.values()))
+
+    def _rank(self, model: str) -> tuple[T, ...]:
+        if len(self._ranked) == RANKED_MAX:
+            self._ranked.clear()
+        ranked = self._ranked[model] = tuple([self._ready[slot] for slot in ranking(model, self._ready)])
+        return ranked
+
+
+def ranking(model: str, slots: Iterable[str]) -> list[str]:
     """The slots from the model's owner downwards. Adding or removing a slot moves only the models that it owns."""
-    return tuple(sorted(slots, key=lambda slot: blake2b(f"{slot}\0{model}".encode(), digest_size=8).digest()))
-
-
-def pick(model: str, in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> str:
-    """The slot for one more request for this model. `in_flight` holds every ready slot and is not empty."""
-    return among(ranking(model, tuple(in_flight)), in_flight, busy_min)
-
-
-def among(ranked: tuple[str, ...], in_flight: Mapping[str, int], busy_min: int = BUSY_MIN) -> str:
-    """The same, of slots that are ranked for the model already."""
-    owner = ranked[0]
-    if in_flight[owner] < busy_min:
-        return owner
-    bound = max(busy_min, ceil(SHARE * (sum(in_flight.values()) + 1) / len(in_flight)))
-    return next((slot for slot in ranked if in_flight[slot] < bound), owner)
-
-
-def least_busy(in_flight: Mapping[str, int]) -> str:
-    """The slot with the fewest requests, for variants that serve one model: any instance will do."""
-    return min(in_flight, key=in_flight.__getitem__)
+    return sorted(slots, key=lambda slot: blake2b(f"{slot}\0{model}".encode(), digest_size=8).digest())
 
 
 def weighted(weights: Sequence[tuple[str, float]], point: float) -> str:

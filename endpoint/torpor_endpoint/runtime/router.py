@@ -18,7 +18,7 @@ from torpor_container.upstream import (
     UpstreamTimedOut,
     size_of,
 )
-from torpor_endpoint.core.placement import least_busy, pick, weighted
+from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.members import Member
@@ -209,10 +209,7 @@ class Router:
             raise RuntimeFault(Situation.NOT_READY, detail=_not_ready(crew, self._clock() - began_s), steps=waited)
 
     def _pick(self, crew: Crew, target: str | None) -> Member:
-        if len(crew.ready) == 1:
-            return next(iter(crew.ready.values()))
-        in_flight = {slot: member.in_flight for slot, member in crew.ready.items()}
-        return crew.ready[pick(target, in_flight) if target is not None else least_busy(in_flight)]
+        return crew.ready.pick(target) if target is not None else crew.ready.least_busy()
 
     async def _attempt(
         self, crew: Crew, member: Member, headers: list[tuple[bytes, bytes]], body: Body, place: Place

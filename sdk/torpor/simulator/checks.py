@@ -114,10 +114,10 @@ class Recount:
             for name, since_s in one.since_s.items():
                 stays[slot, name].append((since_s, inf))
         for call in self._calls:
-            there = stays[call.slot, call.model]
+            there = stays[call.site.slot, call.model]
             if not call.failed and not any(a <= call.ready_s and call.done_s <= b for a, b in there):
                 used = f"{call.model} was used from {call.ready_s} to {call.done_s} s"
-                raise Inconsistent(f"{call.slot}: {used}, and not there all the time")
+                raise Inconsistent(f"{call.site.slot}: {used}, and not there all the time")
 
     # -- counters --------------------------------------------------------------------------------------------------
     def _check_counts(self, simulation: Simulation) -> None:

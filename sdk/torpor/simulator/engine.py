@@ -22,7 +22,7 @@ from torpor_container.core.policies import LRU, Policy, policy
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Sharing, Turns
-from torpor_endpoint.core.placement import among, ranking
+from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.scaling import SHRINK_S, Habits, Range
 from torpor_endpoint.core.traffic import Traffic
 
@@ -112,11 +112,9 @@ class Simulation:
     counts: Counts = field(default_factory=Counts)
 
     def __post_init__(self) -> None:
-        self._ready: dict[str, Site] = {}
-        self._load: dict[str, int] = {}
-        self._ranked: dict[str, tuple[str, ...]] = {}  # the ready slots, as each model's requests try them
+        self._ready: Placement[Site] = Placement()
         self._wanted: dict[str, Life] = {}
-        self._draining: dict[str, tuple[Life, Site, int]] = {}
+        self._draining: dict[str, tuple[Life, Site]] = {}
         self._disks: dict[str, dict[str, None]] = {}  # what each slot's disk holds, whether an instance is there or not
         self._held: deque[Call] = deque()
         self._done: list[Call] = []
@@ -155,13 +153,13 @@ class Simulation:
         return over and not self.in_flight and len(self._wanted) <= least
 
     def look(self) -> Look:
-        books = [site.memory for site in self._ready.values()]
+        books = [site.memory for site in self._ready]
         models = sum(1 for book in books for _ in book)
         return Look(self.kernel.now_s, len(self._wanted), self.in_flight, models, sum(b.planned_bytes for b in books))
 
     def planned_bytes(self) -> dict[str, int]:
         """What each ready instance's memory holds and is about to hold."""
-        return {slot: site.memory.planned_bytes for slot, site in self._ready.items()}
+        return {site.slot: site.memory.planned_bytes for site in self._ready}
 
     # -- requests --------------------------------------------------------------------------------------------------
     def _tell(self) -> None:
@@ -174,30 +172,20 @@ class Simulation:
         if self._left_out_s < inf:
             self._look_again(floor(call.arrived_s) + PERIOD_S)
         self._traffic.came(call.arrived_s)
-        if self._ready:
-            self._send(call)
+        if len(self._ready):
+            self._ready.pick(model).ask(call)
             return
         self._held.append(call)
         if not self._wanted:
             self.counts.wakes += 1
             self._scale(1)
 
-    def _send(self, call: Call) -> None:
-        ranked = self._ranked.get(call.model)
-        if ranked is None:
-            ranked = self._ranked[call.model] = ranking(call.model, tuple(self._load))
-        call.slot = slot = among(ranked, self._load)
-        self._load[slot] += 1
-        self._ready[slot].ask(call)
-
     def _ended(self, call: Call) -> None:
         self._traffic.went(call.done_s)
-        load = self._load.get(call.slot)
-        if load is None:
-            self._drain(call.slot)
-        else:
-            self._load[call.slot] = load - 1
         self._done.append(call)
+        site = call.site
+        if not site.in_flight and site.retired:
+            self._close(site.slot)
 
     # -- instances -------------------------------------------------------------------------------------------------
     def _scale(self, size: int) -> None:
@@ -223,34 +211,28 @@ class Simulation:
         if self._wanted.get(slot) is not life:
             return  # it was retired meanwhile
         life.ready_s = self.kernel.now_s
-        self._ready[slot], self._load[slot] = self._site(slot), 0
-        self._ranked.clear()
+        site = self._site(slot)
+        self._ready.offer(slot, site)
         self.kernel.soon(self._let_go, self._held)
         if self.plan.machine.models_rest is not None:
-            self.kernel.after(PERIOD_S, self._rest, (self._ready[slot], life))
+            self.kernel.after(PERIOD_S, self._rest, (site, life))
 
     def _let_go(self, held: deque[Call]) -> None:
         """Those who were held go, once all that become ready at this moment are."""
-        while held and self._ready:
-            self._send(held.popleft())
+        while held and len(self._ready):
+            call = held.popleft()
+            self._ready.pick(call.model).ask(call)
 
     def _retire(self, slot: str) -> None:
         life = self._wanted.pop(slot)
         life.retired_s = self.kernel.now_s
-        site = self._ready.pop(slot, None)
-        left = self._load.pop(slot, 0)
-        self._ranked.clear()
+        site = self._ready.withdraw(slot)
         if site is None:
             life.ended_s = self.kernel.now_s
             return
-        self._draining[slot] = life, site, left
-        if not left:
-            self._close(slot)
-
-    def _drain(self, slot: str) -> None:
-        life, site, left = self._draining[slot]
-        self._draining[slot] = life, site, left - 1
-        if left == 1:
+        self._draining[slot] = life, site
+        site.retired = True
+        if not site.in_flight:
             self._close(slot)
 
     def _close(self, slot: str) -> None:
@@ -263,7 +245,7 @@ class Simulation:
             self._gone(slot)
 
     def _gone(self, slot: str) -> None:
-        life, site, _ = self._draining.pop(slot)
+        life, site = self._draining.pop(slot)
         life.ended_s = self.kernel.now_s
         self._disks[slot] = dict(site.stored)  # what still ends in this instance touches the next one's disk no more
 
@@ -272,6 +254,7 @@ class Simulation:
         record = None if self.recorded is None else partial(self.recorded, slot)
         chosen = policy(machine.policy) if self.make_policy is None else self.make_policy()
         return Site(
+            slot,
             self.kernel,
             Residency(machine.memory_bytes, chosen, machine.loads_max, record),
             Residency(machine.disk_bytes, LRU(), machine.loads_max),

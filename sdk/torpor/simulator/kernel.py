@@ -1,7 +1,6 @@
 """Virtual time: sorted moments, and what each brings. Nothing in it waits, and nothing happens but what it was told."""
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any, Final, TypeVar
@@ -12,6 +11,8 @@ Planned = tuple[Action, Any]
 T = TypeVar("T")
 
 PLACE: Final = bisect_left  # compiled code has at hand what is final, and looks up by its name what is not
+FEW: Final = 16
+"""Of so many, compiled code finds the place by looking at each in less time than it takes to call for a search."""
 
 
 class Kernel:
@@ -21,37 +22,35 @@ class Kernel:
         self.now_s = 0.0
         self.events = 0
         self._minus_s: list[float] = []  # sorted: minus the times of what is planned, so the next one is the last
-        self._later: list[Planned] = []  # what happens then, in the same places
-        self._soon: deque[Planned] = deque()  # of this moment, in order
+        self._planned: list[Planned] = []  # what happens then, in the same places
 
     def at(self, time_s: float, action: Callable[[T], None], whom: T) -> None:
         """Mostly few wait at a time, and floats are compared quickly: a heap of tuples takes longer."""
-        if time_s > self.now_s:
-            place = PLACE(self._minus_s, -time_s)
-            self._minus_s.insert(place, -time_s)
-            self._later.insert(place, (action, whom))
+        known_s = self._minus_s
+        minus_s = -time_s if time_s > self.now_s else -self.now_s
+        place = len(known_s)
+        if place > FEW:
+            place = PLACE(known_s, minus_s)
         else:
-            self._soon.append((action, whom))
+            while place and known_s[place - 1] >= minus_s:
+                place -= 1
+        known_s.insert(place, minus_s)
+        self._planned.insert(place, (action, whom))
 
     def after(self, delay_s: float, action: Callable[[T], None], whom: T) -> None:
         self.at(self.now_s + delay_s, action, whom)
 
     def soon(self, action: Callable[[T], None], whom: T) -> None:
         """Now, but after what was planned for this moment already."""
-        self._soon.append((action, whom))
+        self.at(self.now_s, action, whom)
 
     def run(self, until_s: float = inf) -> None:
         """Everything up to this time, its own moment included. What was planned before a moment comes first in it."""
-        minus_s, later, soon = self._minus_s, self._later, self._soon
-        while True:
-            if soon and not (minus_s and -minus_s[-1] <= self.now_s):
-                action, whom = soon.popleft()
-            elif minus_s and -minus_s[-1] <= until_s:
-                self.now_s = -minus_s.pop()
-                action, whom = later.pop()
-            else:
-                break
+        minus_s, planned = self._minus_s, self._planned
+        while minus_s and -minus_s[-1] <= until_s:
+            self.now_s = -minus_s.pop()
             self.events += 1
+            action, whom = planned.pop()
             action(whom)
         if until_s < inf:
             self.now_s = until_s

@@ -25,10 +25,10 @@ class Call:
     """One request. Times are virtual seconds; all are there once it has ended."""
 
     __slots__ = (
-        "arrived_s", "asked_s", "begun_s", "charged_s", "done_s", "failed", "hit", "lent", "model", "ready_s", "slot",
+        "arrived_s", "asked_s", "begun_s", "charged_s", "done_s", "failed", "hit", "lent", "model", "ready_s", "site",
     )  # fmt: skip
 
-    slot: str
+    site: "Site"
     asked_s: float  # at its instance: until then it was held
     ready_s: float  # its model was there: until then it waited for it
     begun_s: float  # its prediction: until then it waited for its turn
@@ -115,6 +115,7 @@ class Site:
     once it has served its callers. `stored` is what the slot's disk holds, the oldest first: it outlives the instance.
     Until `leaving_until_s` models are on their way out."""
 
+    slot: str
     kernel: Kernel
     memory: Residency
     disk: Residency
@@ -128,6 +129,8 @@ class Site:
     resting: Resting | None = None
     stored: dict[str, None] = field(default_factory=dict)
     leaving_until_s: float = 0.0
+    in_flight: int = 0  # asked, and not ended
+    retired: bool = False  # nobody asks it any more
     _lent: dict[str, Lent] = field(default_factory=dict)  # those of whom the memory's books know
     _bell: Bell = field(init=False)  # the tiers' bells are two, as the keeper's and the shelf's
     _disk_bell: Bell = field(init=False)
@@ -146,7 +149,9 @@ class Site:
 
     def ask(self, call: Call) -> None:
         """A request for a model has come to this instance."""
+        call.site = self
         call.asked_s = now_s = self.kernel.now_s
+        self.in_flight += 1
         if self.resting is not None and not self._used(call.model):
             self.resting.called(call.model, now_s)
         self._request(call)
@@ -311,6 +316,7 @@ class Site:
         for call in model.waiting:
             call.failed = True
             call.ready_s = call.done_s = now_s
+            self.in_flight -= 1
             self.ended(call)
 
     def _used(self, name: str) -> bool:
@@ -350,6 +356,7 @@ class Site:
             self._go_on()
         if self.memory.released(call.model):
             self._idle(call.model)
+        self.in_flight -= 1
         self.ended(call)
 
     def _idle(self, name: str) -> None:

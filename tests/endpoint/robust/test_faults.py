@@ -171,7 +171,7 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
         crew = Crew("slow", variant(), yard(tmp_path, host, lives), Numbers())
         crew.scale(1, "wanted")
         await crew.until(lambda: bool(crew.ready))
-        (member,) = crew.ready.values()
+        (member,) = crew.ready
         member.in_flight += 1
         headers = [(b"content-type", b"text/csv")]
         call = asyncio.create_task(member.upstream.send("POST", "/invocations", headers, [b"60"], 90.0))
