@@ -2,7 +2,8 @@
 
 Compared are the bytes, models, instances and requests in flight of every look; each model's presence while it is used;
 loads, unloads, load seconds and wakes at the end. The disk's decisions are not in the log: of downloads only the
-bounds are known that loads set, which are one number where a slot's disk holds all that its instances were asked for.
+bounds are known that loads set: one number where a slot's disk keeps all that its instances were asked for, and where
+models leave for other models only.
 
 The running counters are one account of what happened, the log is another. Where the two differ, one of them is wrong.
 """
