@@ -5,8 +5,6 @@ processor time. With `make compiled` before it, the compiled simulator takes par
 byte. It asserts no speed.
 """
 
-import argparse
-import json
 import os
 import sys
 import time
@@ -21,6 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.command import command, keep
 from benchmarks.tables import table
 from torpor.simulator.curves import lru_curve
 from torpor.simulator.kernel import Kernel
@@ -29,7 +28,6 @@ from torpor.simulator.running import Digest, Given, Spreads, run
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.workloads import Recorded, drawn, zipf
 
-RESULTS = Path(__file__).parent / "results"
 COMPILED = Path(__file__).parent.parent / "build" / "compiled"
 MODELS = 1_000
 SHARE = 0.2
@@ -48,7 +46,7 @@ Rate = Callable[[], float]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulator", description=__doc__)
+    parser = command("simulator", __doc__)
     parser.add_argument("--short", action="store_true", help="a smoke run: figures that mean little")
     parser.add_argument("--answer", type=int, metavar="REQUESTS", help="run this interpreter's engines as stdin asks")
     wanted = parser.parse_args()
@@ -58,8 +56,7 @@ def main() -> None:
     requests, rounds = (20_000, 1) if wanted.short else (100_000, 15)
     results = measured(requests, rounds)
     show(results)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "simulator.json").write_text(json.dumps(results, indent=1))
+    keep(wanted.results, "simulator", results)
 
 
 def measured(requests: int, rounds: int) -> dict[str, Any]:
