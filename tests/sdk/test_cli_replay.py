@@ -57,6 +57,12 @@ def test_it_says_which_bodies_are_missing(run: Run, tmp_path: Path) -> None:
     assert done.stderr.startswith(f"torpor: {tmp_path / 'bodies'} has no city0.csv (")
 
 
+def test_azures_trace_is_replayed_too(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("app,func,end_timestamp,duration\nA,f,10,1\n")
+    (tmp_path / "bodies").mkdir()
+    assert "has no A/f.csv (" in run("--bodies", tmp_path / "bodies").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
