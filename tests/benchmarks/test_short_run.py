@@ -1,7 +1,12 @@
-"""The smoke run of the benchmarks, as CI runs it: every section measures something. No time is asserted."""
+"""The smoke runs of the benchmarks, as CI runs them: every section measures something. No time is asserted.
+
+Not `benchmarks.fidelity --short`: it takes two minutes, and half a minute of a processor.
+"""
 
 import json
 import math
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,3 +38,23 @@ def test_a_section_that_does_not_exist_is_named() -> None:
 
     assert ended.returncode == 2
     assert "no section 'tepid'" in ended.stderr
+
+
+@pytest.mark.slow
+def test_a_short_run_of_the_simulators_speed_measures_every_engine(tmp_path: Path) -> None:
+    """Of a copy, since it keeps its results beside itself."""
+    shutil.copytree(
+        ROOT / "benchmarks", tmp_path / "benchmarks", ignore=shutil.ignore_patterns("results", "__pycache__")
+    )
+    paths = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    command = [sys.executable, "-m", "benchmarks.simulator", "--short"]
+    ended = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, timeout=300
+    )
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    results = json.loads((tmp_path / "benchmarks" / "results" / "simulator.json").read_text())
+    assert results["same_story"]
+    measured = {name.removesuffix(" (plain)") for name in results["per_second"]}
+    assert measured > {"kernel, events", "SimPy, events", "cachetools' LRU, requests"}
+    assert all(speed["median"] > 0 for speed in results["per_second"].values())
