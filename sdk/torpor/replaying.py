@@ -22,6 +22,7 @@ from torpor.connection import ANSWER_WITHIN_S, Connection
 from torpor.errors import EndpointUnreachable, TorporError
 from torpor.frames import STEPS
 from torpor.replayed import NOT_TOLD, Replayed
+from torpor.simulator.kinds import COUNT, check
 from torpor.simulator.workloads.trace import Names, Paced, Trace
 from torpor_endpoint.core.ledger import is_cold
 
@@ -79,8 +80,7 @@ class Pace:
     in_flight_max: int = 64
 
     def __post_init__(self) -> None:
-        if self.in_flight_max < 1:
-            raise TorporError(f"in_flight_max is at least 1, not {self.in_flight_max}")
+        check(TorporError, {"in_flight_max": COUNT}, self.__dict__)
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,12 @@ def test_where_the_space_is_too_small_it_says_so(run: Run) -> None:
     assert "--instances-max" in done.stdout
 
 
+def test_azures_trace_is_planned_for_too(run: Run) -> None:
+    Path("2021.txt").write_text("app,func,end_timestamp,duration\nA,f,10,1\nA,f,12,1\n")
+    done = run("2021.txt", "--slo-ms", "60000", "--seeds", "1")
+    assert (done.exit_code, "2 requests" in done.stdout) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -57,6 +57,12 @@ def test_it_says_which_bodies_are_missing(run: Run, tmp_path: Path) -> None:
     assert done.stderr.startswith(f"torpor: {tmp_path / 'bodies'} has no city0.csv (")
 
 
+def test_azures_trace_is_replayed_too(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("app,func,end_timestamp,duration\nA,f,10,1\n")
+    (tmp_path / "bodies").mkdir()
+    assert "has no A/f.csv (" in run("--bodies", tmp_path / "bodies").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -66,7 +72,7 @@ def test_it_says_which_bodies_are_missing(run: Run, tmp_path: Path) -> None:
         (("--body", "{}/nowhere.csv"), "No such file"),
         (("--body", "{}/row"), "row: say what it is by --content-type"),
         (("--body", "{}/row.csv", "--out", "{}/nowhere/out.csv"), "there is no folder"),
-        (("--body", "{}/row.csv", "--speed", "0"), "a speed is a positive number, not 0"),
+        (("--body", "{}/row.csv", "--speed", "0"), "speed is more than 0, not 0"),
         (("--body", "{}/row.csv", "--endpoint", "other"), "Could not find endpoint"),
         (("--body", "{}/row.csv", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],

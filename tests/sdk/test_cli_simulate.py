@@ -138,7 +138,7 @@ def test_a_recount_is_told(run: Run) -> None:
     ("arguments", "said"),
     [
         (("nowhere.csv",), "nowhere.csv: [Errno 2] No such file"),
-        (("calls.txt",), "calls.txt: a trace is a file that ends in .csv"),
+        (("calls.json",), "calls.json: a trace is a file that ends in .csv"),
         (("calls.csv", "--profiles", "nowhere.csv"), "nowhere.csv: [Errno 2] No such file"),
         (("calls.csv", "--policy", "MRU"), "policy is one of LRU, "),
         (("calls.csv", "--policy", ","), "--policy has at least one"),
@@ -146,7 +146,7 @@ def test_a_recount_is_told(run: Run) -> None:
         (("calls.csv", "--instances", "0"), "--instances has numbers of 1 or more, as 1,2,4, not '0'"),
         (("calls.csv", "--instances", "²"), "--instances has numbers of 1 or more, as 1,2,4, not '²'"),
         (("calls.csv", "--sleep-after", "5x"), "--sleep-after: '5x' is no span of time, such as 90s"),
-        (("calls.csv", "--sleep-after", "0s"), "idle_s is more than 0, not 0.0"),
+        (("calls.csv", "--sleep-after", "0s"), "--sleep-after: a span of time is more than 0, not 0s"),
         (("calls.csv", "--slo-ms", "-4"), "--slo-ms is a number of milliseconds, more than 0, not -4"),
         (("calls.csv", "--seed", "-1"), "seed is 0 or more, not -1"),
         (
@@ -159,6 +159,10 @@ def test_a_recount_is_told(run: Run) -> None:
         (("calls.csv", "--plot", "picture.png", "--instance-type", "ml.m6i.large"), "--plot: no price is known for"),
         (("calls.csv", "--plot", "picture.png", "--policy", "belady"), "add a --policy that does not know the trace"),
         (("calls.csv", "--prices", "nowhere.json"), "No such file"),
+        (("calls.csv", "--out", "."), "--out .: that is a folder, name a file in it"),
+        (("calls.csv", "--lasts", "2s"), "calls.csv has a request 2.5 s after its first, and is said to last 2 s: say"),
+        (("calls.csv", "--lasts", "0s"), "--lasts: a span of time is more than 0, not 0s"),
+        (("calls.csv", "--region", "eu-west-1"), "--region eu-west-1: its prices are not known without a file of them"),
         (("zipf:modles=3",), "'modles' is no knob"),
     ],
 )
@@ -176,6 +180,9 @@ def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], sai
         ("time_s,model,bytes\n0,a,5\n1,b,-3\n", "calls.csv: row 2: a size of -3 bytes is negative"),
         ("time_s,model,colour\n0,a,red\n", "calls.csv: column 'colour' is unknown"),
         ("", "calls.csv is empty"),
+        ("time_s;model\n0;a\n", "calls.csv: its columns are parted by semicolons: write it with commas"),
+        ("time_s,model\n0,house,2.tar.gz\n", "calls.csv: row 1 has 3 columns, and the header 2: quote a name that has"),
+        ("timestamp,model\n1700000000000,a\n", "calls.csv: row 1: time 1700000000000 in column 'timestamp' is no"),
         ("time_s,model\n0,c\n", "model 'c' is called, and has no profile"),
     ],
 )
@@ -184,6 +191,12 @@ def test_a_bad_trace_is_one_line(run: Run, lines: str, said: str) -> None:
     done = run("calls.csv", "--profiles", "models.csv")
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert said in done.stderr
+
+
+# -- what else is read -------------------------------------------------------------------------------------------------
+def test_azures_trace_is_known_by_its_header(run: Run) -> None:
+    Path("2021.txt").write_text("app,func,end_timestamp,duration\nA,f,10,1\nA,g,12,8\n")
+    assert "2021.txt · 2 requests in " in run("2021.txt").stdout
 
 
 # -- the look ----------------------------------------------------------------------------------------------------------

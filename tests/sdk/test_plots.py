@@ -289,7 +289,10 @@ REFUSED: dict[str, tuple[Callable[[], Figure], str]] = {
         lambda: plots.over_time({**TIMELINE, "models": np.full(120, NAN)}),
         r"timeline\['models'\] has nan",
     ),
-    "time stands": (lambda: plots.over_time({**TIMELINE, "at_s": np.zeros(120)}), r"timeline\['at_s'\] needs at least"),
+    "time stands": (
+        lambda: plots.over_time({**TIMELINE, "at_s": np.zeros(120)}),
+        r"timeline\['at_s'\] needs times that are",
+    ),
     "too cold": (lambda: plots.over_time({**TIMELINE, "cold": np.full(120, 31)}), "more cold requests than"),
     "no latencies": (lambda: plots.latency_cdf({}), "latencies is empty"),
     "unsorted": (

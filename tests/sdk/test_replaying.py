@@ -128,12 +128,12 @@ def test_what_the_bound_holds_back_is_sent_late_and_told() -> None:
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, np.nan])
 def test_a_speed_that_is_none_is_refused(speed: float) -> None:
-    with pytest.raises(BadTrace, match="a speed is a positive number"):
+    with pytest.raises(BadTrace, match="speed is more than 0"):
         replayed(lambda model: FINE, "a", pace=Pace(speed))
 
 
 def test_nobody_in_flight_is_refused() -> None:
-    with pytest.raises(TorporError, match="in_flight_max is at least 1, not 0"):
+    with pytest.raises(TorporError, match="in_flight_max is 1 or more, not 0"):
         Pace(in_flight_max=0)
 
 

@@ -18,7 +18,8 @@ NEVER = "never"
 PICTURES = (".png", ".svg", ".pdf")
 
 TRACE = (
-    "A .csv, .csv.gz or .parquet with times and models; a ledger.sqlite (ledger.sqlite#endpoint/variant of one that has"
+    "A .csv, .csv.gz, .txt or .parquet with times and models, or of Azure Functions; a"
+    " ledger.sqlite (ledger.sqlite#endpoint/variant of one that has"
     " several); or a made one: zipf:models=500,rate_hz=20."
 )
 PROFILES = "A CSV of what each model takes: model, memory_bytes, load_s and so on."
@@ -31,6 +32,7 @@ TYPES = "Choose of these, as ml.m5.large,ml.r5.large; else of all with a price a
 Trace = Annotated[str, typer.Argument(help=TRACE)]
 Profiles = Annotated[Path | None, typer.Option(help=PROFILES, metavar="FILE")]
 PricesFile = Annotated[Path | None, typer.Option(help="AWS's price list of another region or day.", metavar="FILE")]
+Region = Annotated[str | None, typer.Option(help="Of --prices, where that has several, as eu-west-1.")]
 Seed = Annotated[int, typer.Option(help="Of all that is drawn: the same seed tells the same story.")]
 Lasts = Annotated[str | None, typer.Option(help=LASTS)]
 SleepAfter = Annotated[str, typer.Option(help=SLEEP)]
@@ -72,9 +74,12 @@ def naps_s(text: str) -> Sequence[float]:
 
 def _span_s(option: str, text: str) -> float:
     try:
-        return span_s(text)
+        seconds = span_s(text)
     except typer.BadParameter as error:
         raise TorporError(f"{option}: {error.message}") from error
+    if not 0 < seconds < inf:
+        raise TorporError(f"{option}: a span of time is more than 0, not {text}")
+    return seconds
 
 
 def slo_s(slo_ms: float) -> float:
@@ -88,6 +93,8 @@ def kept(option: str, file: Path | None) -> None:
     """Raises TorporError where it could not be written, before anything is simulated for it."""
     if file is not None and not file.absolute().parent.is_dir():
         raise TorporError(f"{option} {file}: there is no folder {file.parent}")
+    if file is not None and file.is_dir():
+        raise TorporError(f"{option} {file}: that is a folder, name a file in it")
 
 
 def drawn(file: Path | None) -> None:
@@ -99,8 +106,10 @@ def drawn(file: Path | None) -> None:
         require("--plot", "plots")
 
 
-def priced_by(file: Path | None) -> "Prices":
-    """The list that ships, or a file of AWS's. Raises PriceFileRefused, OSError."""
+def priced_by(file: Path | None, region: str | None) -> "Prices":
+    """The list that ships, or a file of AWS's. Raises TorporError, PriceFileRefused, OSError."""
     from torpor.prices import SHIPPED, read
 
-    return (SHIPPED if file is None else read(file)).prices
+    if file is None and region is not None:
+        raise TorporError(f"--region {region}: its prices are not known without a file of them: give it by --prices")
+    return (SHIPPED if file is None else read(file, region)).prices

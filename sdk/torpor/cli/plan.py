@@ -41,6 +41,7 @@ def plan(
     seed: choices.Seed = 0,
     requests: Annotated[int, typer.Option(help="Of a longer trace, simulate the first so many.", min=1)] = 200_000,
     prices: choices.PricesFile = None,
+    region: choices.Region = None,
 ) -> None:
     """Search instance type and number, keep-alive and policy by simulation: the cheapest that meets the SLO."""
     require("torpor plan", "simulator")
@@ -65,7 +66,7 @@ def plan(
             space=space,
             seeds=seeds,
             requests_max=requests,
-            prices=choices.priced_by(prices),
+            prices=choices.priced_by(prices, region),
             says=status.update,
         )
     show(found)

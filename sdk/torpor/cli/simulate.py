@@ -48,6 +48,7 @@ def simulate(
     lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
     prices: choices.PricesFile = None,
+    region: choices.Region = None,
     check: choices.Check = False,
     decisions: choices.Decisions = None,
     out: choices.Out = None,
@@ -62,7 +63,8 @@ def simulate(
     choices.kept("--decisions", decisions)
     slo_s = None if slo_ms is None else choices.slo_s(slo_ms)
     ways = list(product(*map(choices.several, MANY, (instance_type, instances, policy, sleep_after))))
-    given, priced = load(trace, profiles, seed=seed, lasts_s=choices.lasts_s(lasts)), choices.priced_by(prices)
+    priced = choices.priced_by(prices, region)
+    given = load(trace, profiles, seed=seed, lasts_s=choices.lasts_s(lasts))
     room_bytes = None if memory_mib is None else memory_mib * MIB
     scenarios = [
         given.scenario.altered(instance_type=size, policy=rule, memory_bytes=room_bytes, **counted(count, nap))

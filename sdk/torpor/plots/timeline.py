@@ -40,8 +40,8 @@ PANEL_IN = 1.25
 
 def over_time(timeline: "Mapping[str, ArrayLike]", note: str = "") -> "Figure":
     """Columns of one length, a row for each stretch of time: `at_s` when it begins, `requests` and `cold` counted in
-    it, `instances` and `models` (and `memory_bytes`, if given) as they were. The last is as long as the one before.
-    Rows too many to be seen are drawn together, which the strip then tells."""
+    it, `instances` and `models` (and `memory_bytes`, if given) as they were. The last is as long as the one before,
+    and a single one a minute. Rows too many to be seen are drawn together, which the strip then tells."""
     columns = _columns(timeline)
     many = ceil(len(columns["at_s"]) / STRETCHES_MAX)
     edges, columns = _together(_edges(columns["at_s"]), columns, many)
@@ -79,9 +79,10 @@ def _columns(timeline: "Mapping[str, ArrayLike]") -> "dict[str, given.Column]":
 def _edges(at_s: "given.Column") -> "given.Column":
     import numpy as np
 
-    if len(at_s) < 2 or not (at_s[1:] > at_s[:-1]).all():
-        raise ValueError("timeline['at_s'] needs at least two times, each later than the one before")
-    return np.append(at_s, 2 * at_s[-1] - at_s[-2])
+    if not (at_s[1:] > at_s[:-1]).all():
+        raise ValueError("timeline['at_s'] needs times that are each later than the one before")
+    last_s = at_s[-1] - at_s[-2] if len(at_s) > 1 else MINUTE_S
+    return np.append(at_s, at_s[-1] + last_s)
 
 
 def _together(

@@ -101,7 +101,7 @@ def _region(path: Path, found: set[str], asked: str | None) -> str:
     if not found:
         raise PriceFileRefused(path, "has no prices for hosting or serverless inference")
     if asked is None and len(found) > 1:
-        raise PriceFileRefused(path, f"has prices of {', '.join(sorted(found))}: name the region")
+        raise PriceFileRefused(path, f"has prices of {', '.join(sorted(found))}: name one of them (region=, --region)")
     place = next(iter(found)) if asked is None else asked
     if place not in found:
         raise PriceFileRefused(path, f"has no prices of {place}, but of {', '.join(sorted(found))}")

@@ -5,6 +5,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from torpor.simulator.kinds import NUMBER, Rule, check
+
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
@@ -15,6 +17,7 @@ LEAST_S, MOST_S = 1e-6, 1e6
 
 EXACT = 1e-12
 """What binary fractions are off by: 7 % of 100 requests are 7, and not a trifle more."""
+QUANTILE = (NUMBER, Rule("is from 0 to 1", lambda share: 0 <= share <= 1))
 
 _FIRST = float(np.log(LEAST_S))
 _BINS = int(np.ceil((np.log(MOST_S) - _FIRST) * BINS_PER_E)) + 1
@@ -57,8 +60,7 @@ class Latencies:
 
     def quantile(self, share: float) -> float:
         """The time within which this share of the requests was served: 0.99 for the p99. 0 of nobody."""
-        if not 0 <= share <= 1:
-            raise ValueError(f"a quantile is from 0 to 1, not {share}")
+        check(ValueError, {"a quantile": QUANTILE}, {"a quantile": share})
         if not self.count:
             return 0.0
         rank = int(np.ceil(share * self.count * (1 - EXACT)))
@@ -83,9 +85,10 @@ class Latencies:
         return self.within(seconds) / self.count if self.count else 1.0
 
     def cdf(self) -> tuple[Floats, Floats]:
-        """Seconds, ascending, and the share of the requests that took at most so long."""
+        """Seconds, ascending and above 0, and the share of the requests that took at most so long."""
         used = np.flatnonzero(self._bins)
-        return np.clip(_middle_s(used), self.least_s, self.most_s), np.cumsum(self._bins[used]) / max(1, self.count)
+        seconds = np.maximum(np.clip(_middle_s(used), self.least_s, self.most_s), LEAST_S)
+        return seconds, np.cumsum(self._bins[used]) / max(1, self.count)
 
 
 def _middle_s(places: NDArray[np.intp]) -> Floats:

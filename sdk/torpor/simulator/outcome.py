@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isnan
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torpor import plots
 from torpor.frames import pandas
 from torpor.simulator.engine import Life, Look, Simulation
+from torpor.simulator.kinds import NUMBER, SLO, Rule, check, optional
 from torpor.simulator.latency import Latencies
-from torpor.simulator.scenario import Scenario
+from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.site import Call, Counts, columns
 from torpor.simulator.ways import MONTH_H, Calls, Cost, Terms, per_month
 from torpor.spans import HOUR_S
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 PERIOD_S = 60.0
 ROWS_MAX = 2_000
 """A longer story is told in longer steps: they double when they are as many."""
+
+WITHIN = (NUMBER, Rule("is a time", lambda seconds: not isnan(seconds)))
 
 NOTHING = Look(0.0, 0, 0, 0, 0)
 
@@ -195,7 +198,9 @@ class Result:
         return self.latencies.quantile(0.99)
 
     def slo_misses(self, slo_s: float) -> float:
-        """The share of requests that were not answered within this time; those that failed are among them."""
+        """The share of requests that were not answered within this time; those that failed are among them. Raises
+        BadScenario."""
+        check(BadScenario, {"slo_s": WITHIN}, {"slo_s": slo_s})
         return (self.requests - self.latencies.within(slo_s)) / self.requests
 
     def cost(self, prices: Prices = PRICES) -> Cost:
@@ -246,14 +251,22 @@ class Result:
     @property
     def note(self) -> str:
         """What every picture of it rests on."""
-        return f"{self.trace}; {self.scenario.name}; {self.requests:,} requests; seed {self.seed}"
+        failed = f", {self.failed:,} of them failed" if self.failed else ""
+        return f"{self.trace}; {self.scenario.name}; {self.requests:,} requests{failed}; seed {self.seed}"
 
     def plot_time(self) -> "Figure":
         """Requests, cold ones, instances and models in memory over time."""
         return plots.over_time(self.timeline, self.note)
 
     def plot_latency(self, slo_s: float | None = None) -> "Figure":
-        """The share of requests by how long they took: warm ones, cold ones and all."""
+        """The share of requests by how long they took: warm ones, cold ones and all. Raises BadScenario where none was
+        answered."""
+        check(BadScenario, {"slo_s": optional(SLO)}, {"slo_s": slo_s})
+        if self.requests == self.failed:
+            raise BadScenario(
+                f"none of {self.requests:,} requests was answered, so there is no latency to draw: their models are"
+                " larger than an instance's memory or disk. Take a larger instance_type"
+            )
         sorts = {"all": self.latencies, "warm": self.warm_latencies, "cold": self.cold_latencies}
         return plots.latency_cdf({name: some.cdf() for name, some in sorts.items() if some.count}, slo_s, self.note)
 

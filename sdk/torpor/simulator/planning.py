@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torpor.frames import pandas
 from torpor.plots import Point, dollars_against_p99
 from torpor.simulator.apart import Apart, alone, on_endpoints, on_serverless
+from torpor.simulator.kinds import COUNT, Kind, a, check, optional
 from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import Given, Profiles, Spreads, load, run
@@ -27,6 +28,13 @@ P99 = 0.99
 """The quantile of a plan's picture."""
 REQUESTS_MAX = 200_000
 """Of a longer trace so many are simulated, from its beginning."""
+
+ASKED: Mapping[str, Kind] = {
+    "seeds": COUNT,
+    "requests_max": COUNT,
+    "space": optional(a(Space, "is a torpor.Space")),
+    "prices": a(Prices, "is the .prices of a price list, as torpor.prices.read(file).prices"),
+}
 
 Says = Callable[[str], None]
 
@@ -125,9 +133,7 @@ def plan(
     error.
     """
     goal = Goal(slo_s, quantile)
-    for name, number in (("seeds", seeds), ("requests_max", requests_max)):
-        if number < 1:
-            raise BadScenario(f"{name} is at least 1, not {number}")
+    check(BadScenario, ASKED, {"seeds": seeds, "requests_max": requests_max, "space": space, "prices": prices})
     whole = trace if isinstance(trace, Given) else load(trace, profiles, seed=seed, spreads=spreads, lasts_s=lasts_s)
     space = space or Space()
     if space.like == Scenario():

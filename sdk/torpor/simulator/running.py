@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from torpor.simulator import fitting
 from torpor.simulator.checks import Recount
 from torpor.simulator.engine import Recorded, Simulation
 from torpor.simulator.kernel import Kernel
+from torpor.simulator.kinds import NUMBER, Kind, Rule, a, check, optional, whole
 from torpor.simulator.outcome import Result, Tally, outcome
 from torpor.simulator.profile import ModelProfile, Spread
 from torpor.simulator.scenario import BadScenario, Scenario
@@ -38,6 +38,10 @@ from torpor_container.core.residency import Decision
 
 Profiles = Mapping[str, ModelProfile]
 
+SIGMA_MAX = 5.0
+"""So wide that a single time is mostly a hundredth or a hundred times what its profile has."""
+SIGMA = (NUMBER, Rule(f"is from 0 to {SIGMA_MAX:g}", lambda value: 0 <= value <= SIGMA_MAX))
+
 
 @dataclass(frozen=True)
 class Spreads:
@@ -48,9 +52,22 @@ class Spreads:
     wake_sigma: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, sigma in self.__dict__.items():
-            if not 0 <= sigma < inf:
-                raise BadScenario(f"{name} is 0 or more, not {sigma}")
+        check(BadScenario, dict.fromkeys(self.__dict__, SIGMA), self.__dict__)
+
+
+TRACE: Kind = (
+    Rule(
+        "is a file's name, a made one's line as zipf:models=500, or one of torpor.simulator.workloads, which has"
+        " recorded([(time_s, model), ...]) for rows at hand",
+        lambda value: isinstance(value, Path | str) or hasattr(value, "chunks"),
+    ),
+)
+GIVEN: Mapping[str, Kind] = {
+    "scenario": optional(a(Scenario, "is a torpor.Scenario")),
+    "seed": whole(0),
+    "spreads": optional(a(Spreads, "is a Spreads, as of torpor.simulator.running")),
+    "recorded": optional((Rule("is a function of a slot and a decision", callable),)),
+}
 
 
 def simulate(
@@ -79,6 +96,7 @@ def simulate(
 
     Raises BadTrace, BadScenario.
     """
+    check(BadScenario, GIVEN, {"scenario": scenario, "recorded": recorded})
     given = load(trace, profiles, seed=seed, spreads=spreads, lasts_s=lasts_s)
     return run(given, (scenario or given.scenario).altered(**changes), recorded)
 
@@ -125,20 +143,19 @@ def load(
     lasts_s: float | None = None,
 ) -> Given:
     """Reads what is a file, fits what a ledger has, and draws what is not given. Raises BadTrace, BadScenario."""
-    if seed < 0:
-        raise BadScenario(f"seed is 0 or more, not {seed}")
+    check(BadScenario, GIVEN, {"seed": seed, "spreads": spreads})
     given = _loaded(trace, profiles, seed, spreads)
-    return given if lasts_s is None else replace(given, trace=Lasting(given.trace, lasts_s))
+    return given if lasts_s is None else replace(given, trace=Lasting(given.trace, lasts_s, given.what))
 
 
 def _loaded(
     trace: Trace | Path | str, profiles: Profiles | Path | str | None, seed: int, spreads: Spreads | None
 ) -> Given:
+    check(BadTrace, {"trace": TRACE}, {"trace": trace})
     what = f"{trace}" if isinstance(trace, Path | str) else getattr(trace, "what", type(trace).__name__.lower())
     opened = drawn_anew(named(trace), seed) if isinstance(trace, Path | str) else trace
-    if isinstance(profiles, Path | str):
-        profiles = fitting.given(profiles)
     if profiles is not None:
+        profiles = fitting.given(profiles) if isinstance(profiles, Path | str) else fitting.sound(profiles)
         return Given(opened, profiles, spreads or Spreads(), seed, what, _left_out(opened))
     if isinstance(opened, Ledger):
         return _fitted(opened, spreads, seed, what)

@@ -1,14 +1,27 @@
 """What one chooses before one deploys, in SageMaker's words, and what it is in the simulator's and in dollars."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from math import inf
-from numbers import Integral, Real
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torpor.errors import TorporError
 from torpor.simulator.costing import asleep, autoscaled, multi_model
 from torpor.simulator.engine import Machine, Plan, Rests
+from torpor.simulator.kinds import (
+    AMOUNT,
+    COUNT,
+    MORE,
+    ROOM,
+    SWITCH,
+    WHOLE,
+    Kind,
+    Rule,
+    check,
+    one_of,
+    one_of_in_any_case,
+    optional,
+    whole,
+)
 from torpor.simulator.ways import TERMS, Cost, Held, Terms
 from torpor.spans import HOUR_S, MINUTE_S
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
@@ -34,8 +47,28 @@ ENVIRONMENT = {
 """What SageMaker has no word for, by the variable that sets it."""
 
 
-Rule = tuple[str, bool, str]
-"""A field, whether its value is wrong, and what it is to be."""
+KINDS: Mapping[str, Kind] = {
+    "instance_type": one_of(CATALOGUE, "is one of the catalogue's types, as ml.m5.large"),
+    "instances": (WHOLE, Rule("is at least 1: to sleep, give instances_min=0", lambda value: value >= 1)),
+    "instances_min": optional(whole(0)),
+    "instances_max": optional(COUNT),
+    "policy": one_of_in_any_case({**POLICIES, **OFFLINE}),
+    "keep_alive": one_of(KEEP_ALIVES),
+    "idle_s": MORE,
+    "model_idle_s": optional(MORE),
+    "model_keep_alive": one_of(KEEP_ALIVES),
+    "model_cache": SWITCH,
+    "memory_bytes": optional(ROOM),
+    "disk_bytes": optional(ROOM),
+    "threads": optional(COUNT),
+    "processors": optional(COUNT),
+    "loads_max": COUNT,
+    "concurrency": COUNT,
+    "wake_s": AMOUNT,
+    "overhead_s": AMOUNT,
+    "beside_load_s": AMOUNT,
+}
+"""Of every field of a scenario."""
 
 
 class BadScenario(TorporError, ValueError):
@@ -68,38 +101,12 @@ class Scenario:
     beside_load_s: float = 0.0  # of a request that waited for its model, beyond the steps of the load
 
     def __post_init__(self) -> None:
-        for field, wrong, told in self._rules():
-            if wrong:
-                raise BadScenario(f"{field} {told}, not {getattr(self, field)}")
-
-    def _rules(self) -> Iterator[Rule]:
-        """First what kind of value it is, since the others compare it."""
-        whole = ("instances", "instances_min", "instances_max", "threads", "processors", "loads_max", "concurrency")
-        more_than_0 = ("idle_s", "model_idle_s")
-        amounts = ("wake_s", "overhead_s", "beside_load_s")
-        counts = ("memory_bytes", "disk_bytes", "threads", "processors", "loads_max", "concurrency")
-        given = {one.name: getattr(self, one.name) for one in fields(self)}
-        given |= {one.name: 1 for one in fields(self) if one.default is None and given[one.name] is None}
-        yield from ((one, not isinstance(given[one], Integral), "is a whole number") for one in whole)
-        yield from ((one, not isinstance(given[one], Real), "is a number") for one in (*more_than_0, *amounts, *counts))
-        yield from ((one, not 0 < given[one] < inf, "is more than 0") for one in more_than_0)
-        yield from ((one, not 0 <= given[one] < inf, "is 0 or more") for one in amounts)
-        yield from ((one, not 1 <= given[one] < inf, "is 1 or more") for one in counts)
-        yield from self._choices()
-
-    def _choices(self) -> tuple[Rule, ...]:
-        known = {**POLICIES, **OFFLINE}
+        check(BadScenario, KINDS, self.__dict__)
         least, most = self.instances_min, self.instances_max
-        return (
-            ("instance_type", self.instance_type not in CATALOGUE, "is one of the catalogue's types, as ml.m5.large"),
-            ("policy", str(self.policy).upper() not in known, f"is one of {', '.join(known)}"),
-            ("keep_alive", self.keep_alive not in KEEP_ALIVES, f"is one of {', '.join(KEEP_ALIVES)}"),
-            ("model_keep_alive", self.model_keep_alive not in KEEP_ALIVES, f"is one of {', '.join(KEEP_ALIVES)}"),
-            ("instances", self.instances < 1, "is at least 1: to sleep, give instances_min=0"),
-            ("instances_min", least is not None and least < 0, "is at least 0"),
-            ("instances_max", most is not None and most < max(1, least or 0), "is at least 1 and instances_min"),
-            ("instances_max", most is not None and least is None, "goes with instances_min"),
-        )
+        if most is not None and least is None:
+            raise BadScenario(f"instances_max goes with instances_min, not {most}")
+        if most is not None and most < (least or 0):
+            raise BadScenario(f"instances_max is at least instances_min, which is {least}, not {most}")
 
     @property
     def name(self) -> str:

@@ -6,13 +6,14 @@ that serve when always on, and for those that are up to twice as dear and no mor
 broken off.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, exp, floor, inf
 
 import numpy as np
 
+from torpor.simulator.kinds import COUNT, SHARE, SLO, Kind, a, check, optional, several
 from torpor.simulator.latency import BINS_PER_E, Floats
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import Given, run
@@ -39,6 +40,15 @@ EXACT = 1e-6
 """What binary fractions are off by: 10 % of 10 requests are 1, and not a trifle less."""
 
 
+SPACE: Mapping[str, Kind] = {
+    "instance_types": optional(several("['ml.m5.large']")),
+    "instances_max": COUNT,
+    "policies": several("['LRU', 'GDSF']"),
+    "idle_s": several("[300.0, 1200.0]"),
+    "like": a(Scenario, "is a torpor.Scenario"),
+}
+
+
 @dataclass(frozen=True)
 class Goal:
     """This share of the requests is to be answered within this time."""
@@ -47,10 +57,7 @@ class Goal:
     quantile: float = 0.99
 
     def __post_init__(self) -> None:
-        if not 0 < self.slo_s < inf:
-            raise BadScenario(f"slo_s is a number of seconds, more than 0, not {self.slo_s}")
-        if not 0 < self.quantile < 1:
-            raise BadScenario(f"quantile is above 0 and below 1, as 0.99, not {self.quantile}")
+        check(BadScenario, {"slo_s": SLO, "quantile": SHARE}, self.__dict__)
 
     def met(self, result: Result) -> bool:
         return result.slo_misses(self.slo_s) * result.requests <= self.late_max(result.requests) + EXACT
@@ -79,21 +86,22 @@ class Space:
     like: Scenario = field(default_factory=Scenario)  # all that is not searched
 
     def __post_init__(self) -> None:
-        if self.instances_max < 1:
-            raise BadScenario(f"instances_max is at least 1, not {self.instances_max}")
-        if not self.policies:
+        check(BadScenario, SPACE, self.__dict__)
+        if not len(self.policies):
             raise BadScenario("policies: there is none to try")
         for policy in self.policies:
             if self.like.altered(policy=policy).policy.upper() in OFFLINE:
                 raise BadScenario(f"policies: {policy} knows the trace, and cannot be deployed")
         for idle_s in self.idle_s:
             self.like.altered(idle_s=idle_s)
-        for name in self.instance_types or ():
+        for name in () if self.instance_types is None else self.instance_types:
             self.like.altered(instance_type=name)
 
     def always_on(self, prices: Prices) -> list[Scenario]:
         """By price. Raises BadScenario where one has no price: nobody could say what it costs."""
-        types = self.instance_types or [name for name, one in prices.types.items() if _is_tried(name, one)]
+        types = list(() if self.instance_types is None else self.instance_types) or [
+            name for name, one in prices.types.items() if _is_tried(name, one)
+        ]
         usd = {name: usd for name in types if (usd := prices.usd_per_hour(name)) is not None}
         if unknown := [name for name in types if name not in usd]:
             raise BadScenario(f"instance_types: no price is known for {', '.join(unknown)}: give a list that has it")
@@ -287,7 +295,7 @@ def _load(times_s: Floats, models: Ids, names: Sequence[str], given: Given, late
         len(times_s),
         float(times_s[-1] - times_s[0]),
         int((pull_s + predict_s > late_s).sum()),
-        profiles[int(bytes_.argmax())].name,
+        names[int(called[bytes_.argmax()])],
         int(slow[place].sum()),
         int(slow.sum()),
         np.cumsum(np.sort(kept[again & slow[which]])),

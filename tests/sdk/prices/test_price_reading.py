@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from price_files import HOUSE, Product, as_csv, as_json
+from typer.testing import CliRunner, Result
 
+from torpor.cli import app
 from torpor.prices import DATA_MOVED, SERVERLESS, PriceFileRefused, read
 
 Writer = Callable[..., Path]
@@ -64,10 +66,21 @@ def test_a_type_that_is_only_ever_free_has_no_price(write: Writer, tmp_path: Pat
 def test_of_a_file_of_all_regions_one_is_to_be_named(write: Writer, tmp_path: Path) -> None:
     path = write(tmp_path / "offer", HOST, replace(HOST, usd="0.605", region="us-east-1"))
     assert read(path, "us-east-1").prices.usd_per_hour("ml.r5.2xlarge") == 0.605
-    with pytest.raises(PriceFileRefused, match="has prices of eu-west-1, us-east-1: name the region"):
+    with pytest.raises(PriceFileRefused, match="has prices of eu-west-1, us-east-1: name one of them"):
         read(path)
     with pytest.raises(PriceFileRefused, match="has no prices of mars-1, but of eu-west-1, us-east-1"):
         read(path, "mars-1")
+
+
+def test_the_command_names_the_region_too(write: Writer, tmp_path: Path) -> None:
+    host = replace(HOST, usage_type="EU-Host:ml.m5.large", usd="0.128")
+    path = write(tmp_path / "offer", host, replace(host, usd="0.115", region="us-east-1"))
+
+    def simulated(*more: str) -> Result:
+        return CliRunner().invoke(app, ["simulate", "zipf:models=2,duration_s=60", "--prices", str(path), *more])
+
+    assert "has prices of eu-west-1, us-east-1: name one of them (region=, --region)" in simulated().stderr
+    assert "$93.44" in simulated("--region", "eu-west-1").stdout
 
 
 @pytest.mark.parametrize(

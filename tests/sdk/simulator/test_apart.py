@@ -107,6 +107,6 @@ def test_no_time_at_all_has_no_month() -> None:
 
 def test_a_type_that_is_none_is_refused() -> None:
     with pytest.raises(
-        BadScenario, match=r"instance_type is one of the catalogue's types, as ml\.m5\.large, not ml\.nope"
+        BadScenario, match=r"instance_type is one of the catalogue's types, as ml\.m5\.large, not 'ml\.nope'"
     ):
         on_endpoints(given((0.0, "a")), "ml.nope")

@@ -13,7 +13,7 @@ from torpor.simulator.engine import Look
 from torpor.simulator.outcome import PERIOD_S, ROWS_MAX, Result, Tally, Timeline
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.running import simulate
-from torpor.simulator.scenario import Scenario
+from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.site import Call
 from torpor.simulator.workloads import Recorded, recorded, zipf
 from torpor_endpoint.core.catalogue import CATALOGUE
@@ -194,6 +194,30 @@ def test_a_model_larger_than_the_instance_fails_and_is_late_but_not_cold() -> No
     assert result.hit_ratio == pytest.approx(1 / 3)
     assert result.slo_misses(100.0) == pytest.approx(1 / 3)
     assert {use.model: (use.cold, use.failed) for use in result.models} == {"a": (1, 0), "b": (1, 0), "f": (0, 2)}
+
+
+def test_where_nobody_was_answered_a_picture_says_so_and_latencies_are_refused() -> None:
+    result = simulate(every(5.0, "ff"), {"f": ModelProfile("f", 10**12, MIB)})
+    assert "2 requests, 2 of them failed" in result.note
+    assert result.plot_time() is not None
+    with pytest.raises(BadScenario, match="none of 2 requests was answered, so there is no latency to draw"):
+        result.plot_latency()
+
+
+def test_one_request_that_took_no_time_is_drawn() -> None:
+    instant = {"a": ModelProfile("a", MIB, MIB, 0.0, 0.0, 0.0, 0.0, 0.0)}
+    result = simulate(recorded([(7.0, "a")]), instant, wake_s=0.0)
+    assert len(result.plot_time().axes) == 4
+    assert len(result.plot_latency(slo_s=0.1).axes) == 1
+
+
+@pytest.mark.parametrize("slo_s", [float("nan"), "0.1", None])
+def test_an_slo_that_is_none_is_refused(slo_s: Any) -> None:
+    result = simulate(every(5.0, "aab"), SMALL)
+    with pytest.raises(BadScenario, match="slo_s is a "):
+        result.slo_misses(slo_s)
+    with pytest.raises(ValueError, match=r"a quantile is a number, not '0\.5'"):
+        result.latencies.quantile("0.5")  # type: ignore[arg-type]  # that is the point
 
 
 def test_the_longer_the_slo_the_fewer_miss_it() -> None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torpor
+from torpor.prices import SHIPPED
 from torpor.simulator.planning import Planned, plan
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.running import Given, Spreads, load, run
@@ -255,12 +256,18 @@ def test_first_calls_that_wait_for_their_model_are_counted() -> None:
         ({"slo_s": 0}, "slo_s is a number of seconds, more than 0, not 0"),
         ({"slo_s": float("nan")}, "slo_s is .* not nan"),
         ({"quantile": 1.0}, r"quantile is above 0 and below 1, as 0\.99, not 1\.0"),
-        ({"seeds": 0}, "seeds is at least 1, not 0"),
-        ({"requests_max": 0}, "requests_max is at least 1, not 0"),
+        ({"seeds": 0}, "seeds is 1 or more, not 0"),
+        ({"requests_max": 0}, "requests_max is 1 or more, not 0"),
         ({"seed": -3}, "seed is 0 or more, not -3"),
+        ({"slo_s": "0.1"}, "slo_s is a number, not '0.1'"),
+        ({"quantile": "0.9"}, "quantile is a number, not '0.9'"),
+        ({"seeds": 1.5}, r"seeds is a whole number, not 1\.5"),
+        ({"requests_max": None}, "requests_max is a whole number, not None"),
+        ({"space": {"instances_max": 1}}, "space is a torpor.Space, not {'instances_max': 1}"),
+        ({"prices": SHIPPED}, r"prices is the \.prices of a price list, as torpor\.prices\.read\(file\)\.prices, not "),
     ],
 )
-def test_a_bad_question_is_named_by_its_field(changes: dict[str, float], told: str) -> None:
+def test_a_bad_question_is_named_by_its_field(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(BadScenario, match=told):
         planned(**changes)
 
@@ -268,11 +275,19 @@ def test_a_bad_question_is_named_by_its_field(changes: dict[str, float], told: s
 @pytest.mark.parametrize(
     ("space", "told"),
     [
-        ({"instances_max": 0}, "instances_max is at least 1, not 0"),
+        ({"instances_max": 0}, "instances_max is 1 or more, not 0"),
         ({"policies": ()}, "policies: there is none to try"),
-        ({"policies": ("LRU", "MRU")}, "policy is one of .*, not MRU"),
+        ({"policies": ("LRU", "MRU")}, "policy is one of .*, not 'MRU'"),
         ({"policies": ("BELADY",)}, "policies: BELADY knows the trace, and cannot be deployed"),
-        ({"instance_types": ("ml.m5.large", "ml.nope")}, "instance_type is one of the catalogue's types.* not ml.nope"),
+        (
+            {"instance_types": ("ml.m5.large", "ml.nope")},
+            "instance_type is one of the catalogue's types.* not 'ml.nope'",
+        ),
+        ({"instances_max": 1.5}, r"instances_max is a whole number, not 1\.5"),
+        ({"idle_s": 60.0}, r"idle_s is a list, as \[300\.0, 1200\.0\], not 60\.0"),
+        ({"instance_types": "ml.m5.large"}, "instance_types is a list, as .*, not 'ml.m5.large'"),
+        ({"policies": "LRU"}, "policies is a list, as .*, not 'LRU'"),
+        ({"like": None}, "like is a torpor.Scenario, not None"),
         ({"idle_s": (300.0, 0.0)}, r"idle_s is more than 0, not 0\.0"),
     ],
 )
@@ -287,7 +302,7 @@ def test_types_of_a_price_list_that_are_not_in_the_catalogue_are_tried_by_nobody
     prices = replace(PRICES, types=types)
     assert {one.instance_type for one in Space().always_on(prices)} == {"ml.m5.large", "ml.t2.medium"}
     assert planned(space=Space(instances_max=1, policies=("LRU",), idle_s=()), prices=prices).best is not None
-    with pytest.raises(BadScenario, match=r"instance_type is one of the catalogue's types.* not ml\.inf1\.xlarge"):
+    with pytest.raises(BadScenario, match=r"instance_type is one of the catalogue's types.* not 'ml\.inf1\.xlarge'"):
         Space(("ml.inf1.xlarge",))
     with pytest.raises(BadScenario, match="the prices are of no known type without a GPU: say which types"):
         Space().always_on(replace(prices, types={"ml.inf1.xlarge": types["ml.inf1.xlarge"]}))
@@ -296,6 +311,11 @@ def test_types_of_a_price_list_that_are_not_in_the_catalogue_are_tried_by_nobody
 def test_a_type_without_a_price_is_named() -> None:
     with pytest.raises(BadScenario, match=r"instance_types: no price is known for ml\.m6i\.large"):
         planned(space=Space(("ml.m5.large", "ml.m6i.large")))
+
+
+def test_models_may_share_a_profile_whatever_its_name() -> None:
+    shared = ModelProfile("any", MIB, MIB, load_s=0.1)
+    assert plan(recorded([(0.0, "a"), (1.0, "b")]), {"a": shared, "b": shared}, slo_s=1.0, space=TINY).best is not None
 
 
 def test_a_model_without_a_profile_is_named() -> None:

@@ -6,8 +6,9 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -156,7 +157,10 @@ def test_a_trace_lasts_as_long_as_one_says_or_as_it_was_made() -> None:
     assert simulate(calls, unit("a"), lasts_s=60.0).duration_s == 60.0
     assert simulate(made).duration_s == 1000.0
     assert torpor.plan(made, unit(made.names), slo_s=5.0, requests_max=10, seeds=1).candidates[0].result is not None
-    for lasts_s, told in ((5.0, "lasts 5 s, and has a request 9 s after its first"), (0.0, "some seconds, not 0.0")):
+    for lasts_s, told in (
+        (5.0, "has a request 9 s after its first, .* say a longer time"),
+        (0.0, "lasts_s is more than 0, not 0.0"),
+    ):
         with pytest.raises(BadTrace, match=told):
             simulate(calls, unit("a"), lasts_s=lasts_s)
 
@@ -265,9 +269,9 @@ def test_a_trace_that_is_not_there_is_named(trace: str | Path) -> None:
     ("rows", "said"),
     [
         ("model,memory_bytes\na,100\n", "model 'b' is called, and has no profile"),
-        ("model,memory_bytes\na,-1\n", r"models\.csv: row 1: memory_bytes -1 is negative"),
+        ("model,memory_bytes\na,-1\n", r"models\.csv: row 1: memory_bytes is 0 or more, and less than 2\^63, not -1"),
         ("model,memory_bytes\na,1\na,1\n", r"models\.csv: row 2: model 'a' is there twice"),
-        ("model,memory_bytes,load_s\na,1,soon\n", r"models\.csv: row 1: load_s 'soon' is no number of seconds"),
+        ("model,memory_bytes,load_s\na,1,soon\n", r"models\.csv: row 1: load_s 'soon' is no number"),
         ("model\na\n", r"models\.csv has no column memory_bytes"),
     ],
 )
@@ -283,10 +287,57 @@ def test_profiles_that_are_not_there_are_named() -> None:
 
 
 @pytest.mark.parametrize("field", ["predict_sigma", "load_sigma", "wake_sigma"])
-@pytest.mark.parametrize("sigma", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("sigma", [-1.0, 1000.0, float("nan"), float("inf")])
 def test_a_spread_that_can_not_be_is_named(field: str, sigma: float) -> None:
-    with pytest.raises(BadScenario, match=f"{field} is 0 or more, not {sigma}"):
+    with pytest.raises(BadScenario, match=f"{field} is from 0 to 5, not {sigma}"):
         Spreads(**{field: sigma})
+
+
+@pytest.mark.parametrize("trace", [[(0.0, "a")], 42, None, {"time_s": [0.0]}])
+def test_what_is_no_trace_is_told_what_makes_one(trace: Any) -> None:
+    with pytest.raises(BadTrace, match=r"trace is a file's name.*recorded\(\[\(time_s, model\), \.\.\.\]\)"):
+        simulate(trace)
+    with pytest.raises(BadTrace, match="trace is a file's name"):
+        torpor.plan(trace, slo_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("profiles", "said"),
+    [
+        ({"a": {"memory_bytes": 1}}, r"profiles\['a'\] is a ModelProfile, not {'memory_bytes': 1}"),
+        ([ModelProfile("a", 1, 1)], "profiles is a CSV file's name, or a ModelProfile by the name of each"),
+        ({"a": ModelProfile("a", -(10**12), 1)}, r"profiles\['a'\]: memory_bytes is 0 or more, .*, not -1000000000000"),
+        ({"a": ModelProfile("a", 1, "2 MB")}, "disk_bytes is a number, not '2 MB'"),  # type: ignore[arg-type]  # bad
+    ],
+)
+def test_profiles_that_can_not_be_are_named_with_their_field(profiles: Any, said: str) -> None:
+    with pytest.raises(BadTrace, match=said):
+        simulate(recorded([(0.0, "a")]), profiles)
+
+
+@pytest.mark.parametrize("field", [one.name for one in fields(ModelProfile)[3:]])
+@pytest.mark.parametrize("seconds", [-5.0, float("nan"), float("inf"), "1", None])
+def test_every_time_of_a_profile_is_looked_at(field: str, seconds: Any) -> None:
+    wrong = {"a": ModelProfile("a", 1, 1, **{field: seconds})}
+    with pytest.raises(BadTrace, match=rf"profiles\['a'\]: {field} is .*, not '?{seconds}'?$"):
+        simulate(recorded([(0.0, "a")]), wrong)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "said"),
+    [
+        ("seed", "1", "seed is a whole number, not '1'"),
+        ("seed", 1.5, r"seed is a whole number, not 1\.5"),
+        ("spreads", 0.2, r"spreads is a Spreads.*, not 0\.2"),
+        ("scenario", "LRU", "scenario is a torpor.Scenario, not 'LRU'"),
+        ("recorded", "log.csv", "recorded is a function .*, not 'log.csv'"),
+        ("lasts_s", "7d", "lasts_s is a number, not '7d'"),
+        ("instance_type", ["ml.m5.large"], "instance_type is one of the catalogue's types"),
+    ],
+)
+def test_a_bad_argument_is_named(argument: str, value: Any, said: str) -> None:
+    with pytest.raises((BadScenario, BadTrace), match=said):
+        simulate(recorded([(0.0, "a")]), unit("a"), **{argument: value})
 
 
 def test_a_seed_below_zero_and_an_unknown_field_are_named() -> None:

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from torpor.simulator.workloads import Azure2019, Azure2021, BadTrace, requests
+from torpor.simulator.running import load
+from torpor.simulator.workloads import Azure2019, Azure2021, BadTrace, named, read, requests
 
 HEADER_2019 = ",".join(["HashOwner", "HashApp", "HashFunction", "Trigger", *map(str, range(1, 1441))])
 
@@ -75,3 +77,31 @@ def test_a_bad_invocation_is_told_with_its_row_and_column(tmp_path: Path, row: s
     (tmp_path / "2021.txt").write_text(f"app,func,end_timestamp,duration\nA,f,1,1\n{row}\n")
     with pytest.raises(BadTrace, match=f"row 2:? {complaint}"):
         list(Azure2021(tmp_path / "2021.txt").chunks())
+
+
+@pytest.mark.parametrize("name", ["d01.csv", "d01.txt"])
+def test_a_day_of_2019_is_known_by_its_header(tmp_path: Path, name: str) -> None:
+    path = day(tmp_path / name, ("o,a,f,http", {2: 3}))
+    assert list(requests(named(path))) == list(requests(Azure2019([path])))
+    assert list(requests(load(path, seed=3).trace)) == list(requests(Azure2019([path], seed=3)))
+    assert read(path).lasts_s == 86_400
+
+
+@pytest.mark.parametrize("name", ["2021.csv", "2021.txt"])
+def test_the_trace_of_2021_is_known_by_its_header(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("app,func,end_timestamp,duration\nA,f,10,1\nA,g,12,8\n")
+    assert [tuple(request) for request in requests(named(str(tmp_path / name)))] == [(4.0, "A/g"), (9.0, "A/f")]
+
+
+def test_another_file_of_the_set_is_told_with_its_column(tmp_path: Path) -> None:
+    (tmp_path / "durations.csv").write_text("HashOwner,HashApp,HashFunction,Average,Count\no,a,f,1,2\n")
+    with pytest.raises(BadTrace, match="column 4 is 'Average', and should be 'Trigger'"):
+        list(read(tmp_path / "durations.csv").chunks())
+
+
+@pytest.mark.parametrize(
+    ("days", "said"), [("d01.csv", "days is a list, .*, not 'd01.csv'"), ([], "at least one file")]
+)
+def test_days_are_several_files(days: Any, said: str) -> None:
+    with pytest.raises(BadTrace, match=said):
+        Azure2019(days)

@@ -92,13 +92,19 @@ def test_a_trace_can_be_read_twice_with_the_same_numbers(tmp_path: Path) -> None
     [
         ("", "is empty"),
         ("time,model\n", "has no requests"),
-        ("time,model,user\n0,a,me\n", "column 'user' is unknown: say which ones to read"),
+        ("time,model,user\n0,a,me\n", "column 'user' is unknown: a trace has time_s, model, request_bytes"),
         ("time\n0\n", "no column for the model: looked for model, model_name.*among time"),
         ("time,model,Model\n0,a,a\n", "columns 'model' and 'Model' are both the model"),
         ("time,ts,model\n0,0,a\n", "columns 'time' and 'ts' are both the time"),
         ("time,model\n0,a\nsoon,b\n", "row 2: time 'soon' is no number of seconds"),
         ("time_ms,model\n5,a\n1970-01-01T00:01:00Z,a\n", "row 2: time '1970-01-01T00:01:00Z' is no number of millisec"),
-        ("time,model\n0,a\n1\n", "row 2 has 1 columns, too few"),
+        ("time,model\n0,a\n1\n", "row 2 has 1 columns, and the header 2"),
+        (
+            "time,model\n1,house,2.tar.gz\n",
+            "row 1 has 3 columns, and the header 2: quote a name that has a comma in it",
+        ),
+        ("time;model\n0;a\n", "its columns are parted by semicolons: write it with commas between them"),
+        ("time\tmodel\n0\ta\n", "its columns are parted by tabs: write it with commas"),
         ("time,model\n0,a\n1,\n", "row 2: the model has no name"),
         ("time,model\n0,a\n5,a\n4,a\n", "row 3: time 4.0 is earlier"),
         ("time,model\nnan,a\n", "row 1: time nan is no moment"),
@@ -116,6 +122,42 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, complai
     assert "trace.csv" in str(told.value)
 
 
+@pytest.mark.parametrize("name", ["time", "timestamp", "ts", "at", "arrival", "Time"])
+@pytest.mark.parametrize("moment", [1_700_000_000_000, 1_700_000_000_000_000, 1_700_000_000_000_000_000])
+def test_moments_in_smaller_units_need_a_name_that_says_so(tmp_path: Path, name: str, moment: int) -> None:
+    path = csv(tmp_path, f"{name},model\n0,a\n{moment},a\n")
+    with pytest.raises(
+        BadTrace, match=f"row 2: time {moment} in column '{name}' is no moment in seconds: name the column"
+    ):
+        read_all(path)
+    chosen = csv(tmp_path, f"t0,model\n{moment},a\n")
+    with pytest.raises(BadTrace, match="in column 't0' is no moment in seconds"):
+        read_all(chosen, {"time": "t0", "model": "model"})
+
+
+@pytest.mark.parametrize(
+    ("name", "times", "seconds"),
+    [
+        ("timestamp", "1700000000", 1.7e9),
+        ("timestamp", "253402300799", 253402300799.0),  # the year 9999
+        ("timestamp", "9999-12-31T23:59:59Z", 253402300799.0),
+        ("time_s", "1700000000000", 1.7e12),
+        ("timestamp_ms", "1700000000000", 1.7e9),
+        ("Timestamp US", "1700000000000000", 1.7e9),
+        ("time_ns", "1700000000000000000", 1.7e9),
+        ("microseconds", "2500000", 2.5),
+    ],
+)
+def test_a_times_unit_is_as_it_is_named(tmp_path: Path, name: str, times: str, seconds: float) -> None:
+    ((time_s, _),) = read_all(csv(tmp_path, f"{name},model\n{times},a\n"))
+    assert time_s == pytest.approx(seconds, rel=1e-12)
+
+
+def test_a_chosen_columns_unit_is_as_it_is_named(tmp_path: Path) -> None:
+    path = csv(tmp_path, "started_ms,func\n1500,a\n")
+    assert read_all(path, {"time": "started_ms", "model": "func"}) == [(1.5, "a")]
+
+
 def test_chosen_columns_that_are_not_there_are_told(tmp_path: Path) -> None:
     path = csv(tmp_path, "a,b\n0,x\n")
     with pytest.raises(BadTrace, match="no column for the model: looked for func, among a, b"):
@@ -130,7 +172,7 @@ def test_a_file_that_is_not_there_or_of_no_kind_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match="No such file"):
         read_all(tmp_path / "none.csv")
     with pytest.raises(BadTrace, match=r"a trace is a file that ends in \.csv"):
-        read(tmp_path / "trace.txt")
+        read(tmp_path / "trace.json")
     with pytest.raises(BadTrace, match="trace is a file that ends in"):
         write(recorded([(0, "a")]), tmp_path / "trace.sqlite")
 

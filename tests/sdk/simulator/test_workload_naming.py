@@ -23,7 +23,7 @@ def test_without_knobs_it_is_the_functions_own_choice() -> None:
         ("zipf:models=three", "models is a number, not 'three'"),
         ("zipf:gaps=odd", "gaps is one of poisson, timer, bursty, sessions, not 'odd'"),
         ("calibrated:s=1", "calibrated has no such knob"),
-        ("zipf:rate_hz=-1", "a rate is a positive number"),
+        ("zipf:rate_hz=-1", "rate_hz is more than 0"),
     ],
 )
 def test_what_makes_no_trace_is_named(text: str, told: str) -> None:

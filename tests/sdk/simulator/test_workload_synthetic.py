@@ -3,6 +3,7 @@
 import tracemalloc
 from collections.abc import Callable
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,15 +137,22 @@ def test_memory_does_not_grow_with_the_length() -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"models": 0}, "a trace needs models"),
-        ({"rate_hz": 0.0}, "a rate is a positive number"),
-        ({"rate_hz": float("nan")}, "a rate is a positive number"),
-        ({"duration_s": -1.0}, "a trace lasts some seconds"),
+        ({"models": 0}, "models is 1 or more, not 0"),
+        ({"rate_hz": 0.0}, "rate_hz is more than 0"),
+        ({"rate_hz": float("nan")}, "rate_hz is more than 0, not nan"),
+        ({"duration_s": -1.0}, "duration_s is more than 0"),
+        ({"models": 2.5}, r"models is a whole number, not 2\.5"),
+        ({"rate_hz": "20"}, "rate_hz is a number, not '20'"),
+        ({"s": float("inf")}, "s is from -20 to 20, not inf"),
+        ({"seed": None}, "seed is a whole number, not None"),
+        ({"constant": 7}, "constant is from 0 to 1, not 7"),
+        ({"gaps": "bursty"}, "gaps is one of workloads.POISSON, .*, not 'bursty'"),
+        ({"rhythm": "daily"}, "rhythm is workloads.EVEN or DAILY, not 'daily'"),
     ],
 )
-def test_knobs_that_make_no_sense_are_told(options: dict[str, float], complaint: str) -> None:
+def test_knobs_that_make_no_sense_are_told(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadTrace, match=complaint):
-        zipf(**options)  # type: ignore[arg-type]
+        zipf(**options)
 
 
 def test_a_trace_in_which_nobody_calls_is_told() -> None:

@@ -1,11 +1,18 @@
 """A trace is checked where it is read, in whatever way it came."""
 
 from math import inf, nan
+from typing import Any
 
 import numpy as np
 import pytest
 
 from torpor.simulator.workloads import BadTrace, Chunk, Paced, Recorded, Request, recorded, requests
+
+
+@pytest.mark.parametrize("row", [(0.0,), ("noon", "a"), (0.0, ""), (0.0, ["a"]), 7, (None, "a")])
+def test_a_row_that_is_no_request_is_named(row: Any) -> None:
+    with pytest.raises(BadTrace, match=r"the trace: row 2 is no \(time_s, model\): "):
+        recorded([(0.0, "a"), row])
 
 
 def test_a_small_trace_comes_back_request_by_request() -> None:
@@ -54,5 +61,5 @@ def test_a_paced_trace_begins_at_zero_and_runs_faster() -> None:
 
 @pytest.mark.parametrize("speed", [0, -1, nan, inf])
 def test_a_speed_that_is_none_is_refused(speed: float) -> None:
-    with pytest.raises(BadTrace, match="a speed is a positive number"):
+    with pytest.raises(BadTrace, match="speed is more than 0"):
         Paced(recorded([(0.0, "a")]), speed)

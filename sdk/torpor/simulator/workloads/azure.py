@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from torpor.simulator.kinds import Rule, check, several
 from torpor.simulator.workloads.delimited import opened
 from torpor.simulator.workloads.spread import Counts, spread, together
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Names, Sizes, checked
@@ -19,6 +20,10 @@ from torpor.spans import DAY_S, MINUTE_S
 MINUTES = [str(minute) for minute in range(1, 1441)]
 FUNCTION = ["HashOwner", "HashApp", "HashFunction", "Trigger"]
 SINGLE = ["app", "func", "end_timestamp", "duration"]
+DAYS = (
+    *several("[Path('invocations_per_function_md.anon.d01.csv')]"),
+    Rule("is at least one file", lambda days: len(days) > 0),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +36,9 @@ class Azure2019:
     days: Sequence[Path]
     seed: int = 0
     _names: Names = field(default_factory=Names, repr=False)
+
+    def __post_init__(self) -> None:
+        check(BadTrace, {"days": DAYS}, self.__dict__)
 
     @property
     def names(self) -> Sequence[str]:
@@ -90,6 +98,16 @@ class Azure2021(Filed):
                     yield max(0.0, arrived_s), self._names[f"{app}/{function}"]
                 except ValueError as error:
                     raise BadTrace(f"{self.path}: row {number}: {error}") from error
+
+
+def recognised(path: Path, header: Sequence[str]) -> Azure2019 | Azure2021 | None:
+    """The reader of a file that begins so, or of another file of the same set, which it then refuses by its column."""
+    match [name.strip() for name in header[:2]]:
+        case ["HashOwner", "HashApp"]:
+            return Azure2019([path])
+        case ["app", "func"]:
+            return Azure2021(path)
+    return None
 
 
 def _check_header(path: Path, header: Sequence[str], wanted: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 import csv
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,34 +35,47 @@ class Delimited(Filed):
             columns = found(str(self.path), header, self.columns)
             read = 0
             while batch := list(islice(rows, CHUNK_REQUESTS)):
+                same_width(self.path, batch, len(header), read + 1)
                 yield self._chunk(batch, columns, read)
                 read += len(batch)
 
     def _chunk(self, rows: list[Row], columns: Columns, read: int) -> Chunk:
-        parse_time = _seconds if columns.scale == 1 else _milliseconds
-        times = self._column(rows, columns.time, parse_time, read)
+        times = self._column(rows, columns.time, _time(columns.unit), read, float)
         models = self._column(rows, columns.model, self._names.__getitem__, read)
         sizes = None if columns.bytes is None else self._column(rows, columns.bytes, _bytes, read)
         return Chunk(
-            np.array(times, dtype=np.float64) * columns.scale,
+            columns.seconds(str(self.path), np.array(times, dtype=np.float64), read),
             np.array(models, dtype=np.int32),
             None if sizes is None else np.array(sizes, dtype=np.int64),
         )
 
-    def _column(self, rows: list[Row], place: int, parse: Callable[[str], Any], read: int) -> list[Any]:
-        """Everything at once; only when that fails is it looked for where."""
-        quick: Callable[[str], Any] = float if parse in (_seconds, _milliseconds) else parse
-        with suppress(ValueError, IndexError):
-            return list(map(quick, map(itemgetter(place), rows)))
+    def _column(
+        self,
+        rows: list[Row],
+        place: int,
+        parse: Callable[[str], Any],
+        read: int,
+        quick: Callable[[str], Any] | None = None,
+    ) -> list[Any]:
+        """Everything at once; only when that fails is it looked for where, or parsed where `quick` cannot."""
+        with suppress(ValueError):
+            return list(map(quick or parse, map(itemgetter(place), rows)))
         values = []
         for number, row in enumerate(rows, read + 1):
             try:
                 values.append(parse(row[place]))
-            except IndexError:
-                raise BadTrace(f"{self.path}: row {number} has {len(row)} columns, too few") from None
             except ValueError as error:
                 raise BadTrace(f"{self.path}: row {number}: {error}") from None
         return values
+
+
+def same_width(path: Path | str, rows: Sequence[Row], width: int, first: int) -> None:
+    """Raises BadTrace for a row that has other columns than the header. The first of these has that number."""
+    if {width}.issuperset(map(len, rows)):
+        return
+    number, row = next(one for one in enumerate(rows, first) if len(one[1]) != width)
+    hint = ": quote a name that has a comma in it" if len(row) > width else ""
+    raise BadTrace(f"{path}: row {number} has {len(row)} columns, and the header {width}{hint}")
 
 
 def write(trace: Trace, path: Path) -> None:
@@ -78,8 +91,9 @@ def write(trace: Trace, path: Path) -> None:
 
 
 @contextmanager
-def opened(path: Path, mode: Literal["rt", "wt"]) -> Iterator[TextIO]:
+def opened(path: Path | str, mode: Literal["rt", "wt"]) -> Iterator[TextIO]:
     """As text, unpacked if its name ends in `.gz`. What fails while it is open is a BadTrace."""
+    path = Path(path)
     encoding = "utf-8-sig" if mode == "rt" else "utf-8"  # spreadsheets write a mark at the beginning
     try:
         if path.suffix == ".gz":
@@ -102,19 +116,18 @@ def _bytes(text: str) -> int:
     return size
 
 
-def _milliseconds(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"time {text!r} is no number of milliseconds") from None
+def _time(unit: str) -> Callable[[str], float]:
+    """Reads such times; seconds may be moments too, which without a zone are in UTC. It raises ValueError."""
 
+    def parsed(text: str) -> float:
+        with suppress(ValueError):
+            return float(text)
+        if unit != "seconds":
+            raise ValueError(f"time {text!r} is no number of {unit}")
+        try:
+            moment = datetime.fromisoformat(text.strip())
+        except ValueError:
+            raise ValueError(f"time {text!r} is no number of seconds and no moment of ISO 8601") from None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
-def _seconds(text: str) -> float:
-    """Raises ValueError. A moment without a zone is in UTC."""
-    with suppress(ValueError):
-        return float(text)
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise ValueError(f"time {text!r} is no number of seconds and no moment of ISO 8601") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return parsed

@@ -1,9 +1,11 @@
-"""Traces in files by what their names end in: which reader and which writer."""
+"""Traces in files by what their names end in, and Azure's by their header: which reader and which writer."""
 
+import csv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from torpor.simulator.workloads import delimited, parquet
+from torpor.simulator.workloads.azure import recognised
 from torpor.simulator.workloads.delimited import Delimited
 from torpor.simulator.workloads.ledger import Ledger
 from torpor.simulator.workloads.parquet import Parquet
@@ -12,9 +14,21 @@ from torpor.simulator.workloads.trace import BadTrace, Trace
 Read = Callable[[Path, Mapping[str, str] | None], Trace]
 Write = Callable[[Trace, Path], None]
 
+
+def _text(path: Path, columns: Mapping[str, str] | None) -> Trace:
+    """Azure's are recognised where no columns are chosen."""
+    if columns is None:
+        with delimited.opened(path, "rt") as file:
+            header = next(filter(None, csv.reader(file)), [])
+        if (azure := recognised(path, header)) is not None:
+            return azure
+    return Delimited(path, columns)
+
+
 READERS: Mapping[str, Read] = {
-    ".csv": Delimited,
-    ".csv.gz": Delimited,
+    ".csv": _text,
+    ".csv.gz": _text,
+    ".txt": _text,
     ".parquet": Parquet,
     ".sqlite": lambda path, columns: Ledger.so_far(path),
 }
@@ -22,7 +36,8 @@ WRITERS: Mapping[str, Write] = {".csv": delimited.write, ".csv.gz": delimited.wr
 
 
 def read(path: Path | str, columns: Mapping[str, str] | None = None) -> Trace:
-    """`columns` says which columns to read where their names do not tell. A ledger is read up to now: to the last
+    """`columns` says which columns to read where their names do not tell. One file of Azure's is a trace too; several
+    days of 2019 are one by `Azure2019`. A ledger is read up to now: to the last
     minute that is over. Raises BadTrace, here or while it is read."""
     return READERS[_kind(Path(path), READERS)](Path(path), columns)
 

@@ -40,15 +40,16 @@ class Parquet(Filed):
                 raise BadTrace(f"{self.path}: row {read + row + 1}: column {name!r} has no value")
         sizes = None if columns.bytes is None else self._sizes(arrays, header[columns.bytes], read)
         return Chunk(
-            self._times_s(arrays, header[columns.time], columns.scale),
+            self._times_s(arrays, columns, read),
             self._models(arrays[header[columns.model]], read),
             sizes,
         )
 
-    def _times_s(self, arrays: Mapping[str, Any], name: str, scale: float) -> Any:
+    def _times_s(self, arrays: Mapping[str, Any], columns: Columns, read: int) -> Any:
+        name = columns.time_name
         if str(arrays[name].type).startswith("timestamp"):
             return arrays[name].cast("int64").to_numpy(zero_copy_only=False) / PER_S[arrays[name].type.unit]
-        return self._numbers(arrays, name).astype(np.float64) * scale
+        return columns.seconds(str(self.path), self._numbers(arrays, name).astype(np.float64), read)
 
     def _sizes(self, arrays: Mapping[str, Any], name: str, read: int) -> Any:
         """Some writers make a column of whole numbers one of fractions, once a value of it was missing."""

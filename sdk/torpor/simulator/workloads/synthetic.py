@@ -1,11 +1,12 @@
 """Made traffic: groups of models with one habit each, streamed in order of time. One seed gives one trace."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torpor.simulator.kinds import COUNT, MORE, NUMBER, Kind, Rule, a, check, optional, whole
 from torpor.simulator.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gaps
 from torpor.simulator.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Ids, Times
@@ -17,6 +18,17 @@ CONSTANT = (0.0, 0.25, 0.5, 0.75, 1.0)
 """How much of a model's load does not follow the day, an equal share of the models each: half of all, as at Azure."""
 CALLS_PER_DAY_MU, CALLS_PER_DAY_SIGMA, CALLS_PER_DAY_MAX = 3.69, 4.08, 1e7
 """Log-normal: 45 % of Azure's applications are called at most once an hour, 81 % at most once a minute."""
+
+KNOBS: Mapping[str, Kind] = {
+    "models": COUNT,
+    "s": (NUMBER, Rule("is from -20 to 20", lambda power: -20 <= power <= 20)),
+    "rate_hz": MORE,
+    "duration_s": MORE,
+    "seed": whole(0),
+    "constant": (NUMBER, Rule("is from 0 to 1", lambda share: 0 <= share <= 1)),
+    "gaps": (Rule("is one of workloads.POISSON, TIMER, BURSTY, SESSIONS", lambda gaps: hasattr(gaps, "draw")),),
+    "rhythm": a(Rhythm, "is workloads.EVEN or DAILY"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +53,7 @@ class Synthetic:
     rhythm: Rhythm = EVEN
 
     def __post_init__(self) -> None:
-        if not 0 < self.duration_s < np.inf:
-            raise BadTrace(f"a trace lasts some seconds, not {self.duration_s}")
+        check(BadTrace, KNOBS, self.__dict__)
 
     @property
     def rate_hz(self) -> float:
@@ -81,7 +92,8 @@ def zipf(
 ) -> Synthetic:
     """The simple knobs: the model of rank k is called 1/k^s as often as the first one. `constant` of the load does not
     follow the rhythm."""
-    _check(models, rate_hz)
+    given = {"models": models, "s": s, "rate_hz": rate_hz, "gaps": gaps, "constant": constant}
+    check(BadTrace, KNOBS, {**given, "duration_s": duration_s, "seed": seed, "rhythm": rhythm})
     shares = np.arange(1, models + 1, dtype=np.float64) ** -s
     rates_hz = shares * (rate_hz / shares.sum())
     group = Group(np.arange(models, dtype=np.int32), rates_hz, gaps, constant)
@@ -100,7 +112,8 @@ def calibrated(
 ) -> Synthetic:
     """Rates, burstiness, sessions and rhythm as they were found in production: eight orders of magnitude of rates, of
     which a fifth of the models has nearly all calls. `rate_hz` scales them all to this sum."""
-    _check(models, 1.0 if rate_hz is None else rate_hz)
+    given = {"models": models, "duration_s": duration_s, "seed": seed, "rhythm": rhythm}
+    check(BadTrace, {**KNOBS, "rate_hz": optional(MORE)}, {**given, "rate_hz": rate_hz})
     rng = np.random.default_rng([seed, models])
     calls = np.exp(rng.normal(CALLS_PER_DAY_MU, CALLS_PER_DAY_SIGMA, models))
     rates_hz = np.minimum(calls, CALLS_PER_DAY_MAX) / DAY_S
@@ -163,10 +176,3 @@ def _ends(duration_s: float, window_s: float) -> Iterator[float]:
 def _names(models: int) -> list[str]:
     width = len(str(models - 1))
     return [f"model-{number:0{width}}.tar.gz" for number in range(models)]
-
-
-def _check(models: int, rate_hz: float) -> None:
-    if models < 1:
-        raise BadTrace(f"a trace needs models, not {models}")
-    if not 0 < rate_hz < np.inf:
-        raise BadTrace(f"a rate is a positive number of requests a second, not {rate_hz}")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torpor.errors import TorporError
+from torpor.simulator.kinds import MORE, check
 
 CHUNK_REQUESTS = 65_536
 """What readers hand out at once: enough for numpy to pay, and a megabyte of memory."""
@@ -114,9 +115,9 @@ class Recorded:
 
 
 def recorded(requests: Iterable[Request | tuple[float, str]]) -> Recorded:
-    """A small trace from its requests."""
+    """A small trace from its requests. Raises BadTrace, naming the row."""
     names = Names()
-    rows = [(time_s, names[model]) for time_s, model in requests]
+    rows = [_row(number, row, names) for number, row in enumerate(requests, 1)]
     times_s = np.array([time_s for time_s, _ in rows], dtype=np.float64)
     return Recorded(names.met, [Chunk(times_s, np.array([model for _, model in rows], dtype=np.int32))])
 
@@ -136,8 +137,7 @@ class Paced:
     speed: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.speed < inf:
-            raise BadTrace(f"a speed is a positive number, not {self.speed}")
+        check(BadTrace, {"speed": MORE}, self.__dict__)
 
     @property
     def names(self) -> Sequence[str]:
@@ -160,10 +160,10 @@ class Lasting:
 
     trace: Trace
     lasts_s: float
+    source: str = "the trace"  # its name, where something is wrong
 
     def __post_init__(self) -> None:
-        if not 0 < self.lasts_s < inf:
-            raise BadTrace(f"a trace lasts some seconds, not {self.lasts_s}")
+        check(BadTrace, {"lasts_s": MORE}, self.__dict__)
 
     @property
     def names(self) -> Sequence[str]:
@@ -174,7 +174,10 @@ class Lasting:
         for chunk in self.trace.chunks():
             began_s = float(chunk.times_s[0]) if began_s is None else began_s
             if (since_s := float(chunk.times_s[-1]) - began_s) > self.lasts_s:
-                raise BadTrace(f"the trace lasts {self.lasts_s:g} s, and has a request {since_s:g} s after its first")
+                raise BadTrace(
+                    f"{self.source} has a request {since_s:g} s after its first, and is said to last {self.lasts_s:g}"
+                    " s: say a longer time (lasts_s=, --lasts), or none"
+                )
             yield chunk
 
 
@@ -251,6 +254,14 @@ def _check(source: str, chunk: Chunk, rows: int, last_s: float) -> None:
         if wrong.any():
             at = int(wrong.argmax())
             raise BadTrace(f"{source}: row {rows + at + 1}: {text.format(values[at].item())}")
+
+
+def _row(number: int, row: Request | tuple[float, str], names: Names) -> tuple[float, int]:
+    try:
+        time_s, model = row
+        return float(time_s), names[model]
+    except (TypeError, ValueError) as error:
+        raise BadTrace(f"the trace: row {number} is no (time_s, model): {error}") from error
 
 
 def _piece(chunk: Chunk, since: int, count: int) -> Chunk:
