@@ -128,9 +128,9 @@ class Scenario:
 
     @property
     def models_bytes(self) -> int:
-        """Room for models in the memory of one instance."""
+        """Room for models in the memory of one instance: whole bytes, of 1e9 too."""
         if self.memory_bytes is not None:
-            return self.memory_bytes
+            return int(self.memory_bytes)
         return (CATALOGUE[self.instance_type].memory_mib - OWN_MIB) * MIB
 
     @property
@@ -138,7 +138,7 @@ class Scenario:
         rests = None if self.model_idle_s is None else Rests(self.model_keep_alive, self.model_idle_s)
         machine = Machine(
             self.models_bytes,
-            self.disk_bytes or INSTANCE_DISK_MIB * MIB,
+            int(self.disk_bytes or INSTANCE_DISK_MIB * MIB),
             self.threads or CATALOGUE[self.instance_type].vcpus,
             self.wake_s,
             self.loads_max,

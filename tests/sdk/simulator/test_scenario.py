@@ -71,7 +71,9 @@ def test_what_nobody_could_deploy_is_refused_by_its_field(changes: dict[str, Any
 
 def test_numbers_may_be_numpys_and_bytes_a_float() -> None:
     assert Scenario(instances=np.int64(3)).plan.instances == 3  # type: ignore[arg-type]  # out of a loop over a range
-    assert Scenario(memory_bytes=2e9).models_bytes == 2e9  # type: ignore[arg-type]  # as people write it
+    machine = Scenario(memory_bytes=2e9, disk_bytes=5e9).plan.machine  # type: ignore[arg-type]  # as people write it
+    assert [machine.memory_bytes, machine.disk_bytes] == [2_000_000_000, 5_000_000_000]
+    assert {type(machine.memory_bytes), type(machine.disk_bytes)} == {int}
 
 
 @pytest.mark.parametrize(
