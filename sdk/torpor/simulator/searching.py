@@ -288,12 +288,15 @@ class Search:
         return f"{late:,} requests or more are late, with any policy" if late > self.late_max else ""
 
     def _no_saving(self, scenario: Scenario) -> str:
-        """Of what is scaled: what it costs at the least, beside what has been found."""
-        usd = self._usd_always(scenario.altered(instances=1)) * self._awake_min(scenario)
+        """Of what is scaled: why it is as dear as what is not."""
+        awake = self._awake_min(scenario)
+        if scenario.instances_min == 0 and awake > 1 - SAVES_MIN:
+            return "its requests keep it awake"  # with one more at times: that is tried without sleep too
+        usd = self._usd_always(scenario.altered(instances=1)) * awake
         found = min((self._usd(one) for one in self.tried if one.meets), default=inf)
         if scenario.scaled is None or usd <= (1 - SAVES_MIN) * found:
             return ""
-        return f"its requests keep it awake for ${usd:,.2f} a month or more, which saves nothing"
+        return f"it costs ${usd:,.2f} a month or more, which saves nothing"
 
     def _awake_min(self, scenario: Scenario) -> float:
         """So many instances run at the least, on the average; nobody knows of a keep-alive that learns."""

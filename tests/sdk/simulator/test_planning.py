@@ -255,9 +255,17 @@ def test_what_the_requests_keep_awake_is_not_played_over_a_long_trace() -> None:
     assert found[0].best is not None
     assert found[0].best.scenario == asleep.altered(idle_s=5.0)
     assert found[1].candidates[-1].scenario == asleep.altered(idle_s=60.0)
-    assert (
-        found[1].candidates[-1].why_not == "its requests keep it awake for $83.95 a month or more, which saves nothing"
-    )
+    assert found[1].candidates[-1].why_not == "its requests keep it awake"
+
+
+def test_a_dearer_instance_that_cannot_save_is_not_played_over_a_long_trace() -> None:
+    """It sleeps for a sixth of the time, and costs a third more."""
+    trace = recorded((60.0 * number, "a") for number in range(400))
+    space = Space(("ml.m5.large", "ml.r5.large"), 1, ("LRU",), (50.0,))
+    found = plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=space, requests_max=100)
+    said = {one.scenario.name: one.why_not for one in found.candidates}
+    assert said["0-1 x ml.m5.large, LRU, sleeps after 50 s"] == ""
+    assert said["0-1 x ml.r5.large, LRU, sleeps after 50 s"] == "it costs $91.90 a month or more, which saves nothing"
 
 
 def test_models_that_a_stretch_begins_without_are_not_held_against_a_plan() -> None:
