@@ -149,7 +149,7 @@ def peaking(found: "Planned") -> Iterator[str]:
 
 def played(found: "Planned") -> str:
     first = "" if found.peak.whole else f", the busiest {found.peak.requests:,} first"
-    part = "" if found.whole else f", and then the first {found.requests:,}: the others were not played"
+    part = "" if found.whole else f", and then the first {found.requests:,}, whose the dollars are: the others were not"
     return f"{counted(found.peak.of, 'request')}{first}{part}"
 
 
