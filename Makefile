@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test check format bench bench-peers compiled clean
+.PHONY: setup demo test check format bench bench-peers oracles compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -81,6 +81,15 @@ bench-peers: build/peers/mlserver/.ready build/peers/litserve/.ready build/peers
 build/peers/%/.ready: benchmarks/peers/%/requirements.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+# Eviction policies against another's simulator, to the last hit. It is GPL, and has an environment of its own: 0.2 GB.
+oracles: build/oracles/.ready
+	build/oracles/bin/python -m pytest --noconftest -p no:torpor tests/container/core/test_policy_oracles.py
+
+build/oracles/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[oracles]"
 	touch $@
 
 # The decisions and the simulator around them as C extensions, for long studies: the same sources, two to four times as fast.

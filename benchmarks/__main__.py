@@ -3,8 +3,6 @@
 It prints tables, and writes `benchmarks/results/latest.json` and plots. It asserts nothing but right answers.
 """
 
-import argparse
-import json
 import os
 import platform
 import tempfile
@@ -17,6 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.command import command, keep
 from benchmarks.live import Serve, live, one_process
 from benchmarks.measure import Figures
 from benchmarks.peers.all import missing
@@ -25,7 +24,6 @@ from benchmarks.sections import bodies, cold, density, flatness, metering, rest,
 from benchmarks.sizes import SHORT, Sizes
 from benchmarks.tables import table
 
-RESULTS = Path(__file__).parent / "results"
 RATIO = "cpu_of_"
 RATIOS_MAX = 3
 LABELS = ("target", "connections")
@@ -44,17 +42,15 @@ SECTIONS: dict[str, tuple[str, Section]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = command("", __doc__)
     parser.add_argument("section", nargs="*", help=f"one of {', '.join(SECTIONS)}; all of them if none is named")
     parser.add_argument("--short", action="store_true", help="a smoke run without peers: figures that mean little")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder for latest.json and the plots")
     asked = parser.parse_args(arguments)
     unknown = [name for name in asked.section if name not in SECTIONS]
     if unknown:
         parser.error(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
     results = run(asked.section or list(SECTIONS), SHORT if asked.short else Sizes(), Console(width=220))
-    asked.results.mkdir(parents=True, exist_ok=True)
-    (asked.results / "latest.json").write_text(json.dumps(results, indent=1))
+    keep(asked.results, "latest", results)
     draw(results, asked.results)
 
 

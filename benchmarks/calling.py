@@ -3,8 +3,6 @@
 All call the same warm model of the same endpoint from one process and one thread. Nothing asserts a time.
 """
 
-import argparse
-import json
 import os
 import tempfile
 import time
@@ -20,11 +18,11 @@ from rich.console import Console
 
 import torpor
 from benchmarks import scene
+from benchmarks.command import command, keep
 from benchmarks.own_answers import make_models
 from benchmarks.tables import table
 from torpor.signing import Request, Signer
 
-RESULTS = Path(__file__).parent / "results"
 CONTENT_TYPE = "text/csv"
 WARM_UP = 50
 
@@ -53,14 +51,14 @@ class Spent:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.calling", description=__doc__)
+    parser = command("calling", __doc__)
     parser.add_argument("--short", action="store_true", help="a smoke run: few calls, figures that mean little")
-    rounds, calls = (2, 50) if parser.parse_args().short else (15, 200)
+    wanted = parser.parse_args()
+    rounds, calls = (2, 50) if wanted.short else (15, 200)
     with tempfile.TemporaryDirectory() as folder:
         results = run(Path(folder), rounds, calls)
     show(results)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "calling.json").write_text(json.dumps(results, indent=1))
+    keep(wanted.results, "calling", results)
 
 
 def run(folder: Path, rounds: int, calls: int) -> dict[str, object]:

@@ -4,24 +4,21 @@ All play the same requests by Zipf's law over models of all sizes, and take turn
 processor time. The loop around them is part of what is measured. Nothing asserts a time.
 """
 
-import argparse
-import json
 import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 import cachetools
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.command import command, keep
 from benchmarks.policy_trace import Trace, replay, replay_knowing, zipf
 from torpor_container.core.policies import OFFLINE, POLICIES, Policy
 
-RESULTS = Path(__file__).parent / "results"
 SHARE = 0.1
 REFERENCE = "cachetools LRU"
 
@@ -65,13 +62,13 @@ def cachetools_lru(trace: Trace, room_bytes: int) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.policies", description=__doc__)
+    parser = command("policies", __doc__)
     parser.add_argument("--short", action="store_true", help="a smoke run: few requests, figures that mean little")
-    requests, rounds = (20_000, 1) if parser.parse_args().short else (300_000, 5)
+    wanted = parser.parse_args()
+    requests, rounds = (20_000, 1) if wanted.short else (300_000, 5)
     rows = run(zipf(requests, models=1_000), requests, rounds)
     show(rows, requests, rounds)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "policies.json").write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    keep(wanted.results, "policies", [asdict(row) for row in rows])
 
 
 def run(trace: Trace, requests: int, rounds: int) -> list[Row]:

@@ -5,12 +5,10 @@ processor time. With `make compiled` before it, the compiled simulator takes par
 byte. It asserts no speed.
 """
 
-import argparse
-import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,6 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.command import command, keep
 from benchmarks.tables import table
 from torpor.simulator.curves import lru_curve
 from torpor.simulator.kernel import Kernel
@@ -29,7 +28,6 @@ from torpor.simulator.running import Digest, Given, Spreads, run
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.workloads import Recorded, drawn, zipf
 
-RESULTS = Path(__file__).parent / "results"
 COMPILED = Path(__file__).parent.parent / "build" / "compiled"
 MODELS = 1_000
 SHARE = 0.2
@@ -39,13 +37,16 @@ ENGINES = {
     for share in (SHARE, 0.9)
     for policy in ("LRU", "GDSF")
 }
+KERNEL = "kernel, events"
+SIMPY, CACHETOOLS = "SimPy, events", "cachetools' LRU, requests"
+"""What others do in the same round: the yardsticks."""
 
 Rate = Callable[[], float]
 """Does something for a while. So many a second of processor time."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.simulator", description=__doc__)
+    parser = command("simulator", __doc__)
     parser.add_argument("--short", action="store_true", help="a smoke run: figures that mean little")
     parser.add_argument("--answer", type=int, metavar="REQUESTS", help="run this interpreter's engines as stdin asks")
     wanted = parser.parse_args()
@@ -55,8 +56,7 @@ def main() -> None:
     requests, rounds = (20_000, 1) if wanted.short else (100_000, 15)
     results = measured(requests, rounds)
     show(results)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "simulator.json").write_text(json.dumps(results, indent=1))
+    keep(wanted.results, "simulator", results)
 
 
 def measured(requests: int, rounds: int) -> dict[str, Any]:
@@ -65,14 +65,15 @@ def measured(requests: int, rounds: int) -> dict[str, Any]:
         if COMPILED.is_dir():
             sides["compiled"] = stack.enter_context(_elsewhere(COMPILED, requests))
         rates: dict[str, Rate] = {
-            f"{name} ({side})": partial(_asked_rate, ask, name) for name in ENGINES for side, ask in sides.items()
+            f"{name} ({side})": partial(_asked_rate, ask, name)
+            for name in (*ENGINES, KERNEL)
+            for side, ask in sides.items()
         }
         rates |= {
-            "kernel, events": kernel_events,
             "exact miss-ratio curve, requests": curve(9 * requests),
-            "SimPy, events": simpy_events,
+            SIMPY: simpy_events,
             "SimPy's M/M/1, requests": simpy_queue,
-            "cachetools' LRU, requests": cachetools_lru(requests),
+            CACHETOOLS: cachetools_lru(requests),
         }
         same_story = all(len({ask(f"story {name}") for ask in sides.values()}) == 1 for name in ENGINES)
         taken = [{name: rate() for name, rate in rates.items()} for _ in range(rounds)]
@@ -82,15 +83,34 @@ def measured(requests: int, rounds: int) -> dict[str, Any]:
         "requests": requests,
         "rounds": rounds,
         "same_story": same_story,
-        "per_second": {name: {"median": median(each), "best": max(each)} for name, each in per_second.items()},
+        "per_second": {
+            name: {
+                "median": median(each),
+                "best": max(each),
+                "beside SimPy": _beside(each, per_second[SIMPY]),
+                "beside cachetools": _beside(each, per_second[CACHETOOLS]),
+            }
+            for name, each in per_second.items()
+        },
     }
+
+
+def _beside(each: Sequence[float], theirs: Sequence[float]) -> float:
+    """The median of the rounds' own ratios."""
+    return median(one / other for one, other in zip(each, theirs, strict=True))
 
 
 def show(results: dict[str, Any]) -> None:
     console = Console(width=120)
     console.print(f"{results['machine']}, {results['rounds']} rounds of {results['requests']:,} requests")
     rows = [
-        {"what": name, "median a second": f"{rate['median']:,.0f}", "best": f"{rate['best']:,.0f}"}
+        {
+            "what": name,
+            "median a second": f"{rate['median']:,.0f}",
+            "best": f"{rate['best']:,.0f}",
+            "beside SimPy": rate["beside SimPy"],
+            "beside cachetools": rate["beside cachetools"],
+        }
         for name, rate in results["per_second"].items()
     ]
     console.print(table("Of processor time, one core", rows))
@@ -100,10 +120,13 @@ def show(results: dict[str, Any]) -> None:
 # -- the engine ----------------------------------------------------------------------------------------------------
 def answer(requests: int) -> None:
     """`rate ENGINE` is answered by its requests a second of processor time, `story ENGINE` by a fingerprint of all its
-    decisions."""
+    decisions; the kernel has a rate too."""
     given = _given(requests)
     for line in sys.stdin:
         asked, _, name = line.strip().partition(" ")
+        if name == KERNEL:
+            print(kernel_events(), flush=True)
+            continue
         digest = Digest() if asked == "story" else None
         result = run(given, _scenario(given, *ENGINES[name]), digest)
         print(result.requests / result.took_s if digest is None else digest.hex, flush=True)

@@ -3,23 +3,19 @@
 It says what was slow, wrong or lost, and asserts nothing.
 """
 
-import argparse
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from benchmarks.command import command, keep
 from benchmarks.crowds import Crowds, Rush
 from benchmarks.own_answers import make_models
 from benchmarks.sleeping import BUCKET, Sleepers, sleepers
 from benchmarks.tables import table
 from benchmarks.waking import at_zero, wakes
-
-RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True)
@@ -38,14 +34,14 @@ SHORT = Sizes(wakes=3, quiet_s=5.0, crowd=100, models=10, rounds=1, endpoints=(1
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.wake", description=__doc__)
+    parser = command("wake", __doc__)
     parser.add_argument("--short", action="store_true", help="a smoke run: few wakes, figures that mean little")
-    sizes = SHORT if parser.parse_args().short else Sizes()
+    wanted = parser.parse_args()
+    sizes = SHORT if wanted.short else Sizes()
     with sleepers() as scenery:
         results = run(scenery, sizes)
     show(results)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "wake.json").write_text(json.dumps(results, indent=1))
+    keep(wanted.results, "wake", results)
 
 
 def run(sleeping: Sleepers, sizes: Sizes) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 The room is calibrated on a trace of its own, the times on every other two seconds of each. It asserts nothing.
 """
 
-import argparse
-import json
 import os
 import tempfile
 from dataclasses import asdict, dataclass
@@ -15,6 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
+from benchmarks.command import command, keep
 from benchmarks.fidelity.comparing import SIZE, Calibration, between_halves, differences, live, simulated
 from benchmarks.fidelity.live import Lived, endpoint, make_models
 from benchmarks.fidelity.traces import everyone, trace
@@ -22,7 +21,6 @@ from benchmarks.tables import table
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.workloads import Recorded
 
-RESULTS = Path(__file__).parent.parent / "results"
 SEEDS = 5
 EXPONENTS = (1.0, 0.9, 1.1)
 """Of Zipf's law. The first trace is for calibration."""
@@ -47,7 +45,7 @@ SHORT = Setting(traces=1, models=60, requests=600, room_requests=600, naps=1, me
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity", description=__doc__)
+    parser = command("fidelity", __doc__)
     parser.add_argument("--short", action="store_true", help="a smoke run: figures that mean little")
     parser.add_argument("--traces", type=int, help="how many traces to compare, beside the one for calibration")
     parser.add_argument("--rate-hz", type=float, help="requests a second: a machine that is full tells little")
@@ -61,8 +59,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         results = run(setting, Path(folder))
     show(results)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "fidelity.json").write_text(json.dumps(results, indent=1))
+    keep(wanted.results, "fidelity", results)
 
 
 def run(setting: Setting, folder: Path) -> dict[str, Any]:

@@ -3,17 +3,15 @@
 It says how far the model is from AWS Lambda, and asserts nothing. An error below the measurements' noise is no merit.
 """
 
-import argparse
-import json
 import os
 import time
 from dataclasses import asdict
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from rich.console import Console
 
+from benchmarks.command import command, keep
 from benchmarks.simfaas.measured import (
     IDLE_S,
     Experiment,
@@ -27,12 +25,11 @@ from benchmarks.simfaas.scoring import rows, spreads, within
 from benchmarks.tables import table
 from torpor_container.core.keepalive import keep_alive
 
-RESULTS = Path(__file__).parent.parent / "results"
 SECONDS_MIN = 10_000.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.simfaas", description=__doc__)
+    parser = command("simfaas", __doc__)
     parser.add_argument("--seeds", type=int, default=8, help="how many runs of all experiments, two or more")
     parser.add_argument("--seconds", type=float, default=1e6, help="simulated time of each; theirs had 1000000")
     wanted = parser.parse_args()
@@ -42,8 +39,7 @@ def main() -> None:
         parser.error(f"--seconds must be {SECONDS_MIN:,.0f} or more: the rarest requests come every nine minutes")
     results = run(wanted.seeds, wanted.seconds)
     show(results)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "simfaas.json").write_text(json.dumps(results, indent=1))
+    keep(wanted.results, "simfaas", results)
 
 
 def run(seeds: int, seconds: float) -> dict[str, Any]:

@@ -4,8 +4,6 @@ Endpoints sleep and wake at random while models are added, overwritten and delet
 are killed, and endpoints are updated. It ends with 1 if an answer was wrong, a request lost, or anything left behind.
 """
 
-import argparse
-import json
 import random
 import sys
 import tempfile
@@ -13,14 +11,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.command import command, keep
 from benchmarks.soak import report
 from benchmarks.soak.soaking import soak
 
-RESULTS = Path(__file__).parent.parent / "results"
-
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
+    parser = command("soak", __doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument(
         "--seed", type=int, default=None, help="of what is tried; when it happens depends on the machine"
@@ -33,8 +30,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         soaked = soak(Path(folder), seed, 60.0 * (0.5 if told.short else told.minutes))
     report.show(console, soaked)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "soak.json").write_text(json.dumps(report.as_json(soaked), indent=1))
+    keep(told.results, "soak", report.as_json(soaked))
     sys.exit(bool(soaked.faults))
 
 

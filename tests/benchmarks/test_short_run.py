@@ -1,4 +1,7 @@
-"""The smoke run of the benchmarks, as CI runs it: every section measures something. No time is asserted."""
+"""The smoke runs of the benchmarks, as CI runs them: every section measures something. No time is asserted.
+
+Not `benchmarks.fidelity --short`: it takes two minutes, and half a minute of a processor.
+"""
 
 import json
 import math
@@ -33,3 +36,16 @@ def test_a_section_that_does_not_exist_is_named() -> None:
 
     assert ended.returncode == 2
     assert "no section 'tepid'" in ended.stderr
+
+
+@pytest.mark.slow
+def test_a_short_run_of_the_simulators_speed_measures_every_engine(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks.simulator", "--short", "--results", str(tmp_path)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    results = json.loads((tmp_path / "simulator.json").read_text())
+    assert results["same_story"]
+    measured = {name.removesuffix(" (plain)") for name in results["per_second"]}
+    assert measured > {"kernel, events", "SimPy, events", "cachetools' LRU, requests"}
+    assert all(speed["median"] > 0 for speed in results["per_second"].values())

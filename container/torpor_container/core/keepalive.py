@@ -7,6 +7,7 @@ between two uses and answers a `Nap`, in seconds since the last use ended:
 
 Source of the histogram: Shahrad and others, "Serverless in the Wild", USENIX ATC 2020, with FaasCache's simplification
 (Fuerst and Sharma, ASPLOS 2021): gaps too few or too irregular fall back to a fixed time, and nothing is forecast.
+FaasCache's greedy-dual keep-alive knows no time, only need of memory: the eviction policy GDSF, with no nap at all.
 """
 
 from collections.abc import Callable

@@ -23,6 +23,7 @@ TRACE = (
 )
 PROFILES = "A CSV of what each model takes: model, memory_bytes, load_s and so on."
 SLEEP = "Scale to zero after so long without a request, as 5m,1h; 'never' does not."
+LEAVING = "Who leaves memory first: one or more, as LRU,GDSF,BELADY. GDSF is FaasCache's greedy-dual keep-alive."
 LASTS = "For how long the trace was recorded, quiet included, as 24h or 7d; else until its last request."
 WAKE = "How long an instance takes to wake, as 0.5s or 5m; else as a ledger has it, or 0.1 s as Torpor does."
 PLOT = "Draw dollars against p99 into this .png, .svg or .pdf."
@@ -38,7 +39,7 @@ SleepAfter = Annotated[str, typer.Option(help=SLEEP)]
 Instances = Annotated[str, typer.Option(help="How many: one or more numbers, as 1,2,4.")]
 InstanceType = Annotated[str, typer.Option(help="One or more, as ml.m5.large,ml.r5.large.")]
 InstanceTypes = Annotated[str | None, typer.Option(help=TYPES)]
-Policy = Annotated[str, typer.Option(help="Who leaves memory first: one or more, as LRU,GDSF,BELADY.")]
+Policy = Annotated[str, typer.Option(help=LEAVING)]
 Policies = Annotated[str | None, typer.Option(help="Choose of these policies, as LRU,GDSF.")]
 MemoryMib = Annotated[int | None, typer.Option(help="For models, of each instance; else its type's.", min=1)]
 SloMs = Annotated[float | None, typer.Option(help="Show how many requests take longer.")]

@@ -1,20 +1,29 @@
-"""Recounts a simulation from what it told: bytes, pins and instances, out of its decisions and calls alone.
+"""Recounts a simulation from what it told: its log of decisions about memory, its calls and its instances' lives.
+
+Compared are the bytes, models, instances and requests in flight of every look; each model's presence while it is used;
+loads, unloads, load seconds and wakes at the end. The disk's decisions are not in the log: of downloads only the
+bounds are known that loads set: one number where a slot's disk keeps all that its instances were asked for, and where
+models leave for other models only.
 
 The running counters are one account of what happened, the log is another. Where the two differ, one of them is wrong.
 """
 
 from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isclose
+from typing import Any
 
 import numpy as np
 
 from torpor.errors import TorporError
-from torpor.simulator.engine import Look, Simulation
+from torpor.simulator.engine import PERIOD_S, Life, Look, Simulation
 from torpor.simulator.site import Call
 from torpor_container.core.residency import Decision
+
+Times = np.ndarray[Any, np.dtype[np.float64]]
+Numbers = np.ndarray[Any, np.dtype[np.intp]]
 
 LOOK_S = 31.4159265
 """Seconds between looks: at moments at which nothing else happens."""
@@ -51,6 +60,49 @@ class Books:
             self.loading.pop(name, None)
 
 
+class Shelf:
+    """The books of all instances: one set for each life of a slot, since a new instance begins with nothing."""
+
+    def __init__(self, lives: Sequence[Life], budget_bytes: int) -> None:
+        self._budget_bytes = budget_bytes
+        self._ready_s: dict[str, list[float]] = defaultdict(list)
+        self._books: dict[str, list[tuple[float, Books]]] = defaultdict(list)  # until when requests came, and the books
+        for life in lives:  # those of one slot follow each other
+            if life.ready_s is not None:
+                self._ready_s[life.slot].append(life.ready_s)
+                until_s = inf if life.retired_s is None else life.retired_s
+                self._books[life.slot].append((until_s, Books()))
+
+    def told(self, slot: str, decision: Decision) -> None:
+        _, books = self._books[slot][bisect_right(self._ready_s[slot], decision.at_s) - 1]
+        try:
+            books.told(decision)
+        except KeyError as error:
+            raise Inconsistent(f"{slot} at {decision.at_s} s: {decision.action} of {error}, not there") from error
+        if books.planned_bytes > self._budget_bytes:
+            planned = f"{books.planned_bytes:,} bytes are planned with {self._budget_bytes:,}"
+            raise Inconsistent(f"{slot} at {decision.at_s} s: {planned}")
+
+    def ready(self, at_s: float) -> Iterator[tuple[str, Books]]:
+        """Of the instances that get requests then, by slot."""
+        for slot, ready_s in self._ready_s.items():
+            if number := bisect_right(ready_s, at_s):
+                until_s, books = self._books[slot][number - 1]
+                if at_s < until_s:
+                    yield slot, books
+
+    def stays(self) -> dict[tuple[str, str], list[tuple[float, float]]]:
+        """From when to when each slot had each model."""
+        stays: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+        for slot, lives in self._books.items():
+            for _, books in lives:
+                for name, since_s, until_s in books.stays:
+                    stays[slot, name].append((since_s, until_s))
+                for name, since_s in books.since_s.items():
+                    stays[slot, name].append((since_s, inf))
+        return stays
+
+
 class Recount:
     """Give it to a simulation as `told` and `recorded`, let it watch, and then ask it. It keeps every call and
     decision: for traces that fit into memory."""
@@ -78,41 +130,33 @@ class Recount:
 
     def verify(self, simulation: Simulation, looks: Sequence[Look] = ()) -> None:
         """Raises Inconsistent. `looks` are more of the simulation's own, taken while it ran."""
-        books = self._books(simulation)
-        self._check_pins(books)
+        looks = sorted([*self._looks, *looks], key=lambda look: look.at_s)
+        self._check_pins(self._check_memory(simulation, looks))
         self._check_counts(simulation)
-        self._check_looks(simulation, [*self._looks, *looks])
+        self._check_downloads(simulation)
+        self._check_wakes(simulation)
+        self._check_looks(simulation, looks)
 
-    # -- bytes -----------------------------------------------------------------------------------------------------
-    def _books(self, simulation: Simulation) -> dict[tuple[str, int], Books]:
-        """One set for each life of a slot: a new instance begins with nothing."""
-        budget_bytes, ready_s = simulation.plan.machine.memory_bytes, _ready_s(simulation)
-        books: dict[tuple[str, int], Books] = defaultdict(Books)
-        for slot, decision in self._decisions:
-            one = books[slot, bisect_right(ready_s[slot], decision.at_s)]
-            try:
-                one.told(decision)
-            except KeyError as error:
-                raise Inconsistent(f"{slot} at {decision.at_s} s: {decision.action} of {error}, not there") from error
-            if one.planned_bytes > budget_bytes:
-                raise Inconsistent(
-                    f"{slot} at {decision.at_s} s: {one.planned_bytes:,} bytes are planned with {budget_bytes:,}"
-                )
+    # -- memory ----------------------------------------------------------------------------------------------------
+    def _check_memory(self, simulation: Simulation, looks: Sequence[Look]) -> Shelf:
+        """Never more than fits, and at every look and at the end as much as was said."""
+        shelf, to_tell = Shelf(simulation.lives, simulation.plan.machine.memory_bytes), deque(self._decisions)
+        for look in [*looks, simulation.look()]:
+            while to_tell and to_tell[0][1].at_s <= look.at_s:
+                shelf.told(*to_tell.popleft())
+            ready = dict(shelf.ready(look.at_s))
+            _same(look, "models", sum(len(books.here) for books in ready.values()))
+            _same(look, "memory_bytes", sum(books.planned_bytes for books in ready.values()))
         for slot, planned_bytes in simulation.planned_bytes().items():
-            counted = books[slot, bisect_right(ready_s[slot], simulation.kernel.now_s)].planned_bytes
+            counted = ready[slot].planned_bytes
             if counted != planned_bytes:
-                raise Inconsistent(f"{slot}: {planned_bytes:,} bytes are planned, {counted:,} by its decisions")
-        return books
+                raise Inconsistent(f"{slot}: {planned_bytes:,} bytes are planned, {counted:,} by the log")
+        return shelf
 
     # -- pins ------------------------------------------------------------------------------------------------------
-    def _check_pins(self, books: dict[tuple[str, int], Books]) -> None:
+    def _check_pins(self, shelf: Shelf) -> None:
         """A model is there all the time that a call uses it, and so nobody was unloaded under a call."""
-        stays: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-        for (slot, _), one in books.items():
-            for name, since_s, until_s in one.stays:
-                stays[slot, name].append((since_s, until_s))
-            for name, since_s in one.since_s.items():
-                stays[slot, name].append((since_s, inf))
+        stays = shelf.stays()
         for call in self._calls:
             there = stays[call.site.slot, call.model]
             if not call.failed and not any(a <= call.ready_s and call.done_s <= b for a, b in there):
@@ -121,40 +165,62 @@ class Recount:
 
     # -- counters --------------------------------------------------------------------------------------------------
     def _check_counts(self, simulation: Simulation) -> None:
-        logged = Counter(decision.action for _, decision in self._decisions)
-        for what, counted in (("load", simulation.counts.loads), ("evict", simulation.counts.unloads)):
+        logged, counts = Counter(decision.action for _, decision in self._decisions), simulation.counts
+        for what, counted in (("load", counts.loads), ("evict", counts.unloads)):
             if counted != logged[what]:
                 raise Inconsistent(f"{counted:,} x {what} were counted, {logged[what]:,} by the log")
+        load_s = sum(decision.took_s for _, decision in self._decisions if decision.action == "loaded")
+        if not isclose(counts.load_s, load_s, rel_tol=1e-9):
+            raise Inconsistent(f"{counts.load_s} s of loads were counted, {load_s} s by the log")
+
+    def _check_downloads(self, simulation: Simulation) -> None:
+        """At least one for each model that a slot loaded, at most one for each that it brought in or refused."""
+        machine, most = simulation.plan.machine, 0
+        asked: dict[str, Counter[str]] = defaultdict(Counter)
+        for slot, decision in self._decisions:
+            if decision.action in ("load", "failed"):
+                asked[slot][decision.model] += 1
+        loaded = {(slot, decision.model) for slot, decision in self._decisions if decision.action == "load"}
+        for models in asked.values():
+            fits = sum(simulation.profiles[name].disk_bytes for name in models) <= machine.disk_bytes
+            once = fits and machine.cache and machine.models_rest is None
+            most += len(models) if once else models.total()
+        if not len(loaded) <= simulation.counts.downloads <= most:
+            raise Inconsistent(
+                f"{simulation.counts.downloads:,} downloads were counted, {len(loaded):,} to {most:,} by the log"
+            )
+
+    def _check_wakes(self, simulation: Simulation) -> None:
+        """Who calls where no instance is, or is on its way, wakes one. At the very moment of a look of the sizing rule
+        it may have been that, which expected the call."""
+        at_s = np.unique([call.arrived_s for call in self._calls])
+        at_s = at_s[_there(at_s, *_lives(simulation), before=True) == 0]
+        least, most = int(np.count_nonzero(at_s % PERIOD_S)), len(at_s)
+        if not least <= simulation.counts.wakes <= most:
+            raise Inconsistent(f"{simulation.counts.wakes:,} wakes were counted, {least:,} to {most:,} by the log")
 
     def _check_looks(self, simulation: Simulation, looks: Sequence[Look]) -> None:
-        lives = simulation.lives
-        counted = {
-            "in_flight": _there(looks, [call.arrived_s for call in self._calls], [call.done_s for call in self._calls]),
-            "instances": _there(
-                looks,
-                [life.began_s for life in lives],
-                [inf if life.retired_s is None else life.retired_s for life in lives],
-            ),
-        }
-        for what, numbers in counted.items():
-            for look, number in zip(looks, numbers, strict=True):
-                if number != getattr(look, what):
-                    raise Inconsistent(f"at {look.at_s} s: {getattr(look, what)} {what}, {number} by the log")
+        at_s = np.array([look.at_s for look in looks])
+        arrived_s, done_s = [call.arrived_s for call in self._calls], [call.done_s for call in self._calls]
+        in_flight, instances = _there(at_s, arrived_s, done_s), _there(at_s, *_lives(simulation))
+        for look, calls, lives in zip(looks, in_flight.tolist(), instances.tolist(), strict=True):
+            _same(look, "in_flight", calls)
+            _same(look, "instances", lives)
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _ready_s(simulation: Simulation) -> dict[str, list[float]]:
-    """When each slot's instances were ready, one after another."""
-    ready_s: dict[str, list[float]] = defaultdict(list)
-    for life in simulation.lives:
-        ready_s[life.slot].append(life.ready_s or 0.0)
-    return {slot: sorted(times_s) for slot, times_s in ready_s.items()}
+def _same(look: Look, what: str, counted: int) -> None:
+    if getattr(look, what) != counted:
+        raise Inconsistent(f"at {look.at_s} s: {getattr(look, what):,} {what}, {counted:,} by the log")
 
 
-def _there(looks: Sequence[Look], since_s: Sequence[float], until_s: Sequence[float]) -> list[int]:
-    """How many had come, and had not gone, at each look."""
-    at_s = np.array([look.at_s for look in looks])
-    numbers: list[int] = (
-        np.searchsorted(np.sort(since_s), at_s, side="right") - np.searchsorted(np.sort(until_s), at_s, side="right")
-    ).tolist()
-    return numbers
+def _lives(simulation: Simulation) -> tuple[list[float], list[float]]:
+    """Since when each instance was wanted, and until when."""
+    lives = simulation.lives
+    return [life.began_s for life in lives], [inf if life.retired_s is None else life.retired_s for life in lives]
+
+
+def _there(at_s: Times, since_s: Sequence[float], until_s: Sequence[float], before: bool = False) -> Numbers:
+    """How many had come, and had not gone, at each moment; or `before` anybody came in it."""
+    came = np.searchsorted(np.sort(since_s), at_s, side="left" if before else "right")
+    return came - np.searchsorted(np.sort(until_s), at_s, side="right")

@@ -276,13 +276,13 @@ class Simulation:
             self._scale(wanted.size)
         if self.quiet:
             return
-        if self._wanted or self._draining:
+        if self.in_flight or self._draining or len(self._wanted) > allowed.floor:
             self.kernel.at(now_s + PERIOD_S, self._look, allowed)
         else:
             self._leave_looks_out(now_s + PERIOD_S)
 
     def _leave_looks_out(self, next_s: float) -> None:
-        """Nobody is there and nobody calls: nothing changes before somebody does, or is expected."""
+        """Nobody calls, and nobody is there who might go: nothing changes before somebody calls, or is expected."""
         self._left_out_s = next_s
         nap, idle_s = self._keep_alive.nap(), self._traffic.idle_s(self.kernel.now_s)
         if idle_s < nap.wake_s < nap.until_s:

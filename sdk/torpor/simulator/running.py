@@ -204,7 +204,7 @@ def run(
 
 
 def recounted(given: Given, scenario: Scenario, recorded: Recorded | None = None) -> Result:
-    """The same, and then bytes, pins, loads and instances are counted again from the log. Raises Inconsistent.
+    """The same, and then what it counted is counted again from the log, as `checks` says. Raises Inconsistent.
 
     Every call and decision is kept for it: for traces that fit into memory.
     """

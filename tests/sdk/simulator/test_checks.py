@@ -67,6 +67,58 @@ def test_a_call_of_a_model_that_was_not_there_is_found() -> None:
         recount.verify(simulation)
 
 
+def asleep(seed: int = 1) -> tuple[Recount, Simulation, list[Look]]:
+    """What slept and woke, and sleeps at the end: nothing is left to compare but looks and counters."""
+    plan = Plan(replace(MACHINE, disk_bytes=400 * MIB), 0, Range(0, 1, 8), idle_s=0.5)
+    return simulated(plan, zipf(40, 0.9, 1.0, 100.0, seed))
+
+
+@pytest.mark.parametrize("what", ["instances", "in_flight", "models", "memory_bytes"])
+def test_a_look_that_saw_one_more_or_one_less_is_found(what: str) -> None:
+    recount, simulation, looks = asleep()
+    recount.verify(simulation, looks)
+    busy = max(looks, key=lambda look: look.memory_bytes)
+    for saw in (getattr(busy, what) - 1, getattr(busy, what) + 1):
+        with pytest.raises(Inconsistent, match=f"{saw:,} {what}, {getattr(busy, what):,} by the log"):
+            recount.verify(simulation, [replace(busy, **{what: saw})])
+
+
+@pytest.mark.parametrize(
+    ("what", "found"),
+    [
+        ("loads", "x load were counted"),
+        ("unloads", "x evict were counted"),
+        ("load_s", "s of loads were counted"),
+        ("downloads", "downloads were counted"),
+        ("wakes", "wakes were counted"),
+    ],
+)
+def test_a_counter_that_is_one_off_is_found(what: str, found: str) -> None:
+    recount, simulation, looks = asleep()
+    counted = getattr(simulation.counts, what)
+    assert counted > 1
+    for told in (counted - 1, counted + 1):
+        setattr(simulation.counts, what, told)
+        with pytest.raises(Inconsistent, match=found):
+            recount.verify(simulation, looks)
+
+
+def test_where_a_disk_is_too_small_for_all_downloads_are_between_what_loads_allow() -> None:
+    recount, simulation, _ = simulated(Plan(MACHINE), TRACE)
+    assert 40 < simulation.counts.downloads < simulation.counts.loads
+    for told in (30, simulation.counts.loads + 1):
+        simulation.counts.downloads = told
+        with pytest.raises(Inconsistent, match="downloads were counted"):
+            recount.verify(simulation)
+
+
+def test_bytes_that_are_left_over_at_the_end_are_found() -> None:
+    recount, simulation, _ = simulated(Plan(MACHINE), TRACE)
+    recount._decisions.pop()
+    with pytest.raises(Inconsistent, match="by the log"):
+        recount.verify(simulation)
+
+
 def test_an_instance_too_many_is_found() -> None:
     recount, simulation, looks = simulated(Plan(MACHINE, 2), TRACE)
     with pytest.raises(Inconsistent, match="3 instances, 2 by the log"):

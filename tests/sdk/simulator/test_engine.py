@@ -2,13 +2,14 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torpor.simulator.curves import lru_curve
-from torpor.simulator.engine import Machine, Plan, Rests, Simulation
+from torpor.simulator.engine import Life, Machine, Plan, Rests, Simulation
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.site import Call
 from torpor.simulator.workloads import POISSON, Request, Trace, recorded, zipf
@@ -104,6 +105,40 @@ def test_a_year_asleep_is_a_few_events(keep_alive: str) -> None:
     assert len(calls) == 21
     assert len(simulation.lives) == 21 + (keep_alive == "histogram")
     assert simulation.kernel.events < 20_000
+
+
+def test_a_year_awake_is_a_few_events_too() -> None:
+    trace = recorded([Request(0.0, "a"), Request(365 * 86_400.0, "a")])
+    simulation, calls = played(Plan(ROOMY, 1, Range(1, 4)), trace)
+    assert (len(calls), len(simulation.lives)) == (2, 1)
+    assert simulation.kernel.events < 1_000
+
+
+class Diligent(Simulation):
+    """Looks every second, whether anything can have changed or not."""
+
+    def _leave_looks_out(self, next_s: float) -> None:
+        assert self.plan.sizes is not None
+        self.kernel.at(next_s, self._look, self.plan.sizes)
+
+
+@settings(max_examples=40)
+@given(
+    gaps_s=st.lists(st.sampled_from([0.0, 0.01, 0.5, 7.0, 45.0, 70.0]), min_size=1, max_size=80),
+    floor=st.integers(0, 2),
+    keep_alive=st.sampled_from(["fixed", "histogram"]),
+)
+def test_looks_that_are_left_out_change_nothing(gaps_s: list[float], floor: int, keep_alive: str) -> None:
+    trace = recorded([Request(time_s, "a") for time_s in accumulate(gaps_s)])
+    slow = {"a": ModelProfile("a", MIB, MIB, predict_s=2.0)}
+    plan = Plan(ROOMY, floor, Range(floor, 3, 1), keep_alive, idle_s=30.0)
+
+    def lived(kind: type[Simulation]) -> list[Life]:
+        simulation = kind(plan, slow, lambda calls: None)
+        simulation.run(trace)
+        return simulation.lives
+
+    assert lived(Simulation) == lived(Diligent)
 
 
 def test_at_zero_nothing_runs_and_whoever_calls_is_one_wake() -> None:

@@ -1,9 +1,11 @@
 """What is planned happens in the order of its time, and of its planning."""
 
+from random import Random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.kernel import Kernel
+from torpor.simulator.kernel import MANY, Kernel
 
 DELAYS_S = st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.5]), max_size=30)
 
@@ -43,3 +45,29 @@ def test_arrivals_come_after_what_was_planned_for_their_moment_and_what_they_pla
     kernel.play([(1.0, "one"), (1.0, "two")], arrive)
     kernel.run()
     assert story == ["planned", "one", "after one", "two", "after two"]
+
+
+def test_however_many_are_planned_they_happen_in_order() -> None:
+    """Three times as many as one list holds, few different times, and half as many again as they happen."""
+    random, kernel, happened = Random(7), Kernel(), list[tuple[float, int]]()
+
+    def plan(number: int, times: int) -> None:
+        time_s = kernel.now_s + random.choice((0.0, 0.25, 3.0, 3.25, random.randrange(200) / 8))
+        kernel.at(time_s, happen, (time_s, number, times))
+
+    def happen(told: tuple[float, int, int]) -> None:
+        time_s, number, times = told
+        assert kernel.now_s == time_s
+        happened.append((time_s, number))
+        if times and random.random() < 0.5:
+            plan(len(planned), times - 1)
+            planned.append(number)
+
+    planned = list(range(6 * MANY))
+    for number in range(6 * MANY):
+        plan(number, 2)
+    kernel.run(1.0)
+    assert kernel.now_s == 1.0
+    kernel.run()
+    assert len(happened) == len(planned) == kernel.events
+    assert happened == sorted(happened)
