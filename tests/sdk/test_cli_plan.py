@@ -93,9 +93,10 @@ def test_of_a_longer_trace_it_says_what_was_played_and_seen(run: Run) -> None:
     assert re.search(seen, " ".join(shown.split()))
     part = run(*arguments, "--played-max", "100").stdout
     assert part.startswith(
-        "50 % of the requests within 9,000 ms · 219 requests, the busiest 50 first, and then the first 100, whose"
+        "50 % of the requests within 9,000 ms · 219 requests, the busiest 50 first, and then the first 100: the others"
     )
     assert "Of 100 requests that were played" in part
+    assert "The dollars are as if the others were more of the same." in " ".join(part.split())
 
 
 @pytest.mark.parametrize(

@@ -145,11 +145,13 @@ def peaking(found: "Planned") -> Iterator[str]:
         return
     late, peak = found.best.result.slo_misses(found.goal.slo_s), found.best.peak_late / found.peak.requests
     yield f"Of {found.requests:,} requests that were played {late:.2%} are late, in {busiest(found)} {peak:.2%}."
+    if not found.whole:
+        yield "The dollars are as if the others were more of the same."
 
 
 def played(found: "Planned") -> str:
     first = "" if found.peak.whole else f", the busiest {found.peak.requests:,} first"
-    part = "" if found.whole else f", and then the first {found.requests:,}, whose the dollars are: the others were not"
+    part = "" if found.whole else f", and then the first {found.requests:,}: the others were not played"
     return f"{counted(found.peak.of, 'request')}{first}{part}"
 
 
