@@ -48,12 +48,27 @@ def test_the_answer_is_what_it_costs_and_a_call_that_makes_it(run: Run) -> None:
     assert "\nassumed: the sizes and times of all models: drawn" in done.stdout
 
 
-def test_where_nothing_is_drawn_one_run_tells_all(run: Run) -> None:
+def test_where_nothing_is_drawn_one_run_tells_what_its_requests_can(run: Run) -> None:
     shown = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "never,1m").stdout
     assert re.search(r"^0-1 x ml\.t2\.medium, LRU, sleeps after 1 min: .* Nothing in it is drawn", shown, re.MULTILINE)
+    said = " ".join(shown.split())
+    assert "one run tells all of this trace. Of more like it 0 to 16 % are late, which may be too many." in said
+    assert "Whether 99 % are in time cannot be told from 20 requests, of which 0 may be late: give 1,000." in said
+    assert (
+        "\n# AWS takes no MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint\nboto3" in shown
+    )
+    assert "assumed: what sleeps is Torpor's, and wakes in 0.1 s; AWS's instances take 180 to 600 s" in shown
     assert "\nseed 0 · " in shown
     assert 'Environment={"TORPOR_IDLE_SECONDS": "60"}' in shown
-    assert "assumed" not in shown
+    assert "assumed: AWS's serverless inference wakes in 2.2 s, of the 1 to 5 s that are seen" in shown
+    assert "drawn by the laws" not in shown
+
+
+def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
+    arguments = ("--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "1m", "--wake", "5m")
+    shown = run("calls.csv", *TYPES, *arguments).stdout
+    assert re.search(r"^1 x ml\.t2\.medium, LRU .* the plan *$", shown, re.MULTILINE)
+    assert "what sleeps is Torpor's, and wakes in 300 s" in shown
 
 
 def test_what_may_not_sleep_does_not(run: Run) -> None:
@@ -70,9 +85,18 @@ def test_who_leaves_first_is_told_where_somebody_has_to(run: Run) -> None:
     assert re.search(r"^BELADY .*offline reference: it knows the trace", shown, re.MULTILINE)
 
 
-def test_of_a_longer_trace_it_says_that_it_saw_the_first_part(run: Run) -> None:
-    shown = run(TRACE, *TYPES, "--slo-ms", "9000", "--quantile", "0.5", "--requests", "50", "--seeds", "1").stdout
-    assert shown.startswith("50 % of the requests within 9,000 ms · 50 requests, the first of a longer trace\n")
+def test_of_a_longer_trace_it_says_what_was_played_and_seen(run: Run) -> None:
+    arguments = (TRACE, *TYPES, "--slo-ms", "9000", "--quantile", "0.5", "--requests", "50", "--seeds", "1")
+    shown = run(*arguments).stdout
+    assert shown.startswith("50 % of the requests within 9,000 ms · 219 requests, the busiest 50 first\n")
+    seen = r"Of 219 requests that were played \d\.\d\d% are late, in the busiest 50 \(.* s, .* s after the first\) \d"
+    assert re.search(seen, " ".join(shown.split()))
+    part = run(*arguments, "--played-max", "100").stdout
+    assert part.startswith(
+        "50 % of the requests within 9,000 ms · 219 requests, the busiest 50 first, and then the first 100: the others"
+    )
+    assert "Of 100 requests that were played" in part
+    assert "The dollars are as if the others were more of the same." in " ".join(part.split())
 
 
 @pytest.mark.parametrize(

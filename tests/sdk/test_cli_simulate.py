@@ -60,6 +60,16 @@ def test_every_way_that_is_asked_for_has_its_line(run: Run) -> None:
     ]
     assert found["2 x ml.r5.large, LRU"][0] == "$220.46"
     assert "AWS sells no multi-model endpoint that scales to zero" in done.stdout
+    assert "and wakes in 0.1 s (--wake)" in " ".join(done.stdout.split())
+
+
+def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
+    arguments = ("calls.csv", "--profiles", "models.csv", "--sleep-after", "1h")
+    quick, slow = (run(*arguments, *more).stdout for more in ((), ("--wake", "5m")))
+    p99 = [rows(shown)["0-1 x ml.m5.large, LRU, sleeps after 1 h"][3] for shown in (quick, slow)]
+    assert p99 == ["624 ms", "300,524 ms"]
+    assert "and wakes in 300 s (--wake)" in " ".join(slow.split())
+    assert "--wake: '5x' is no span of time" in run(*arguments, "--wake", "5x").stderr
 
 
 def test_a_terminal_sees_what_is_being_played(tmp_path: Path) -> None:

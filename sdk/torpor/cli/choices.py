@@ -1,6 +1,6 @@
 """The options of the commands that simulate: what one may choose, and in which words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +26,7 @@ PROFILES = "A CSV of what each model takes: model, memory_bytes, load_s and so o
 SLEEP = "Scale to zero after so long without a request, as 5m,1h; 'never' does not."
 LEAVING = "Who leaves memory first: one or more, as LRU,GDSF,BELADY. GDSF is FaasCache's greedy-dual keep-alive."
 LASTS = "For how long the trace was recorded, quiet included, as 24h or 7d; else until its last request."
+WAKE = "How long an instance takes to wake, as 0.5s or 5m; else as a ledger has it, or 0.1 s as Torpor does."
 PLOT = "Draw dollars against p99 into this .png, .svg or .pdf."
 TYPES = "Choose of these, as ml.m5.large,ml.r5.large; else of all with a price and no GPU."
 
@@ -35,6 +36,7 @@ PricesFile = Annotated[Path | None, typer.Option(help="AWS's price list of anoth
 Region = Annotated[str | None, typer.Option(help="Of --prices, where that has several, as eu-west-1.")]
 Seed = Annotated[int, typer.Option(help="Of all that is drawn: the same seed tells the same story.")]
 Lasts = Annotated[str | None, typer.Option(help=LASTS)]
+Wake = Annotated[str | None, typer.Option(help=WAKE)]
 SleepAfter = Annotated[str, typer.Option(help=SLEEP)]
 Instances = Annotated[str, typer.Option(help="How many: one or more numbers, as 1,2,4.")]
 InstanceType = Annotated[str, typer.Option(help="One or more, as ml.m5.large,ml.r5.large.")]
@@ -70,6 +72,11 @@ def lasts_s(text: str | None) -> float | None:
 def naps_s(text: str) -> Sequence[float]:
     """Keep-alives; none for 'never'. Raises TorporError."""
     return [nap_s(part) for part in several("--sleep-after", text) if part != NEVER]
+
+
+def woken(wake: str | None) -> Mapping[str, float]:
+    """What it alters of a scenario. Raises TorporError."""
+    return {} if wake is None else {"wake_s": _span_s("--wake", wake)}
 
 
 def _span_s(option: str, text: str) -> float:

@@ -1,5 +1,7 @@
 """`torpor plan`: the cheapest way to serve a trace within an SLO, and the call that makes it."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +11,7 @@ from rich.table import Table
 
 from torpor.cli import choices
 from torpor.cli.edge import console
-from torpor.cli.simulate import fitted
+from torpor.cli.simulate import fitted, span
 from torpor.extras import require
 from torpor.money import dollars
 from torpor.story import counted, milliseconds
@@ -23,6 +25,8 @@ SHOWN = 8
 NOTHING = 3
 """The exit code where nothing meets the SLO."""
 NOTES = {"BELADY": "offline reference: it knows the trace"}
+REQUESTS = "Of a longer trace, simulate the busiest so many first."
+PLAYED_MAX = "Of a trace that is longer still, play the first so many, and not all."
 SPARE = ("hits",)
 """What a narrow terminal has no room for."""
 
@@ -36,10 +40,12 @@ def plan(
     instances_max: Annotated[int, typer.Option(help="At most so many.", min=1)] = 8,
     policy: choices.Policies = None,
     sleep_after: choices.SleepAfter = "5m,20m,1h",
+    wake: choices.Wake = None,
     seeds: Annotated[int, typer.Option(help="So many draws have to agree.", min=1)] = 3,
     lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
-    requests: Annotated[int, typer.Option(help="Of a longer trace, simulate the first so many.", min=1)] = 200_000,
+    requests: Annotated[int, typer.Option(help=REQUESTS, min=1)] = 200_000,
+    played_max: Annotated[int, typer.Option(help=PLAYED_MAX, min=1)] = 5_000_000,
     prices: choices.PricesFile = None,
     region: choices.Region = None,
 ) -> None:
@@ -51,6 +57,7 @@ def plan(
 
     slo_s = choices.slo_s(slo_ms)
     given = load(trace, profiles, seed=seed, lasts_s=choices.lasts_s(lasts))
+    given = replace(given, scenario=given.scenario.altered(**choices.woken(wake)))
     space = Space(
         None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,
@@ -66,11 +73,12 @@ def plan(
             space=space,
             seeds=seeds,
             requests_max=requests,
+            played_max=played_max,
             prices=choices.priced_by(prices, region),
             says=status.update,
         )
     show(found)
-    for one in given.assumed:
+    for one in found.assumed:
         console().print(f"assumed: {one}", style="dim")
     if found.best is None:
         raise typer.Exit(NOTHING)
@@ -78,15 +86,15 @@ def plan(
 
 def show(found: "Planned") -> None:
     printer = console()
-    part = "" if found.whole else ", the first of a longer trace"
-    printer.print(f"{found.goal} · {counted(found.requests, 'request')}{part}", style="bold")
+    printer.print(f"{found.goal} · {played(found)}", style="bold")
     printer.print(candidates(found, printer.width))
     printer.print(f"\n{answer(found)}\n")
     if found.best is not None:
         printer.print(f"{found.call()}\n", soft_wrap=True)
     if found.policies:
         size = found.policies[0].scenario.altered(policy="LRU").name.replace(", LRU", "")
-        printer.print(f"who leaves first · {size}", style="bold")
+        part = "" if found.peak.whole else f", around {busiest(found)}"
+        printer.print(f"who leaves first · {size}{part}", style="bold")
         printer.print(policies(found, printer.width))
         printer.print()
     printer.print("the same traffic otherwise", style="bold")
@@ -129,14 +137,46 @@ def answer(found: "Planned") -> str:
     if found.best is None:
         return nothing(found)
     usd = dollars(found.seeds[0].usd_per_month(found.prices))
-    said = f"{found.best.scenario.name}: {usd} a month."
-    if not found.given.drawn:
-        return f"{said} Nothing in it is drawn, so that one run tells all."
-    agree = sum(map(found.goal.met, found.seeds))
-    p99s = sorted(result.p99_s for result in found.seeds)
-    spread = f"p99 {milliseconds(p99s[0])} to {milliseconds(p99s[-1])}"
-    none = "" if agree == len(found.seeds) else " Nothing in this space meets it with all of them."
-    return f"{said} {agree} of {counted(len(found.seeds), 'seed')} meet the SLO, {spread}.{none}"
+    return " ".join([f"{found.best.scenario.name}: {usd} a month.", *peaking(found), *confirmed(found)])
+
+
+def peaking(found: "Planned") -> Iterator[str]:
+    """Of a long trace: what was seen of all of it, and where it is busiest."""
+    if found.best is None or found.best.result is None or found.best.peak_late is None:
+        return
+    late, peak = found.best.result.slo_misses(found.goal.slo_s), found.best.peak_late / found.peak.requests
+    yield f"Of {found.requests:,} requests that were played {late:.2%} are late, in {busiest(found)} {peak:.2%}."
+    if not found.whole:
+        yield "The dollars are as if the others were more of the same."
+
+
+def played(found: "Planned") -> str:
+    first = "" if found.peak.whole else f", the busiest {found.peak.requests:,} first"
+    part = "" if found.whole else f", and then the first {found.requests:,}: the others were not played"
+    return f"{counted(found.peak.of, 'request')}{first}{part}"
+
+
+def busiest(found: "Planned") -> str:
+    peak = found.peak
+    return f"the busiest {peak.requests:,} ({span(peak.lasts_s)}, {span(peak.since_s)} after the first)"
+
+
+def confirmed(found: "Planned") -> Iterator[str]:
+    """How sure it is."""
+    if found.given.drawn:
+        agree = sum(map(found.goal.met, found.seeds))
+        p99s = sorted(result.p99_s for result in found.seeds)
+        spread = f"p99 {milliseconds(p99s[0])} to {milliseconds(p99s[-1])}"
+        none = "" if agree == len(found.seeds) else " Nothing in this space meets it with all of them."
+        yield f"{agree} of {counted(len(found.seeds), 'seed')} meet the SLO, {spread}.{none}"
+    else:
+        late = " to ".join(f"{share * 100:.2g}" for share in found.late)
+        perhaps = ", which may be too many" if found.late[1] > 1 - found.goal.quantile else ""
+        yield f"Nothing in it is drawn: one run tells all of this trace. Of more like it {late} % are late{perhaps}."
+    if not found.told:
+        of = sum(one.requests for one in found.seeds)
+        few = f"{counted(of, 'request')}, of which {found.goal.late_max(of):,} may be late"
+        yield f"Whether {found.goal.quantile * 100:.6g} % are in time cannot be told from {few}: give {found.enough:,}."
 
 
 def nothing(found: "Planned") -> str:

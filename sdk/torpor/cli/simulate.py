@@ -43,6 +43,7 @@ def simulate(
     instances: choices.Instances = "1",
     policy: choices.Policy = "LRU",
     sleep_after: choices.SleepAfter = choices.NEVER,
+    wake: choices.Wake = None,
     memory_mib: choices.MemoryMib = None,
     slo_ms: choices.SloMs = None,
     lasts: choices.Lasts = None,
@@ -66,8 +67,9 @@ def simulate(
     priced = choices.priced_by(prices, region)
     given = load(trace, profiles, seed=seed, lasts_s=choices.lasts_s(lasts))
     room_bytes = None if memory_mib is None else memory_mib * MIB
+    like = given.scenario.altered(**choices.woken(wake))
     scenarios = [
-        given.scenario.altered(instance_type=size, policy=rule, memory_bytes=room_bytes, **counted(count, nap))
+        like.altered(instance_type=size, policy=rule, memory_bytes=room_bytes, **counted(count, nap))
         for size, count, rule, nap in ways
     ]
     if plot is not None:
@@ -183,7 +185,8 @@ def notes(given: "Given", results: list["Result"], prices: "Prices") -> list[str
     ]
     if asleep(results):
         told.append(
-            "AWS sells no multi-model endpoint that scales to zero: that is Torpor's, at AWS's price for the hour"
+            "AWS sells no multi-model endpoint that scales to zero: that is Torpor's, at AWS's price for the hour,"
+            f" and wakes in {results[0].scenario.wake_s:g} s (--wake)"
         )
     if failed := max(one.failed for one in results):
         told.append(

@@ -20,10 +20,13 @@ from torpor.simulator.site import Call, called
 from torpor.simulator.ways import MONTH_H, Calls, Cost, Held, Terms, per_month
 from torpor.simulator.workloads import Paced
 from torpor.spans import HOUR_S
+from torpor_endpoint.core.emulation import AWS
 from torpor_endpoint.core.prices import PRICES, Prices
 
 EXPIRES_S = 600.0
 """How long an idle serverless instance stays. AWS does not say; ten minutes is what SimFaaS found on AWS Lambda."""
+WAKE_S = AWS["serverless"].at(0.0)
+"""What AWS takes to start one: the middle of what is seen."""
 
 UNBOUNDED = 1_000_000_000
 
@@ -66,7 +69,7 @@ def on_serverless(
     given: Given,
     prices: Prices = PRICES,
     *,
-    wake_s: float = 0.1,
+    wake_s: float = WAKE_S,
     expires_s: float = EXPIRES_S,
     starts_billed: bool = False,
     overhead_s: float = 0.0,

@@ -3,22 +3,24 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import dumps
+from math import ceil, sqrt
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from torpor.frames import pandas
 from torpor.plots import Point, dollars_against_p99
-from torpor.simulator.apart import Apart, alone, on_endpoints, on_serverless
+from torpor.simulator.apart import WAKE_S, Apart, on_endpoints, on_serverless
 from torpor.simulator.kinds import COUNT, Kind, a, check, optional
 from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import Given, Profiles, Spreads, load, run
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.searching import Candidate, Goal, Search, Space
+from torpor.simulator.searching import EXACT, Candidate, Glance, Goal, Search, Space
 from torpor.simulator.ways import MONTH_H
-from torpor.simulator.workloads import First, Trace
+from torpor.simulator.workloads import First, Peak, Trace, busiest
 from torpor_container.core.policies import POLICIES
+from torpor_endpoint.core.emulation import AWS
 from torpor_endpoint.core.prices import PRICES, Prices
 
 if TYPE_CHECKING:
@@ -27,11 +29,18 @@ if TYPE_CHECKING:
 P99 = 0.99
 """The quantile of a plan's picture."""
 REQUESTS_MAX = 200_000
-"""Of a longer trace so many are simulated, from its beginning."""
+"""Of a longer trace the busiest stretch of so many is simulated first: what does not serve it is not played further."""
+PLAYED_MAX = 5_000_000
+"""So many of a longer trace are played, from its beginning: a minute or two for each way that may be the plan."""
+
+BEYOND_MIN = 10
+"""A quantile is told from so many requests beyond it: from fewer, one more or less of them is another answer."""
+NOT_ON_AWS = "AWS takes no MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint"
 
 ASKED: Mapping[str, Kind] = {
     "seeds": COUNT,
     "requests_max": COUNT,
+    "played_max": COUNT,
     "space": optional(a(Space, "is a torpor.Space")),
     "prices": a(Prices, "is the .prices of a price list, as torpor.prices.read(file).prices"),
 }
@@ -46,8 +55,8 @@ class Planned:
     goal: Goal
     given: Given = field(repr=False)
     prices: Prices = field(repr=False)
-    requests: int  # so many of the trace were simulated
-    whole: bool  # that is all of it
+    requests: int  # so many of the trace were played, from its beginning
+    peak: Peak  # its busiest stretch, simulated before the rest; all of a trace that is short enough
     best: Candidate | None
     seeds: Sequence[Result] = field(repr=False)  # the best one, and its like with other draws
     candidates: Sequence[Candidate] = field(repr=False)  # in the order in which they were tried
@@ -58,9 +67,43 @@ class Planned:
     too_large: str = ""  # which model has no room in any instance of the space, in words
 
     @property
+    def whole(self) -> bool:
+        """Whether all of the trace was played."""
+        return self.requests == self.peak.of
+
+    @property
+    def enough(self) -> int:
+        """So many requests tell such a quantile."""
+        return ceil(BEYOND_MIN / (1 - self.goal.quantile) - EXACT)
+
+    @property
+    def told(self) -> bool:
+        """Whether the requests of all seeds together are so many."""
+        return sum(result.requests for result in self.seeds) >= self.enough
+
+    @property
+    def late(self) -> tuple[float, float]:
+        """Between which shares of requests like these are late, with 95 % confidence and as if each were late by
+        itself (Wilson's interval): those that are late come together, so it is wider in truth. Of the plan and its
+        seeds; from 0 to 1 where there is none."""
+        return _wilson(sum(map(self.goal.late, self.seeds)), sum(result.requests for result in self.seeds))
+
+    @property
     def sure(self) -> float:
-        """The share of the seeds that meet the goal."""
-        return sum(map(self.goal.met, self.seeds)) / len(self.seeds) if self.seeds else 0.0
+        """The share of the seeds that meet the goal; 0 where the requests are too few to tell."""
+        return sum(map(self.goal.met, self.seeds)) / len(self.seeds) if self.told else 0.0
+
+    @property
+    def assumed(self) -> Sequence[str]:
+        """What was not known, and what was taken instead."""
+        serverless, instance = AWS["serverless"], AWS["instance"]
+        spans = (f"{serverless.low_s:g} to {serverless.high_s:g} s", f"{instance.low_s:g} to {instance.high_s:g} s")
+        told = [f"AWS's serverless inference wakes in {WAKE_S:.2g} s, of the {spans[0]} that are seen"]
+        if asleep := [one.scenario for one in self.candidates if one.scenario.instances_min == 0]:
+            told.append(
+                f"what sleeps is Torpor's, and wakes in {asleep[0].wake_s:g} s; AWS's instances take {spans[1]}"
+            )
+        return (*self.given.assumed, *told)
 
     @property
     def best_policy(self) -> str:
@@ -77,6 +120,7 @@ class Planned:
         scenario = self.best.scenario
         variants = indent(dumps([scenario.variant()], indent=4), "    ").lstrip()
         lines = [
+            *([f"# {NOT_ON_AWS}"] if scenario.instances_min == 0 else []),
             'boto3.client("sagemaker").create_endpoint_config(',
             '    EndpointConfigName="planned",',
             f"    ProductionVariants={variants},",
@@ -122,6 +166,7 @@ def plan(
     spreads: Spreads | None = None,
     lasts_s: float | None = None,
     requests_max: int = REQUESTS_MAX,
+    played_max: int = PLAYED_MAX,
     prices: Prices = PRICES,
     says: Says = lambda line: None,
 ) -> Planned:
@@ -129,27 +174,42 @@ def plan(
 
     `trace`, `profiles`, `seed` and `lasts_s` are those of `torpor.simulate`. Where nothing is drawn, of traffic and
     times that are all given, one seed is enough. What was measured with the traffic is used unless `space.like` is
-    changed. `says` is told what is tried. Raises BadTrace, BadScenario; that nothing meets the SLO is an answer, and no
+    changed. Of a trace of more than `requests_max` requests the busiest so many are simulated first, and what serves
+    them is played over all of it, or over the first `played_max`: the goal is asked of what was played, and its cost
+    is that. `says` is told what is tried. Raises BadTrace, BadScenario; that nothing meets the SLO is an answer, and no
     error.
     """
     goal = Goal(slo_s, quantile)
-    check(BadScenario, ASKED, {"seeds": seeds, "requests_max": requests_max, "space": space, "prices": prices})
+    asked = {
+        "seeds": seeds, "requests_max": requests_max, "played_max": played_max, "space": space, "prices": prices,
+    }  # fmt: skip
+    check(BadScenario, ASKED, asked)
     whole = trace if isinstance(trace, Given) else load(trace, profiles, seed=seed, spreads=spreads, lasts_s=lasts_s)
     space = space or Space()
     if space.like == Scenario():
         space = replace(space, like=whole.scenario)
-    first = First(whole.trace, requests_max)
-    given = replace(whole, trace=first)
-    search = Search(given, goal, space, prices, says)
+    says("reading the trace")
+    peak = busiest(whole.trace, requests_max)
+    given = replace(whole, trace=First(whole.trace, max(requests_max, played_max)))
+    search = Search(given, goal, space, prices, says, None if peak.whole else _glance(given, peak, goal))
     best, again = _confirmed(search, given, seeds)
     return Planned(
-        goal, given, prices, search.load.requests, not first.cut, best, again, search.tried,
-        _policies(search), _apart(search), alone(given, space.like.overhead_s), search.load.first,
-        search.too_large(),
+        goal, given, prices, search.load.requests, peak, best, again, search.tried,
+        _policies(search), _apart(search), search.floor, search.load.first, search.too_large(),
     )  # fmt: skip
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
+def _glance(given: Given, peak: Peak, goal: Goal) -> Glance:
+    """Where all is played after that, as many may be late as of all; elsewhere the goal is asked of the stretch too.
+    A call of each model that is new to it may be late besides."""
+    whole = given.trace
+    assert isinstance(whole, First)
+    stretch = peak.cut(whole.trace)
+    late_max = goal.late_max(peak.of if peak.of <= whole.requests_max else peak.requests) + stretch.new
+    return Glance(replace(given, trace=stretch.trace), stretch.lead_s, late_max)
+
+
 def _confirmed(search: Search, given: Given, seeds: int) -> tuple[Candidate | None, list[Result]]:
     """The cheapest that other draws confirm; if none is, the one that most of them confirm."""
     seeds = seeds if given.drawn else 1
@@ -170,18 +230,21 @@ def _confirmed(search: Search, given: Given, seeds: int) -> tuple[Candidate | No
 
 
 def _policies(search: Search) -> list[Result]:
-    """Of the cheapest scenario that was simulated to its end and had to evict: elsewhere they are all the same."""
+    """Of the cheapest scenario that was simulated to its end and had to evict: elsewhere they are all the same. Of a
+    long trace, around its busiest stretch."""
     done = {one.scenario: one.result for one in search.tried if one.result is not None}
     tight = [result for result in done.values() if result.evictions]
     if not tight:
         return []
     scenario = min(tight, key=lambda result: result.usd_per_month(search.prices) or 0.0).scenario
-    found = []
+    given, found = search.given, []
+    if search.glance is not None:
+        given, done = search.glance.given, {}
     for policy in [*POLICIES, "BELADY"]:
         like = scenario.altered(policy=policy)
         if like not in done:
             search.says(f"{scenario.name}, with {policy}")
-            done[like] = run(search.given, like)
+            done[like] = run(given, like)
         found.append(done[like])
     return found
 
@@ -194,8 +257,16 @@ def _apart(search: Search) -> dict[str, Apart]:
         "serverless, an endpoint per model": on_serverless(
             search.given,
             search.prices,
-            wake_s=like.wake_s,
             overhead_s=like.overhead_s,
             beside_load_s=like.beside_load_s,
         ),
     }
+
+
+def _wilson(some: int, of: int) -> tuple[float, float]:
+    """The share, as far as it can be told from so many: 95 % of such intervals have it."""
+    if not of:
+        return 0.0, 1.0
+    share, z = some / of, 1.96
+    middle, half = share + z * z / (2 * of), z * sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return max(0.0, (middle - half) / (1 + z * z / of)), min(1.0, (middle + half) / (1 + z * z / of))

@@ -3,7 +3,7 @@
 An always-on variant has its price before it is simulated, so these are tried from the cheapest up, and the first one
 that serves ends that. What sleeps, or is scaled, costs what its traffic makes of it: it is simulated for the instances
 that serve when always on, and for those that are up to twice as dear and no more in number. Hopeless simulations are
-broken off.
+broken off; of a long trace the busiest stretch is looked at before the rest is played.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,13 +13,15 @@ from math import ceil, exp, floor, inf
 
 import numpy as np
 
+from torpor.simulator.apart import alone
 from torpor.simulator.kinds import COUNT, SHARE, SLO, Kind, a, check, optional, several
-from torpor.simulator.latency import BINS_PER_E, Floats
+from torpor.simulator.latency import BINS_PER_E, Floats, Latencies
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import Given, run
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.site import Call
 from torpor.simulator.ways import MONTH_H
+from torpor.simulator.workloads import awake_s
 from torpor.simulator.workloads.trace import Ids
 from torpor_container.core.policies import OFFLINE
 from torpor_endpoint.core.catalogue import CATALOGUE, InstanceType
@@ -34,6 +36,8 @@ LATE_MAX = 2
 is worth knowing. Every policy is tried, since one may lose each call that another one keeps, as LRU does in a loop."""
 DEARER_MAX = 2.0
 """So many times as dear may an instance be that is awake for a part of the time only."""
+SAVES_MIN = 0.01
+"""What can save no more than this part of the price is not played over a long trace."""
 SPREAD_MAX = 6.0
 """No load is quicker than by so many standard deviations: one in a thousand million would be."""
 EXACT = 1e-6
@@ -60,7 +64,10 @@ class Goal:
         check(BadScenario, {"slo_s": SLO, "quantile": SHARE}, self.__dict__)
 
     def met(self, result: Result) -> bool:
-        return result.slo_misses(self.slo_s) * result.requests <= self.late_max(result.requests) + EXACT
+        return self.late(result) <= self.late_max(result.requests)
+
+    def late(self, result: Result) -> int:
+        return round(result.slo_misses(self.slo_s) * result.requests)
 
     @property
     def late_s(self) -> float:
@@ -129,6 +136,7 @@ class Candidate:
     scenario: Scenario
     why_not: str
     result: Result | None = None  # None where it was not simulated to its end
+    peak_late: int | None = None  # so many of a long trace's busiest stretch; None where that was not simulated either
     simulated: bool = True  # False where that could not help, whatever the policy
 
     @property
@@ -158,6 +166,15 @@ class Load:
         return max(self.slow_models, ceil((self.slow - kept) / 2))
 
 
+@dataclass(frozen=True, eq=False)
+class Glance:
+    """The busiest stretch of a long trace, and what comes before it. Of the stretch only so many may be late."""
+
+    given: Given
+    since_s: float
+    late_max: int
+
+
 @dataclass(eq=False)
 class Search:
     given: Given
@@ -165,7 +182,9 @@ class Search:
     space: Space
     prices: Prices
     says: Callable[[str], None]
+    glance: Glance | None = None  # what is simulated first; None: nothing but all of it
     tried: list[Candidate] = field(default_factory=list)
+    _awake: dict[float, float] = field(default_factory=dict, init=False)  # the least share of the time, by keep-alive
 
     def found(self) -> list[Candidate]:
         """Those that meet the goal, the cheapest first; what is always on before what saves less than a cent."""
@@ -195,6 +214,11 @@ class Search:
             times_s.append(chunk.times_s)
             models.append(chunk.models)
         return _load(np.concatenate(times_s), np.concatenate(models), trace.names, self.given, self.goal.late_s)
+
+    @cached_property
+    def floor(self) -> Latencies:
+        """Predicting by itself: every model in memory, and nobody waiting."""
+        return alone(self.given, self.space.like.overhead_s)
 
     @property
     def late_max(self) -> int:
@@ -231,25 +255,67 @@ class Search:
     def _looked_at(self, scenario: Scenario) -> Candidate:
         if why_not := self._impossible(scenario):
             return Candidate(scenario, why_not, simulated=False)
+        peak_late = None
+        if self.glance is not None:
+            if why_not := self._no_saving(scenario):
+                return Candidate(scenario, why_not)
+            late = self._late(self.glance.late_max, scenario, self.glance.since_s)
+            if self._played(self.glance.given, scenario, late) is None:
+                return Candidate(scenario, f"over {self.glance.late_max:,} requests of the busiest stretch are late")
+            peak_late = late.late
+            self.says(f"{scenario.name}, all of the trace")
         late_max = self.late_max * (LATE_MAX if scenario.policy == self.space.policies[0] else 1)
-        late = _Late(self.goal.late_s - scenario.overhead_s, late_max)
-        try:
-            result = run(self.given, scenario, listener=late)
-        except _Hopeless:
-            return Candidate(scenario, f"over {late_max:,} requests are late; it was broken off")
+        result = self._played(self.given, scenario, self._late(late_max, scenario))
+        if result is None:
+            return Candidate(scenario, f"over {late_max:,} requests are late; it was broken off", None, peak_late)
         misses = result.slo_misses(self.goal.slo_s)
-        return Candidate(scenario, "" if self.goal.met(result) else f"{misses:.2%} of the requests are late", result)
+        why_not = "" if self.goal.met(result) else f"{misses:.2%} of the requests are late"
+        return Candidate(scenario, why_not, result, peak_late)
+
+    def _late(self, late_max: int, scenario: Scenario, since_s: float = 0.0) -> "_Late":
+        return _Late(self.goal.late_s - scenario.overhead_s, late_max, since_s)
+
+    def _played(self, given: Given, scenario: Scenario, late: "_Late") -> Result | None:
+        """None where it was broken off."""
+        try:
+            return run(given, scenario, listener=late)
+        except _Hopeless:
+            return None
 
     def _impossible(self, scenario: Scenario) -> str:
         """What needs no simulation to be known."""
         room_bytes = scenario.models_bytes
         if too_large := self._without_room(room_bytes):
             return too_large
+        if self.glance is not None and (late := self.floor.count - self.floor.within(self.goal.slo_s)) > self.late_max:
+            return f"{late:,} requests are late by what predicting alone takes"
         if scenario.model_idle_s is not None and scenario.model_keep_alive != "fixed":
             return ""  # models come before they are called
         most = scenario.instances if scenario.scaled is None else scenario.scaled.ceiling
         late = self.load.late_min(most * room_bytes)
         return f"{late:,} requests or more are late, with any policy" if late > self.late_max else ""
+
+    def _no_saving(self, scenario: Scenario) -> str:
+        """Of what is scaled: why it is as dear as what is not."""
+        awake = self._awake_min(scenario)
+        if scenario.instances_min == 0 and awake > 1 - SAVES_MIN:
+            return "its requests keep it awake"  # with one more at times: that is tried without sleep too
+        usd = self._usd_always(scenario.altered(instances=1)) * awake
+        found = min((self._usd(one) for one in self.tried if one.meets), default=inf)
+        if scenario.scaled is None or usd <= (1 - SAVES_MIN) * found:
+            return ""
+        return f"it costs ${usd:,.2f} a month or more, which saves nothing"
+
+    def _awake_min(self, scenario: Scenario) -> float:
+        """So many instances run at the least, on the average; nobody knows of a keep-alive that learns."""
+        if scenario.instances_min != 0:
+            return float(scenario.instances_min or 0)
+        if scenario.keep_alive != "fixed":
+            return 0.0
+        if scenario.idle_s not in self._awake:
+            awake, lasts_s = awake_s(self.given.trace, scenario.idle_s)
+            self._awake[scenario.idle_s] = awake / lasts_s
+        return self._awake[scenario.idle_s]
 
     @property
     def _largest_bytes(self) -> int:
@@ -312,10 +378,12 @@ class _Late:
 
     late_s: float
     late_max: int
+    since_s: float = 0.0  # who came earlier is not counted
     late: int = 0
 
     def __call__(self, calls: Sequence[Call]) -> None:
-        late_s = self.late_s
-        self.late += sum(call.failed or call.done_s - call.arrived_s > late_s for call in calls)
+        late_s, since_s = self.late_s, self.since_s
+        late = (call.arrived_s for call in calls if call.failed or call.done_s - call.arrived_s > late_s)
+        self.late += sum(arrived_s >= since_s for arrived_s in late)
         if self.late > self.late_max:
             raise _Hopeless

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import torpor
 from torpor.prices import SHIPPED
+from torpor.simulator.apart import WAKE_S
 from torpor.simulator.planning import Planned, plan
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.running import Given, Spreads, load, run
@@ -210,11 +211,128 @@ def test_seeds_that_draw_nothing_are_not_run() -> None:
     assert len(plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=TINY, seeds=3, spreads=Spreads(0.1)).seeds) == 3
 
 
-def test_of_a_longer_trace_the_first_part_is_simulated() -> None:
-    found = planned(requests_max=40, quantile=0.5)
-    assert (found.requests, found.whole) == (40, False)
-    assert {one.requests for one in found.seeds} == {40}
-    assert planned().whole
+# -- a long trace ------------------------------------------------------------------------------------------------------
+CROWD = [f"m{number:02}" for number in range(40)]
+
+
+def quiet_and_a_crowd() -> list[tuple[float, str]]:
+    """A request a second for ten minutes, 300 in five seconds, and an hour later ten more."""
+    times_s = [*range(600), *(600.0 + number / 60 for number in range(300)), *range(4300, 4310)]
+    return [(time_s, CROWD[number % len(CROWD)]) for number, time_s in enumerate(times_s)]
+
+
+def test_a_plan_for_a_long_trace_serves_its_busiest_stretch_and_all_of_it() -> None:
+    """One instance serves the first half, and a tenth of the crowd."""
+    slow = {name: ModelProfile(name, MIB, MIB, predict_s=0.05) for name in CROWD}
+    space = Space(("ml.m5.large",), 4, ("LRU",), ())
+    found = plan(recorded(quiet_and_a_crowd()), slow, slo_s=0.5, quantile=0.9, space=space, requests_max=250)
+    assert (found.requests, found.whole) == (910, True)
+    assert (found.peak.requests, found.peak.of, found.peak.since_s) == (250, 910, 600.0)
+    assert [one.why_not for one in found.candidates][:2] == ["over 91 requests of the busiest stretch are late", ""]
+    assert found.best is not None
+    assert found.best.scenario.instances == 2
+    assert found.goal.met(run(found.given, found.best.scenario))
+    assert found.best.peak_late == 0
+
+
+def test_what_sleeps_costs_what_all_of_a_long_trace_makes_of_it() -> None:
+    """In its busiest stretch it never does, and in an hour's pause it does."""
+    trace, space = recorded(quiet_and_a_crowd()), Space(("ml.m5.large",), 1, ("LRU",), (60.0,))
+    short, long = (plan(trace, loads_in(0.1, CROWD), slo_s=1.0, space=space, requests_max=most) for most in (1000, 250))
+    assert short.best is not None
+    assert long.best is not None
+    assert long.best.scenario == short.best.scenario == Scenario(instances_min=0, instances_max=1, idle_s=60.0)
+    assert long.best.result is not None
+    assert long.best.result.instance_s == long.seeds[0].instance_s == short.seeds[0].instance_s
+    assert long.apart["serverless, an endpoint per model"].cost == short.apart["serverless, an endpoint per model"].cost
+
+
+def test_what_the_requests_keep_awake_is_not_played_over_a_long_trace() -> None:
+    trace, asleep = recorded((10.0 * number, "a") for number in range(400)), Scenario(instances_min=0, instances_max=1)
+    found = [
+        plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=Space(("ml.m5.large",), 1, ("LRU",), idle_s), requests_max=100)
+        for idle_s in ((5.0,), (60.0,))
+    ]
+    assert found[0].best is not None
+    assert found[0].best.scenario == asleep.altered(idle_s=5.0)
+    assert found[1].candidates[-1].scenario == asleep.altered(idle_s=60.0)
+    assert found[1].candidates[-1].why_not == "its requests keep it awake"
+
+
+def test_a_dearer_instance_that_cannot_save_is_not_played_over_a_long_trace() -> None:
+    """It sleeps for a sixth of the time, and costs a third more."""
+    trace = recorded((60.0 * number, "a") for number in range(400))
+    space = Space(("ml.m5.large", "ml.r5.large"), 1, ("LRU",), (50.0,))
+    found = plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=space, requests_max=100)
+    said = {one.scenario.name: one.why_not for one in found.candidates}
+    assert said["0-1 x ml.m5.large, LRU, sleeps after 50 s"] == ""
+    assert said["0-1 x ml.r5.large, LRU, sleeps after 50 s"] == "it costs $91.90 a month or more, which saves nothing"
+
+
+def test_models_that_a_stretch_begins_without_are_not_held_against_a_plan() -> None:
+    """Forty models once at the beginning, and then in turn: in any fifty requests most are the first of theirs."""
+    names = [f"m{number:02}" for number in range(40)]
+    trace = recorded((2.0 * number, names[number % 40]) for number in range(800))
+    space = Space(("ml.m5.large",), 1, ("LRU",), ())
+    for most in (800, 400):
+        found = plan(
+            trace, loads_in(0.5, names), slo_s=0.1, quantile=0.9, space=space, requests_max=50, played_max=most
+        )
+        assert [one.meets for one in found.candidates] == [True]
+
+
+def test_of_a_trace_that_is_longer_still_the_busiest_stretch_and_the_beginning_are_played() -> None:
+    slow = {name: ModelProfile(name, MIB, MIB, predict_s=0.05) for name in CROWD}
+    space = Space(("ml.m5.large",), 4, ("LRU",), ())
+    trace = recorded(quiet_and_a_crowd())
+    found = plan(trace, slow, slo_s=0.5, quantile=0.9, space=space, requests_max=250, played_max=500)
+    assert (found.requests, found.whole, found.peak.of) == (500, False, 910)
+    assert [one.why_not for one in found.candidates][:2] == ["over 25 requests of the busiest stretch are late", ""]
+
+
+def test_where_predicting_alone_is_too_slow_a_long_trace_is_not_played() -> None:
+    found = planned(slo_s=0.001, requests_max=40)
+    assert found.best is None
+    assert {one.simulated for one in found.candidates} == {False}
+    assert all("late by what predicting alone takes" in one.why_not for one in found.candidates)
+
+
+# -- how sure it is ----------------------------------------------------------------------------------------------------
+def test_from_a_few_requests_a_quantile_cannot_be_told() -> None:
+    def asked(requests: int) -> Planned:
+        trace = recorded((1.0 * number, "a") for number in range(requests))
+        return plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=TINY)
+
+    assert [(asked(number).told, asked(number).sure) for number in (2, 999, 1000)] == [
+        (False, 0.0),
+        (False, 0.0),
+        (True, 1.0),
+    ]
+    assert asked(2).enough == 1000
+    assert asked(2).best is not None
+
+
+def test_how_many_are_late_is_told_as_far_as_the_requests_tell_it() -> None:
+    """Wilson's interval of 10 in 100, as textbooks have it: 5.5 to 17.4 %."""
+    trace = recorded((10.0 * number, f"m{number % 10}") for number in range(100))
+    found = plan(trace, loads_in(1.0, [f"m{number}" for number in range(10)]), slo_s=0.5, quantile=0.9, space=TINY)
+    assert found.late == pytest.approx((0.0552, 0.1744), abs=1e-4)
+    assert planned(slo_s=0.001).late == (0.0, 1.0)
+
+
+# -- what is assumed ---------------------------------------------------------------------------------------------------
+def test_serverless_wakes_as_awss_does_and_what_sleeps_as_torpors() -> None:
+    what = Given(recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "")
+    quick, slow = (
+        plan(replace(what, scenario=Scenario(wake_s=wake_s)), slo_s=1.0, quantile=0.4, space=TINY)
+        for wake_s in (0.1, 0.4)
+    )
+    serverless_s = [one.apart["serverless, an endpoint per model"].p99_s for one in (quick, slow)]
+    assert serverless_s == pytest.approx([WAKE_S + 0.1 + 0.001] * 2)
+    assert slow.assumed == (
+        "AWS's serverless inference wakes in 2.2 s, of the 1 to 5 s that are seen",
+        "what sleeps is Torpor's, and wakes in 0.4 s; AWS's instances take 180 to 600 s",
+    )
 
 
 def test_what_was_measured_with_the_traffic_counts_unless_the_space_has_its_own() -> None:
@@ -258,6 +376,7 @@ def test_first_calls_that_wait_for_their_model_are_counted() -> None:
         ({"quantile": 1.0}, r"quantile is above 0 and below 1, as 0\.99, not 1\.0"),
         ({"seeds": 0}, "seeds is 1 or more, not 0"),
         ({"requests_max": 0}, "requests_max is 1 or more, not 0"),
+        ({"played_max": 0}, "played_max is 1 or more, not 0"),
         ({"seed": -3}, "seed is 0 or more, not -3"),
         ({"slo_s": "0.1"}, "slo_s is a number, not '0.1'"),
         ({"quantile": "0.9"}, "quantile is a number, not '0.9'"),
@@ -339,8 +458,9 @@ def arguments(call: str) -> dict[str, Any]:
 
 def comment(call: str) -> dict[str, Any]:
     """What is said of the model's container."""
-    heading, *lines = [line for line in call.splitlines() if line.startswith("#")]
-    assert heading == "# and in the model's container:"
+    _, heading, told = call.partition("# and in the model's container:\n")
+    assert heading
+    lines = told.splitlines()
     return arguments(f"dict({' '.join(line.removeprefix('#') for line in lines)})")
 
 
@@ -365,6 +485,9 @@ def test_the_call_is_python_that_botocore_accepts(trace: Any, space: Space) -> N
         settings_read = Settings.read(environment)
         assert (settings_read.policy, settings_read.idle_s) == ("GDSF", 75.5)
         assert made["ProductionVariants"][0]["ManagedInstanceScaling"]["MinInstanceCount"] == 0
+        assert call.startswith("# AWS takes no MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor")
+    else:
+        assert "AWS takes" not in call
 
 
 def test_what_is_the_models_own_is_said_beside_the_call() -> None:

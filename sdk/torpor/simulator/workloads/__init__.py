@@ -9,6 +9,7 @@ from torpor.simulator.workloads.naming import made, named
 from torpor.simulator.workloads.parquet import Parquet
 from torpor.simulator.workloads.profiles import DEEP, TABULAR, Laws, drawn
 from torpor.simulator.workloads.rhythm import DAILY, EVEN, Rhythm
+from torpor.simulator.workloads.stretch import Peak, awake_s, busiest
 from torpor.simulator.workloads.synthetic import Synthetic, calibrated, zipf
 from torpor.simulator.workloads.trace import (
     BadTrace,
@@ -47,12 +48,15 @@ __all__ = [
     "Ledger",
     "Paced",
     "Parquet",
+    "Peak",
     "Recorded",
     "Request",
     "Rhythm",
     "Sessions",
     "Synthetic",
     "Trace",
+    "awake_s",
+    "busiest",
     "calibrated",
     "drawn",
     "made",
