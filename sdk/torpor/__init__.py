@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torpor.simulator.planning import Planned, plan
     from torpor.simulator.running import simulate
     from torpor.simulator.scenario import BadScenario, Scenario
-    from torpor.simulator.searching import Space
+    from torpor.simulator.space import Space
     from torpor.simulator.workloads import BadTrace
 
     __version__: str
@@ -73,7 +73,7 @@ _HOMES = {
     "simulate": "torpor.simulator.running",
     "plan": "torpor.simulator.planning",
     "Scenario": "torpor.simulator.scenario",
-    "Space": "torpor.simulator.searching",
+    "Space": "torpor.simulator.space",
     "Result": "torpor.simulator.outcome",
     "Planned": "torpor.simulator.planning",
     "BadScenario": "torpor.simulator.scenario",

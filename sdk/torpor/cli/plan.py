@@ -53,7 +53,7 @@ def plan(
     require("torpor plan", "simulator")
     from torpor.simulator.planning import plan as search
     from torpor.simulator.running import load
-    from torpor.simulator.searching import SEARCHED, Space
+    from torpor.simulator.space import SEARCHED, Space
 
     slo_s = choices.slo_s(slo_ms)
     given = load(trace, profiles, seed=seed, lasts_s=choices.lasts_s(lasts))

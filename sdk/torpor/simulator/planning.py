@@ -16,7 +16,8 @@ from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import Given, Profiles, Spreads, load, run
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.searching import EXACT, Candidate, Glance, Goal, Search, Space
+from torpor.simulator.searching import Candidate, Glance, Search
+from torpor.simulator.space import EXACT, Goal, Space
 from torpor.simulator.ways import MONTH_H
 from torpor.simulator.workloads import First, Peak, Trace, busiest
 from torpor_container.core.policies import POLICIES
@@ -194,8 +195,8 @@ def plan(
     search = Search(given, goal, space, prices, says, None if peak.whole else _glance(given, peak, goal))
     best, again = _confirmed(search, given, seeds)
     return Planned(
-        goal, given, prices, search.load.requests, peak, best, again, search.tried,
-        _policies(search), _apart(search), search.floor, search.load.first, search.too_large(),
+        goal, given, prices, search.asked.requests, peak, best, again, search.tried,
+        _policies(search), _apart(search), search.floor, search.asked.first, search.too_large(),
     )  # fmt: skip
 
 

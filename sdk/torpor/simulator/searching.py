@@ -6,31 +6,23 @@ that serve when always on, and for those that are up to twice as dear and no mor
 broken off; of a long trace the busiest stretch is looked at before the rest is played.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil, exp, floor, inf
-
-import numpy as np
+from math import inf
 
 from torpor.simulator.apart import alone
-from torpor.simulator.kinds import COUNT, SHARE, SLO, Kind, a, check, optional, several
-from torpor.simulator.latency import BINS_PER_E, Floats, Latencies
+from torpor.simulator.asked import Asked
+from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import Given, run
-from torpor.simulator.scenario import BadScenario, Scenario
+from torpor.simulator.scenario import Scenario
 from torpor.simulator.site import Call
+from torpor.simulator.space import Goal, Space
 from torpor.simulator.ways import MONTH_H
 from torpor.simulator.workloads import awake_s
-from torpor.simulator.workloads.trace import Ids
-from torpor_container.core.policies import OFFLINE
-from torpor_endpoint.core.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.prices import Prices
 
-IDLE_S = (300.0, 1200.0, 3600.0)
-"""The keep-alives that are tried, the cheapest first."""
-SEARCHED = ("LRU", "SIEVE", "LFUDA", "GDSF")
-"""The policies that are tried: each is the best one on some traffic."""
 LATE_MAX = 2
 """So many times as many late requests as are allowed are simulated with the first policy: how far it is from the goal
 is worth knowing. Every policy is tried, since one may lose each call that another one keeps, as LRU does in a loop."""
@@ -38,95 +30,6 @@ DEARER_MAX = 2.0
 """So many times as dear may an instance be that is awake for a part of the time only."""
 SAVES_MIN = 0.01
 """What can save no more than this part of the price is not played over a long trace."""
-SPREAD_MAX = 6.0
-"""No load is quicker than by so many standard deviations: one in a thousand million would be."""
-EXACT = 1e-6
-"""What binary fractions are off by: 10 % of 10 requests are 1, and not a trifle less."""
-
-
-SPACE: Mapping[str, Kind] = {
-    "instance_types": optional(several("['ml.m5.large']")),
-    "instances_max": COUNT,
-    "policies": several("['LRU', 'GDSF']"),
-    "idle_s": several("[300.0, 1200.0]"),
-    "like": a(Scenario, "is a torpor.Scenario"),
-}
-
-
-@dataclass(frozen=True)
-class Goal:
-    """This share of the requests is to be answered within this time."""
-
-    slo_s: float
-    quantile: float = 0.99
-
-    def __post_init__(self) -> None:
-        check(BadScenario, {"slo_s": SLO, "quantile": SHARE}, self.__dict__)
-
-    def met(self, result: Result) -> bool:
-        return self.late(result) <= self.late_max(result.requests)
-
-    def late(self, result: Result) -> int:
-        return round(result.slo_misses(self.slo_s) * result.requests)
-
-    @property
-    def late_s(self) -> float:
-        """Who took longer is late by any account: what is counted in bins is forgiven up to the end of the SLO's."""
-        return self.slo_s * exp(1 / BINS_PER_E)
-
-    def late_max(self, requests: int) -> int:
-        """So many of them may be late."""
-        return floor((1 - self.quantile) * requests + EXACT)
-
-    def __str__(self) -> str:
-        return f"{self.quantile * 100:.6g} % of the requests within {self.slo_s * 1000:,.4g} ms"
-
-
-@dataclass(frozen=True)
-class Space:
-    """What may be chosen. Raises BadScenario for what cannot be, or cannot be deployed."""
-
-    instance_types: Sequence[str] | None = None  # None: the catalogue's that have a price, and no GPU
-    instances_max: int = 8
-    policies: Sequence[str] = SEARCHED
-    idle_s: Sequence[float] = IDLE_S  # none: it may not sleep
-    like: Scenario = field(default_factory=Scenario)  # all that is not searched
-
-    def __post_init__(self) -> None:
-        check(BadScenario, SPACE, self.__dict__)
-        if not len(self.policies):
-            raise BadScenario("policies: there is none to try")
-        for policy in self.policies:
-            if self.like.altered(policy=policy).policy.upper() in OFFLINE:
-                raise BadScenario(f"policies: {policy} knows the trace, and cannot be deployed")
-        for idle_s in self.idle_s:
-            self.like.altered(idle_s=idle_s)
-        for name in () if self.instance_types is None else self.instance_types:
-            self.like.altered(instance_type=name)
-
-    def always_on(self, prices: Prices) -> list[Scenario]:
-        """By price. Raises BadScenario where one has no price: nobody could say what it costs."""
-        types = list(() if self.instance_types is None else self.instance_types) or [
-            name for name, one in prices.types.items() if _is_tried(name, one)
-        ]
-        usd = {name: usd for name in types if (usd := prices.usd_per_hour(name)) is not None}
-        if unknown := [name for name in types if name not in usd]:
-            raise BadScenario(f"instance_types: no price is known for {', '.join(unknown)}: give a list that has it")
-        if not usd:
-            raise BadScenario("instance_types: the prices are of no known type without a GPU: say which types")
-        counts = range(1, self.instances_max + 1)
-        by_price = sorted((usd[name] * count, count, name) for name in usd for count in counts)
-        return [
-            self.like.altered(instance_type=name, instances=count, instances_min=None, instances_max=None)
-            for _, count, name in by_price
-        ]
-
-    def scaled(self, served: Scenario) -> Iterator[Scenario]:
-        """What does not run all the time, of what serves when it does; the cheapest first."""
-        for idle_s in sorted(self.idle_s):
-            yield served.altered(instances_min=0, instances_max=served.instances, instances=1, idle_s=idle_s)
-        if served.instances > 1:
-            yield served.altered(instances_min=1, instances_max=served.instances, instances=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,28 +45,6 @@ class Candidate:
     @property
     def meets(self) -> bool:
         return not self.why_not
-
-
-@dataclass(frozen=True, eq=False)
-class Load:
-    """What the trace asks for, whoever serves it. A slow model is one that is late whenever it has to be loaded."""
-
-    requests: int
-    span_s: float  # from the first to the last
-    first: int  # calls that are the first of a model which is then late
-    largest: str  # the model that was called and takes most memory
-    slow: int  # calls of slow models
-    slow_models: int
-    kept: Floats  # the byte-seconds that it takes to keep slow models for so many of their next calls, at the least
-
-    def late_min(self, room_bytes: int) -> int:
-        """So many are late in this much memory, whatever the policy: it holds no more than its bytes times the span.
-
-        Who is in time without a model that was kept has come near the end of a load, however long that was queued. The
-        call before it at the same instance waited for the same load and is late: at least each second one is.
-        """
-        kept = int(np.searchsorted(self.kept, room_bytes * self.span_s, side="right"))
-        return max(self.slow_models, ceil((self.slow - kept) / 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,13 +88,8 @@ class Search:
         return self._without_room(room_bytes)
 
     @cached_property
-    def load(self) -> Load:
-        """One reading of the trace."""
-        trace, times_s, models = self.given.trace, list[Floats](), list[Ids]()
-        for chunk in trace.chunks():
-            times_s.append(chunk.times_s)
-            models.append(chunk.models)
-        return _load(np.concatenate(times_s), np.concatenate(models), trace.names, self.given, self.goal.late_s)
+    def asked(self) -> Asked:
+        return Asked.of(self.given, self.goal.late_s)
 
     @cached_property
     def floor(self) -> Latencies:
@@ -222,7 +98,7 @@ class Search:
 
     @property
     def late_max(self) -> int:
-        return self.goal.late_max(self.load.requests)
+        return self.goal.late_max(self.asked.requests)
 
     # -- one after the other ---------------------------------------------------------------------------------------
     def _always_on(self) -> Candidate | None:
@@ -292,7 +168,7 @@ class Search:
         if scenario.model_idle_s is not None and scenario.model_keep_alive != "fixed":
             return ""  # models come before they are called
         most = scenario.instances if scenario.scaled is None else scenario.scaled.ceiling
-        late = self.load.late_min(most * room_bytes)
+        late = self.asked.late_min(most * room_bytes)
         return f"{late:,} requests or more are late, with any policy" if late > self.late_max else ""
 
     def _no_saving(self, scenario: Scenario) -> str:
@@ -319,13 +195,13 @@ class Search:
 
     @property
     def _largest_bytes(self) -> int:
-        return self.given.profiles[self.load.largest].memory_bytes
+        return self.given.profiles[self.asked.largest].memory_bytes
 
     def _without_room(self, room_bytes: int) -> str:
         needed_bytes = self._largest_bytes
         if needed_bytes <= room_bytes:
             return ""
-        return f"{self.load.largest} needs {needed_bytes:,} bytes of memory, and an instance has {room_bytes:,} of it"
+        return f"{self.asked.largest} needs {needed_bytes:,} bytes of memory, and an instance has {room_bytes:,} of it"
 
     def _usd_always(self, scenario: Scenario) -> float:
         """A month of what is always on."""
@@ -337,37 +213,6 @@ class Search:
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _is_tried(name: str, one: InstanceType) -> bool:
-    """Without being named. A price list also has types that nobody can deploy here."""
-    return name in CATALOGUE and not one.gpus and bool(one.usd_per_hour)
-
-
-def _load(times_s: Floats, models: Ids, names: Sequence[str], given: Given, late_s: float) -> Load:
-    """Where two calls of a model are both in time, it was kept from when the first one had it, which is no later than
-    `late_s` after it came."""
-    called, place = np.unique(models, return_inverse=True)
-    profiles = [given.profile(names[number]) for number in called.tolist()]
-    quickest = exp(-SPREAD_MAX * given.spreads.load_sigma)
-    bytes_ = np.array([one.memory_bytes for one in profiles], np.float64)
-    predict_s = np.array([one.predict_delay_s + one.predict_s for one in profiles])
-    load_s = np.array([one.into_memory_s for one in profiles])
-    pull_s = np.array([one.pull_s for one in profiles]) + load_s
-    slow = load_s * quickest > late_s
-    order = np.argsort(place, kind="stable")
-    gaps_s, again = np.diff(times_s[order]), np.diff(place[order]) == 0
-    which = place[order][1:]
-    kept = bytes_[which] * np.maximum(0.0, gaps_s - late_s)
-    return Load(
-        len(times_s),
-        float(times_s[-1] - times_s[0]),
-        int((pull_s + predict_s > late_s).sum()),
-        names[int(called[bytes_.argmax()])],
-        int(slow[place].sum()),
-        int(slow.sum()),
-        np.cumsum(np.sort(kept[again & slow[which]])),
-    )
-
-
 class _Hopeless(Exception):
     """So many requests are late that the rest cannot make up for it."""
 

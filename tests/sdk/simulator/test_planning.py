@@ -19,8 +19,9 @@ from torpor.simulator.planning import Planned, plan
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.running import Given, Spreads, load, run
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.searching import Goal, Search, Space
+from torpor.simulator.searching import Search
 from torpor.simulator.site import Call
+from torpor.simulator.space import Goal, Space
 from torpor.simulator.workloads import BadTrace, drawn, recorded, zipf
 from torpor.simulator.workloads.profiles import Laws, Seconds, Sizes
 from torpor_container.settings import SETTINGS, Settings
@@ -130,7 +131,7 @@ def test_so_many_as_are_said_to_be_late_with_any_policy_are_late(
     run(load(trace, profiles, spreads=spreads), tight, listener=calls.extend)
     late = [(call.done_s - 0.1, call.model) for call in calls if call.done_s - call.arrived_s > goal.late_s]
     what = load(recorded(sorted([*((call.arrived_s, call.model) for call in calls), *late])), profiles, spreads=spreads)
-    least = search(what, goal).load.late_min(instances * tight.models_bytes)
+    least = search(what, goal).asked.late_min(instances * tight.models_bytes)
     for policy in ("LRU", "GDSF", "BELADY"):
         calls.clear()
         run(what, tight.altered(policy=policy), listener=calls.extend)
