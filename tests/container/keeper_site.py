@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from torpor_container.core.policies import LRU
-from torpor_container.core.residency import Residency
+from torpor_container.core.residency import Decision, Residency
 from torpor_container.effort import Effort
 from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
 from torpor_container.invocation import Invocation, Reply
@@ -143,7 +143,8 @@ class Site:
     ) -> None:
         self.scene = Scene()
         self.workshop = FakeWorkshop(self.scene)
-        self.books = Residency(room * SIZE_BYTES, LRU(), loads_max=4)
+        self.decisions: list[Decision] = []
+        self.books = Residency(room * SIZE_BYTES, LRU(), 4, self.decisions.append)
         shelf = shelf or FakeShelf(self.scene)
         self.keeper = Keeper(shelf, self.workshop, self.books, patience or Patience(), self.clock, cache)
 

@@ -178,6 +178,8 @@ def test_a_decision_says_who_left_for_whom_and_why() -> None:
     evicted = next(decision for decision in story if decision.action == "evict")
     assert (evicted.model, evicted.for_model) == ("Houston_TX.tar.gz", "Boston_MA.tar.gz")
     assert evicted.reason == "Boston_MA.tar.gz needs the room; idle for 7.0 s after 0 hits"
+    assert books.why_absent("Houston_TX.tar.gz") == "Boston_MA.tar.gz needs the room"
+    assert books.why_absent("Austin_TX.tar.gz") == "it was not here before"
 
 
 def test_a_load_that_can_never_fit_is_refused_at_once() -> None:
