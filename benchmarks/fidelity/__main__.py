@@ -4,9 +4,10 @@ The room is calibrated on a trace of its own, the times on every other two secon
 """
 
 import os
+import pickle
 import tempfile
-from dataclasses import asdict, dataclass
-from itertools import cycle
+from argparse import Namespace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -15,33 +16,14 @@ from rich.console import Console
 
 from benchmarks.command import command, keep
 from benchmarks.fidelity.comparing import SIZE, Calibration, between_halves, differences, live, simulated
-from benchmarks.fidelity.live import Lived, endpoint, make_models
-from benchmarks.fidelity.traces import everyone, trace
+from benchmarks.fidelity.live import Lived
+from benchmarks.fidelity.record import SHORT, Record, Setting, live_through
 from benchmarks.tables import table
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.workloads import Recorded
 
+LIVED, LEDGER = "lived.pickle", "ledger.sqlite"
 SEEDS = 5
-EXPONENTS = (1.0, 0.9, 1.1)
-"""Of Zipf's law. The first trace is for calibration."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How much of everything."""
-
-    traces: int = 2
-    models: int = 300
-    requests: int = 20_000
-    room_requests: int = 10_000  # of the trace that the room is calibrated on
-    rate_hz: float = 25.0
-    naps: int = 19
-    memory_mib: float = 95.0
-    sleep_after_s: float = 4.0
-    nap_s: float = 10.0
-
-
-SHORT = Setting(traces=1, models=60, requests=600, room_requests=600, naps=1, memory_mib=45.0)
 
 
 def main() -> None:
@@ -50,35 +32,31 @@ def main() -> None:
     parser.add_argument("--traces", type=int, help="how many traces to compare, beside the one for calibration")
     parser.add_argument("--rate-hz", type=float, help="requests a second: a machine that is full tells little")
     parser.add_argument("--memory-mib", type=float)
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what was lived, for --again")
+    parser.add_argument("--again", type=Path, metavar="DIR", help="live nothing: simulate what was kept there")
     wanted = parser.parse_args()
-    setting = SHORT if wanted.short else Setting()
-    changes = {
-        name: value for name in ("traces", "rate_hz", "memory_mib") if (value := getattr(wanted, name)) is not None
-    }
-    setting = Setting(**{**asdict(setting), **changes})
     with tempfile.TemporaryDirectory() as folder:
-        results = run(setting, Path(folder))
+        kept = wanted.again or wanted.keep or Path(folder)
+        if wanted.again is None:
+            kept.mkdir(parents=True, exist_ok=True)
+            (kept / LIVED).write_bytes(pickle.dumps(live_through(_setting(wanted), Path(folder), kept / LEDGER)))
+        results = compared(pickle.loads((kept / LIVED).read_bytes()), kept / LEDGER)
     show(results)
     keep(wanted.results, "fidelity", results)
 
 
-def run(setting: Setting, folder: Path) -> dict[str, Any]:
-    sizes = [setting.room_requests, *[setting.requests] * setting.traces]
-    traces = [
-        trace(setting.models, exponent, requests, setting.rate_hz, setting.naps, setting.nap_s, seed)
-        for seed, (exponent, requests) in enumerate(zip(cycle(EXPONENTS), sizes, strict=False))
-    ]
-    make_models(folder / "models", list(traces[0].names))
-    with endpoint(folder / "models", folder / "data", setting.memory_mib, setting.sleep_after_s) as running:
-        running.until_asleep()
-        running.apart()
-        running.lived(everyone(traces[0].names, setting.rate_hz / 2))
-        first = running.lived(traces[0])
-        scenario = Scenario(
-            SIZE, instances_min=0, instances_max=1, idle_s=setting.sleep_after_s, threads=2, processors=1
-        )  # fmt: skip
-        calibration = Calibration.of(traces[0], first, running.ledger, scenario)
-        rows = [_row(number, running.lived(one), calibration, one) for number, one in enumerate(traces[1:], 1)]
+def _setting(wanted: Namespace) -> Setting:
+    changes = {
+        name: value for name in ("traces", "rate_hz", "memory_mib") if (value := getattr(wanted, name)) is not None
+    }
+    return replace(SHORT if wanted.short else Setting(), **changes)
+
+
+def compared(record: Record, ledger: Path) -> dict[str, Any]:
+    """Each trace but the first, simulated as it was lived."""
+    setting, (first, *others) = record.setting, zip(record.traces, record.lived, strict=True)
+    scenario = Scenario(SIZE, instances_min=0, instances_max=1, idle_s=setting.sleep_after_s, threads=2, processors=1)
+    calibration = Calibration.of(*first, ledger, scenario)
     return {
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
         "setting": asdict(setting),
@@ -87,7 +65,7 @@ def run(setting: Setting, folder: Path) -> dict[str, Any]:
             "wake_s": calibration.scenario.wake_s,
             **asdict(calibration.unknowns),
         },
-        "traces": rows,
+        "traces": [_row(number, lived, calibration, one) for number, (one, lived) in enumerate(others, 1)],
     }
 
 

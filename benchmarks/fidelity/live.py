@@ -69,6 +69,12 @@ class Endpoint:
         loads, unloads, wakes, instance_s = (now - then for now, then in zip(after, before, strict=True))
         return Lived(replayed, int(loads), int(unloads), int(wakes), instance_s, resident)
 
+    def copy_ledger(self, to: Path) -> None:
+        """As it is now."""
+        to.unlink(missing_ok=True)
+        with closing(sqlite3.connect(self.ledger)) as ledger, closing(sqlite3.connect(to)) as copy:
+            ledger.backup(copy)
+
     def apart(self) -> None:
         """Give the instances a processor that the endpoint and the caller do not use, where there are two.
 
