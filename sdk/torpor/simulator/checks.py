@@ -13,17 +13,14 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf, isclose
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torpor.errors import TorporError
 from torpor.simulator.engine import PERIOD_S, Life, Look, Simulation
 from torpor.simulator.site import Call
 from torpor_container.core.residency import Decision
-
-Times = np.ndarray[Any, np.dtype[np.float64]]
-Numbers = np.ndarray[Any, np.dtype[np.intp]]
 
 LOOK_S = 31.4159265
 """Seconds between looks: at moments at which nothing else happens."""
@@ -60,7 +57,7 @@ class Books:
             self.loading.pop(name, None)
 
 
-class Shelf:
+class AllBooks:
     """The books of all instances: one set for each life of a slot, since a new instance begins with nothing."""
 
     def __init__(self, lives: Sequence[Life], budget_bytes: int) -> None:
@@ -138,25 +135,25 @@ class Recount:
         self._check_looks(simulation, looks)
 
     # -- memory ----------------------------------------------------------------------------------------------------
-    def _check_memory(self, simulation: Simulation, looks: Sequence[Look]) -> Shelf:
+    def _check_memory(self, simulation: Simulation, looks: Sequence[Look]) -> AllBooks:
         """Never more than fits, and at every look and at the end as much as was said."""
-        shelf, to_tell = Shelf(simulation.lives, simulation.plan.machine.memory_bytes), deque(self._decisions)
+        books, to_tell = AllBooks(simulation.lives, simulation.plan.machine.memory_bytes), deque(self._decisions)
         for look in [*looks, simulation.look()]:
             while to_tell and to_tell[0][1].at_s <= look.at_s:
-                shelf.told(*to_tell.popleft())
-            ready = dict(shelf.ready(look.at_s))
-            _same(look, "models", sum(len(books.here) for books in ready.values()))
-            _same(look, "memory_bytes", sum(books.planned_bytes for books in ready.values()))
+                books.told(*to_tell.popleft())
+            ready = dict(books.ready(look.at_s))
+            _same(look, "models", sum(len(one.here) for one in ready.values()))
+            _same(look, "memory_bytes", sum(one.planned_bytes for one in ready.values()))
         for slot, planned_bytes in simulation.planned_bytes().items():
             counted = ready[slot].planned_bytes
             if counted != planned_bytes:
                 raise Inconsistent(f"{slot}: {planned_bytes:,} bytes are planned, {counted:,} by the log")
-        return shelf
+        return books
 
     # -- pins ------------------------------------------------------------------------------------------------------
-    def _check_pins(self, shelf: Shelf) -> None:
+    def _check_pins(self, books: AllBooks) -> None:
         """A model is there all the time that a call uses it, and so nobody was unloaded under a call."""
-        stays = shelf.stays()
+        stays = books.stays()
         for call in self._calls:
             there = stays[call.site.slot, call.model]
             if not call.failed and not any(a <= call.ready_s and call.done_s <= b for a, b in there):
@@ -220,7 +217,9 @@ def _lives(simulation: Simulation) -> tuple[list[float], list[float]]:
     return [life.began_s for life in lives], [inf if life.retired_s is None else life.retired_s for life in lives]
 
 
-def _there(at_s: Times, since_s: Sequence[float], until_s: Sequence[float], before: bool = False) -> Numbers:
+def _there(
+    at_s: NDArray[np.float64], since_s: Sequence[float], until_s: Sequence[float], before: bool = False
+) -> NDArray[np.intp]:
     """How many had come, and had not gone, at each moment; or `before` anybody came in it."""
     came = np.searchsorted(np.sort(since_s), at_s, side="left" if before else "right")
     return came - np.searchsorted(np.sort(until_s), at_s, side="right")
