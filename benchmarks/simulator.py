@@ -28,7 +28,10 @@ from torpor.simulator.running import Digest, Given, Spreads, run
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.workloads import Recorded, drawn, zipf
 
-COMPILED = Path(__file__).parent.parent / "build" / "compiled"
+ROOT = Path(__file__).parent.parent
+COMPILED = ROOT / "build" / "compiled"
+SOURCES = ("container/torpor_container", "endpoint/torpor_endpoint", "sdk/torpor")
+"""What `make compiled` copies there."""
 MODELS = 1_000
 SHARE = 0.2
 """Of what all models take, that much memory there is."""
@@ -62,7 +65,7 @@ def main() -> None:
 def measured(requests: int, rounds: int) -> dict[str, Any]:
     with ExitStack() as stack:
         sides = {"plain": stack.enter_context(_elsewhere(None, requests))}
-        if COMPILED.is_dir():
+        if compiled_of_these():
             sides["compiled"] = stack.enter_context(_elsewhere(COMPILED, requests))
         rates: dict[str, Rate] = {
             f"{name} ({side})": partial(_asked_rate, ask, name)
@@ -93,6 +96,20 @@ def measured(requests: int, rounds: int) -> dict[str, Any]:
             for name, each in per_second.items()
         },
     }
+
+
+def compiled_of_these() -> bool:
+    """Whether the simulator was compiled. It ends if that was of other sources than these."""
+    if not COMPILED.is_dir():
+        return False
+    for package in map(ROOT.joinpath, SOURCES):
+        for source in package.rglob("*.py"):
+            copy = COMPILED / source.relative_to(package.parent)
+            if not copy.exists() or copy.read_bytes() != source.read_bytes():
+                raise SystemExit(
+                    f"{source.relative_to(ROOT)} has changed since: `make compiled` again, or remove {COMPILED}"
+                )
+    return True
 
 
 def _beside(each: Sequence[float], theirs: Sequence[float]) -> float:

@@ -174,9 +174,10 @@ class Calibration:
         return replace(self, given=replace(self.given, trace=trace))._nearer(known, self.unknowns.room_bytes)
 
     def simulated(self, seed: int = 0) -> tuple[Answers, Result]:
-        """All that an instance does for a load is its load, and all that it does for a request its prediction. Every
-        model was on disk before."""
-        unknowns = self.unknowns
+        """All that an instance does for a load is its load, and all that it does for a request its prediction. Half of
+        what a request takes besides is the endpoint's, which has a processor of its own. Every model was on disk
+        before."""
+        unknowns, beside_s = self.unknowns, self.found.overhead_s / 2
         profiles = {
             name: replace(
                 profile,
@@ -184,10 +185,10 @@ class Calibration:
                 unpack_s=0.0,
                 load_s=(profile.into_memory_s + profile.unload_s + self.found.beside_load_s) * unknowns.cold_share,
                 unload_s=0.0,
-                predict_s=(profile.predict_s + self.found.overhead_s) * unknowns.warm_share,
+                predict_s=(profile.predict_s + beside_s) * unknowns.warm_share,
                 unpack_delay_s=0.0,
                 load_delay_s=0.0,
-                predict_delay_s=0.0,
+                predict_delay_s=(profile.predict_delay_s + beside_s) * unknowns.warm_share,
             )
             for name, profile in self.found.profiles.items()
         }

@@ -16,7 +16,7 @@ from torpor.simulator.outcome import Tally
 from torpor.simulator.profile import ModelProfile, Spread
 from torpor.simulator.running import Counted, Given
 from torpor.simulator.scenario import MIB, OWN_MIB, Scenario
-from torpor.simulator.site import Call, called
+from torpor.simulator.site import FOUND, Call, called
 from torpor.simulator.ways import MONTH_H, Calls, Cost, Held, Terms, per_month
 from torpor.simulator.workloads import Paced
 from torpor.spans import HOUR_S
@@ -121,7 +121,7 @@ class _Desk:
 
     def ask(self, call: Call) -> None:
         call.asked_s = call.ready_s = call.arrived_s
-        call.hit = True
+        call.outcome = FOUND
         if self.busy < self.servers:
             self.busy += 1
             self.kernel.after(self._takes_s(), self.done, call)
@@ -159,7 +159,7 @@ class _Pools:
         call.asked_s = now_s
         if since_s and now_s - since_s[-1] < self.expires_s:
             since_s.pop()
-            call.hit = True
+            call.outcome = FOUND
             call.ready_s = now_s
         else:
             since_s.clear()

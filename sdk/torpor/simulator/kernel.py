@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from math import inf
+from math import inf, nan
 from typing import Any, Final, TypeVar
 
 Action = Callable[[Any], None]
@@ -12,37 +12,65 @@ T = TypeVar("T")
 
 PLACE: Final = bisect_left  # compiled code has at hand what is final, and looks up by its name what is not
 FEW: Final = 16
-"""Of so many, compiled code finds the place by looking at each in less time than it takes to call for a search."""
+"""Of so many the place of a new one is found by going through them, from the soonest on."""
 MANY: Final = 4_096
 """So many in one list: to make room in a longer one takes longer than to find the right one of several."""
 
 
+class Event:
+    """One of the soonest: when it is, what happens then, and to whom. They are a chain, and are used again."""
+
+    __slots__ = ("action", "next", "time_s", "whom")
+
+    action: Action
+    whom: Any
+    next: "Event"  # the last has none
+
+    def __init__(self, time_s: float) -> None:
+        self.time_s = time_s
+
+
 class Kernel:
-    """Actions of one moment run in the order in which they were planned, so the same seed gives the same story."""
+    """Actions of one moment run in the order in which they were planned, so the same seed gives the same story.
+
+    Mostly few wait at a time. The soonest are a chain, which takes no memory that was not there before; what does not
+    fit in when it is planned is in sorted lists, and so is what comes after that. Who is in the chain was planned
+    before whoever is in the lists for the same moment.
+    """
 
     def __init__(self) -> None:
         self.now_s = 0.0
         self.events = 0
-        self._minus_s: list[float] = []  # sorted: minus the times of what is planned, so the next one is the last
+        self._last = Event(nan)  # no time is before it, or after
+        self._first = Event(nan)
+        self._first.next = self._spare = self._last
+        for _ in range(FEW):
+            event = Event(nan)
+            event.next, self._spare = self._spare, event
+        self._later_s = inf  # the first of what is in lists
+        self._minus_s: list[float] = []  # sorted: minus their times, so the next one is the last
         self._planned: list[Planned] = []  # what happens then, in the same places
-        self._later: list[tuple[list[float], list[Planned]]] = []  # what does not fit in: more such pairs, latest first
+        self._rest: list[tuple[list[float], list[Planned]]] = []  # what does not fit in: more such pairs, latest first
         self._edges: list[float] = []  # the last number of each pair
 
     def at(self, time_s: float, action: Callable[[T], None], whom: T) -> None:
-        """Mostly few wait at a time, and floats are compared quickly: a heap of tuples takes longer."""
-        known_s = self._minus_s
-        minus_s = -time_s if time_s > self.now_s else -self.now_s
-        place = len(known_s)
-        if self._edges or place > MANY:
-            self._plan_among_many(minus_s, (action, whom))
+        if not time_s > self.now_s:
+            time_s = self.now_s
+        event = self._spare
+        if event is self._last or time_s >= self._later_s:
+            self._plan_later(time_s, (action, whom))
             return
-        if place > FEW:
-            place = PLACE(known_s, minus_s)
-        else:
-            while place and known_s[place - 1] >= minus_s:
-                place -= 1
-        known_s.insert(place, minus_s)
-        self._planned.insert(place, (action, whom))
+        self._spare = event.next
+        event.time_s = time_s
+        event.action = action
+        event.whom = whom
+        before = self._first
+        after = before.next
+        while after.time_s <= time_s:
+            before = after
+            after = after.next
+        before.next = event
+        event.next = after
 
     def after(self, delay_s: float, action: Callable[[T], None], whom: T) -> None:
         self.at(self.now_s + delay_s, action, whom)
@@ -53,15 +81,23 @@ class Kernel:
 
     def run(self, until_s: float = inf) -> None:
         """Everything up to this time, its own moment included. What was planned before a moment comes first in it."""
-        minus_s, planned = self._minus_s, self._planned
+        first = self._first
         while True:  # the interpreter (3.11) makes a loop faster as it goes only if its condition is inside
-            if minus_s and -minus_s[-1] <= until_s:
-                self.now_s = -minus_s.pop()
+            event = first.next
+            time_s = event.time_s
+            if time_s <= until_s and time_s <= self._later_s:
+                first.next = event.next
+                event.next = self._spare
+                self._spare = event
+                self.now_s = time_s
                 self.events += 1
-                action, whom = planned.pop()
+                action, whom = event.action, event.whom
                 action(whom)
-            elif self._edges and not minus_s:
-                self._bring_nearer()
+            elif self._minus_s and self._later_s <= until_s:
+                self.now_s = self._later_s
+                self.events += 1
+                action, whom = self._pop_later()
+                action(whom)
             else:
                 break
         if until_s < inf:
@@ -74,25 +110,34 @@ class Kernel:
             self.events += 1
             arrive(arrival)
 
-    # -- where many are planned ------------------------------------------------------------------------------------
-    def _plan_among_many(self, minus_s: float, planned: Planned) -> None:
-        number = PLACE(self._edges, minus_s)
-        known_s, theirs = self._later[number] if number < len(self._later) else (self._minus_s, self._planned)
+    # -- what is later ---------------------------------------------------------------------------------------------
+    def _plan_later(self, time_s: float, planned: Planned) -> None:
+        known_s, theirs, minus_s, number = self._minus_s, self._planned, -time_s, 0
+        if self._edges:
+            number = PLACE(self._edges, minus_s)
+            if number < len(self._rest):
+                known_s, theirs = self._rest[number]
         place = PLACE(known_s, minus_s)
         known_s.insert(place, minus_s)
         theirs.insert(place, planned)
+        if time_s < self._later_s:
+            self._later_s = time_s
         if len(known_s) > MANY:
             self._part(known_s, theirs, number)
 
     def _part(self, known_s: list[float], planned: list[Planned], number: int) -> None:
         """The later half becomes a list of its own, before this one, which is the `number`th."""
         half = len(known_s) // 2
-        self._later.insert(number, (known_s[:half], planned[:half]))
+        self._rest.insert(number, (known_s[:half], planned[:half]))
         self._edges.insert(number, known_s[half - 1])
         del known_s[:half], planned[:half]
 
-    def _bring_nearer(self) -> None:
-        known_s, planned = self._later.pop()
-        self._edges.pop()
-        self._minus_s.extend(known_s)
-        self._planned.extend(planned)
+    def _pop_later(self) -> Planned:
+        known_s, planned = self._minus_s, self._planned
+        known_s.pop()
+        soonest = planned.pop()
+        if self._edges and not known_s:
+            self._edges.pop()
+            known_s[:], planned[:] = self._rest.pop()
+        self._later_s = -known_s[-1] if known_s else inf
+        return soonest

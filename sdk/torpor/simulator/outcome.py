@@ -16,7 +16,7 @@ from torpor.simulator.engine import Life, Look, Simulation
 from torpor.simulator.kinds import NUMBER, SLO, Rule, check, optional
 from torpor.simulator.latency import Latencies
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.site import Call, Counts, columns
+from torpor.simulator.site import FAILED, FOUND, HELD, LOADED, Call, Counts, columns
 from torpor.simulator.ways import MONTH_H, Calls, Cost, Terms, per_month
 from torpor.spans import HOUR_S
 from torpor_endpoint.core.prices import PRICES, Prices
@@ -114,14 +114,14 @@ class Tally:
         self._sums: NDArray[np.float64] = np.zeros((4, 0))  # requests, cold, failed, seconds; by model
 
     def add(self, calls: list[Call]) -> None:
-        models, *times_s, hit, failed_ones = columns(calls)
-        arrived_s, asked_s, ready_s, done_s = (_packed(column, "d") for column in times_s)
-        failed = _packed(failed_ones, "?")
-        held = asked_s > arrived_s
-        waited = ~_packed(hit, "?") | held
-        cold = waited & ~failed
-        taken_s = done_s - arrived_s + self._overhead_s + np.where(ready_s > asked_s, self._beside_load_s, 0.0)
-        self.warm.add(taken_s[~waited & ~failed])
+        models, *times_s, told = columns(calls)
+        arrived_s, ready_s, done_s = (_packed(column, "d") for column in times_s)
+        outcomes = np.frombuffer(told, np.uint8)
+        held, models_were = outcomes >= HELD, outcomes & (FOUND | FAILED)
+        warm, failed = outcomes == FOUND, models_were == FAILED
+        cold = ~(warm | failed)
+        taken_s = done_s - arrived_s + self._overhead_s + np.where(models_were == LOADED, self._beside_load_s, 0.0)
+        self.warm.add(taken_s[warm])
         self.cold.add(taken_s[cold])
         self.failed += int(failed.sum())
         self.held += int(held.sum())

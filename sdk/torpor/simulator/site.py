@@ -6,7 +6,7 @@ who predicts next is `torpor_container.core.turns`', and who rests is `torpor_co
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from torpor.simulator.bell import Bell
 from torpor.simulator.kernel import Action, Kernel
@@ -21,11 +21,18 @@ TOLD_MAX = 8_192
 """So many requests are read and told at a time: enough for numpy to pay, and few enough to stay in the cache."""
 
 
+# what became of a request: numbers, of which a column can be made
+LOADED: Final = 0  # its model had to be
+FOUND: Final = 1  # its model was in memory
+FAILED: Final = 2  # its model fits in nowhere
+HELD: Final = 4  # besides: it waited for an instance
+
+
 class Call:
     """One request. Times are virtual seconds; all are there once it has ended."""
 
     __slots__ = (
-        "arrived_s", "asked_s", "begun_s", "charged_s", "done_s", "failed", "hit", "lent", "model", "ready_s", "site",
+        "arrived_s", "asked_s", "begun_s", "charged_s", "done_s", "lent", "model", "outcome", "ready_s", "site",
     )  # fmt: skip
 
     site: "Site"
@@ -39,8 +46,15 @@ class Call:
     def __init__(self, model: str, arrived_s: float) -> None:
         self.model = model
         self.arrived_s = arrived_s
-        self.hit = False
-        self.failed = False
+        self.outcome = LOADED
+
+    @property
+    def hit(self) -> bool:
+        return self.outcome == FOUND
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome == FAILED
 
 
 class Lent:
@@ -74,11 +88,9 @@ class Columns(NamedTuple):
 
     models: list[str]
     arrived_s: list[float]
-    asked_s: list[float]
     ready_s: list[float]
     done_s: list[float]
-    hit: list[bool]
-    failed: list[bool]
+    outcomes: bytes  # LOADED, FOUND or FAILED; and HELD
 
 
 def columns(calls: list[Call]) -> Columns:
@@ -87,11 +99,9 @@ def columns(calls: list[Call]) -> Columns:
     return Columns(
         [call.model for call in calls],
         [call.arrived_s for call in calls],
-        [call.asked_s for call in calls],
         [call.ready_s for call in calls],
         [call.done_s for call in calls],
-        [call.hit for call in calls],
-        [call.failed for call in calls],
+        bytes([call.outcome | HELD if call.asked_s > call.arrived_s else call.outcome for call in calls]),
     )
 
 
@@ -177,7 +187,7 @@ class Site:
     def _request(self, call: Call) -> None:
         plan = self.memory.request(call.model, self.kernel.now_s)
         if plan is HIT:
-            call.hit = True
+            call.outcome = FOUND
             self._start(call, self._lent[call.model])
         elif plan is WAIT:
             self._lent[call.model].waiting.append(call)
@@ -314,7 +324,7 @@ class Site:
         self.memory.failed(model.name, f"{model.name} can not be loaded: {reason}", now_s)
         del self._lent[model.name]
         for call in model.waiting:
-            call.failed = True
+            call.outcome = FAILED
             call.ready_s = call.done_s = now_s
             self.in_flight -= 1
             self.ended(call)

@@ -14,7 +14,7 @@ from torpor.simulator.outcome import PERIOD_S, ROWS_MAX, Result, Tally, Timeline
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.running import simulate
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.site import Call
+from torpor.simulator.site import FAILED, FOUND, LOADED, Call
 from torpor.simulator.workloads import Recorded, recorded, zipf
 from torpor_endpoint.core.catalogue import CATALOGUE
 from torpor_endpoint.core.prices import PRICES
@@ -30,7 +30,7 @@ def call(model: str, arrived_s: float, *, held_s: float = 0.0, load_s: float = 0
     one.asked_s = arrived_s + held_s
     one.ready_s = one.asked_s + load_s
     one.done_s = one.ready_s + (0.0 if failed else 0.01)
-    one.hit, one.failed = not load_s, failed
+    one.outcome = FAILED if failed else LOADED if load_s else FOUND
     return one
 
 
