@@ -31,6 +31,8 @@ ROUNDS = 30
 """So often the calibration trace is simulated, nearer each time."""
 SIGMA_MAX = 1.5
 STRETCH_S = 2.0
+ENDPOINTS_SHARE = 0.5
+"""Of what a request takes beside its prediction: about that much of the processor time is the endpoint's."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class Unknowns:
-    """What the ledger does not tell of a busy instance: how much of what goes on beside predictions and loads is work,
+    """What the ledger does not tell of a busy instance: how much of what goes on beside predictions and loads counts,
     as a factor of the whole, how far the work of single ones strays, and how much room there was."""
 
     warm_share: float = 1.0
@@ -159,8 +161,8 @@ class Calibration:
 
     @classmethod
     def of(cls, trace: Recorded, lived: Lived, ledger: Path, scenario: Scenario) -> "Calibration":
-        """Beside the work of loads and predictions the ledger has what requests waited besides. Simulated with both as
-        work, requests wait longer, or less long where others are busy: so that share of them is sought with which the
+        """Beside the work of loads and predictions the ledger has what requests waited besides. Simulated with all of
+        both, requests wait longer, or less long where others are busy: so that share of them is sought with which the
         same trace takes as long as it did."""
         found = fitted(ledger)
         given = Given(trace, found.profiles, Spreads(), 0, "calibration")
@@ -174,10 +176,10 @@ class Calibration:
         return replace(self, given=replace(self.given, trace=trace))._nearer(known, self.unknowns.room_bytes)
 
     def simulated(self, seed: int = 0) -> tuple[Answers, Result]:
-        """All that an instance does for a load is its load, and all that it does for a request its prediction. Half of
-        what a request takes besides is the endpoint's, which has a processor of its own. Every model was on disk
-        before."""
-        unknowns, beside_s = self.unknowns, self.found.overhead_s / 2
+        """All that an instance does for a load is its load, and all that it does for a request its prediction. What the
+        endpoint does for it is a delay: it has a processor of its own. Every model was on disk before."""
+        unknowns, overhead_s = self.unknowns, self.found.overhead_s
+        here_s, endpoints_s = (1 - ENDPOINTS_SHARE) * overhead_s, ENDPOINTS_SHARE * overhead_s
         profiles = {
             name: replace(
                 profile,
@@ -185,10 +187,10 @@ class Calibration:
                 unpack_s=0.0,
                 load_s=(profile.into_memory_s + profile.unload_s + self.found.beside_load_s) * unknowns.cold_share,
                 unload_s=0.0,
-                predict_s=(profile.predict_s + beside_s) * unknowns.warm_share,
+                predict_s=(profile.predict_s + here_s) * unknowns.warm_share,
                 unpack_delay_s=0.0,
                 load_delay_s=0.0,
-                predict_delay_s=(profile.predict_delay_s + beside_s) * unknowns.warm_share,
+                predict_delay_s=(profile.predict_delay_s + endpoints_s) * unknowns.warm_share,
             )
             for name, profile in self.found.profiles.items()
         }

@@ -1,20 +1,19 @@
 """Virtual time: sorted moments, and what each brings. Nothing in it waits, and nothing happens but what it was told."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
 from math import inf, nan
 from typing import Any, Final, TypeVar
 
 Action = Callable[[Any], None]
-Planned = tuple[Action, Any]
-"""What happens, and to whom."""
+Planned = tuple[float, int, Action, Any]
+"""When, in which order, what happens, and to whom."""
 T = TypeVar("T")
 
-PLACE: Final = bisect_left  # compiled code has at hand what is final, and looks up by its name what is not
+PUSH: Final = heappush  # compiled code has at hand what is final, and looks up by its name what is not
+POP: Final = heappop
 FEW: Final = 16
 """Of so many the place of a new one is found by going through them, from the soonest on."""
-MANY: Final = 4_096
-"""So many in one list: to make room in a longer one takes longer than to find the right one of several."""
 
 
 class Event:
@@ -34,8 +33,8 @@ class Kernel:
     """Actions of one moment run in the order in which they were planned, so the same seed gives the same story.
 
     Mostly few wait at a time. The soonest are a chain, which takes no memory that was not there before; what does not
-    fit in when it is planned is in sorted lists, and so is what comes after that. Who is in the chain was planned
-    before whoever is in the lists for the same moment.
+    fit in when it is planned is in a heap, and so is what comes after that. Who is in the chain was planned before
+    whoever is in the heap for the same moment.
     """
 
     def __init__(self) -> None:
@@ -47,18 +46,16 @@ class Kernel:
         for _ in range(FEW):
             event = Event(nan)
             event.next, self._spare = self._spare, event
-        self._later_s = inf  # the first of what is in lists
-        self._minus_s: list[float] = []  # sorted: minus their times, so the next one is the last
-        self._planned: list[Planned] = []  # what happens then, in the same places
-        self._rest: list[tuple[list[float], list[Planned]]] = []  # what does not fit in: more such pairs, latest first
-        self._edges: list[float] = []  # the last number of each pair
+        self._later_s = inf  # the first of what is in the heap
+        self._later: list[Planned] = []  # a heap
+        self._number = 0  # of the last one there
 
     def at(self, time_s: float, action: Callable[[T], None], whom: T) -> None:
         if not time_s > self.now_s:
             time_s = self.now_s
         event = self._spare
         if event is self._last or time_s >= self._later_s:
-            self._plan_later(time_s, (action, whom))
+            self._plan_later(time_s, action, whom)
             return
         self._spare = event.next
         event.time_s = time_s
@@ -81,7 +78,7 @@ class Kernel:
 
     def run(self, until_s: float = inf) -> None:
         """Everything up to this time, its own moment included. What was planned before a moment comes first in it."""
-        first = self._first
+        first, later = self._first, self._later
         while True:  # the interpreter (3.11) makes a loop faster as it goes only if its condition is inside
             event = first.next
             time_s = event.time_s
@@ -93,10 +90,10 @@ class Kernel:
                 self.events += 1
                 action, whom = event.action, event.whom
                 action(whom)
-            elif self._minus_s and self._later_s <= until_s:
-                self.now_s = self._later_s
+            elif later and self._later_s <= until_s:
+                self.now_s, _, action, whom = POP(later)
+                self._later_s = later[0][0] if later else inf
                 self.events += 1
-                action, whom = self._pop_later()
                 action(whom)
             else:
                 break
@@ -110,34 +107,8 @@ class Kernel:
             self.events += 1
             arrive(arrival)
 
-    # -- what is later ---------------------------------------------------------------------------------------------
-    def _plan_later(self, time_s: float, planned: Planned) -> None:
-        known_s, theirs, minus_s, number = self._minus_s, self._planned, -time_s, 0
-        if self._edges:
-            number = PLACE(self._edges, minus_s)
-            if number < len(self._rest):
-                known_s, theirs = self._rest[number]
-        place = PLACE(known_s, minus_s)
-        known_s.insert(place, minus_s)
-        theirs.insert(place, planned)
+    def _plan_later(self, time_s: float, action: Action, whom: Any) -> None:
+        self._number += 1
+        PUSH(self._later, (time_s, self._number, action, whom))
         if time_s < self._later_s:
             self._later_s = time_s
-        if len(known_s) > MANY:
-            self._part(known_s, theirs, number)
-
-    def _part(self, known_s: list[float], planned: list[Planned], number: int) -> None:
-        """The later half becomes a list of its own, before this one, which is the `number`th."""
-        half = len(known_s) // 2
-        self._rest.insert(number, (known_s[:half], planned[:half]))
-        self._edges.insert(number, known_s[half - 1])
-        del known_s[:half], planned[:half]
-
-    def _pop_later(self) -> Planned:
-        known_s, planned = self._minus_s, self._planned
-        known_s.pop()
-        soonest = planned.pop()
-        if self._edges and not known_s:
-            self._edges.pop()
-            known_s[:], planned[:] = self._rest.pop()
-        self._later_s = -known_s[-1] if known_s else inf
-        return soonest
