@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from torpor_container.multiplexed import Multiplexed
 from torpor_container.upstream import Upstream
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
+from torpor_endpoint.core.placement import Instance
 from torpor_endpoint.host import Slot
 from torpor_endpoint.ledger.records import Life
 
@@ -14,7 +15,7 @@ ATTEMPTS = 3
 
 
 @dataclass(eq=False)
-class Member:
+class Member(Instance):
     """One incarnation of a slot, as the router sees it. `life` is what the ledger is told of it."""
 
     slot: Slot

@@ -10,7 +10,7 @@ loads (Mirrokni, Thorup, Zadimoghaddam, 2016).
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from math import ceil
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 SHARE: Final = 1.25
 """An instance may hold this much more than the average before a model gets a second copy."""
@@ -22,11 +22,12 @@ RANKED_MAX: Final = 16_384
 """So many models' rankings are remembered; then they are made anew, which takes microseconds."""
 
 
-class Instance(Protocol):
+class Instance:
     """What is placed upon. It counts its own requests, those that it was given and has not answered."""
 
-    @property
-    def in_flight(self) -> int: ...
+    __slots__ = ("in_flight",)
+
+    in_flight: int
 
 
 T = TypeVar("T", bound=Instance)

@@ -15,7 +15,7 @@ from sys import intern
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.processors import Processors
 from torpor.simulator.profile import EXACT, ModelProfile, Spread
-from torpor.simulator.site import Call, Counts, Site, called
+from torpor.simulator.site import Call, Callers, Counts, Site, called
 from torpor.simulator.workloads import Trace
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, Policy, policy
@@ -24,7 +24,6 @@ from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Sharing, Turns
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.scaling import SHRINK_S, Habits, Range
-from torpor_endpoint.core.traffic import Traffic
 
 PERIOD_S = 1.0
 """How often the sizing rule is asked, and each instance looks for models that rest: as the endpoint's own."""
@@ -117,8 +116,7 @@ class Simulation:
         self._draining: dict[str, tuple[Life, Site]] = {}
         self._disks: dict[str, dict[str, None]] = {}  # what each slot's disk holds, whether an instance is there or not
         self._held: deque[Call] = deque()
-        self._done: list[Call] = []
-        self._traffic = Traffic()
+        self._callers = Callers()
         self._keep_alive = keep_alive(self.plan.keep_alive, self.plan.idle_s)
         self._habits = Habits(self._keep_alive)
         self._left_out_s = inf  # since when looks are left out
@@ -143,7 +141,7 @@ class Simulation:
 
     @property
     def in_flight(self) -> int:
-        return self._traffic.in_flight
+        return self._callers.traffic.in_flight
 
     @property
     def quiet(self) -> bool:
@@ -163,15 +161,15 @@ class Simulation:
 
     # -- requests --------------------------------------------------------------------------------------------------
     def _tell(self) -> None:
-        if self._done:
-            done, self._done = self._done, []
+        if done := self._callers.done:
+            self._callers.done = []
             self.told(done)
 
     def _arrive(self, model: str) -> None:
         call = Call(model, self.kernel.now_s)
         if self._left_out_s < inf:
             self._look_again(floor(call.arrived_s) + PERIOD_S)
-        self._traffic.came(call.arrived_s)
+        self._callers.traffic.came(call.arrived_s)
         if len(self._ready):
             self._ready.pick(model).ask(call)
             return
@@ -179,13 +177,6 @@ class Simulation:
         if not self._wanted:
             self.counts.wakes += 1
             self._scale(1)
-
-    def _ended(self, call: Call) -> None:
-        self._traffic.went(call.done_s)
-        self._done.append(call)
-        site = call.site
-        if not site.in_flight and site.retired:
-            self._close(site.slot)
 
     # -- instances -------------------------------------------------------------------------------------------------
     def _scale(self, size: int) -> None:
@@ -260,7 +251,8 @@ class Simulation:
             Residency(machine.disk_bytes, LRU(), machine.loads_max),
             self.profiles,
             Turns(Sharing(machine.threads, machine.threads)),
-            self._ended,
+            self._callers,
+            self._close,
             self.counts,
             Processors(self.kernel, machine.processors),
             self.spread,
@@ -272,7 +264,7 @@ class Simulation:
     # -- how many --------------------------------------------------------------------------------------------------
     def _look(self, allowed: Range) -> None:
         now_s = self.kernel.now_s
-        if wanted := self._habits.wanted(allowed, len(self._wanted), self._traffic, now_s):
+        if wanted := self._habits.wanted(allowed, len(self._wanted), self._callers.traffic, now_s):
             self._scale(wanted.size)
         if self.quiet:
             return
@@ -284,7 +276,7 @@ class Simulation:
     def _leave_looks_out(self, next_s: float) -> None:
         """Nobody calls, and nobody is there who might go: nothing changes before somebody calls, or is expected."""
         self._left_out_s = next_s
-        nap, idle_s = self._keep_alive.nap(), self._traffic.idle_s(self.kernel.now_s)
+        nap, idle_s = self._keep_alive.nap(), self._callers.traffic.idle_s(self.kernel.now_s)
         if idle_s < nap.wake_s < nap.until_s:
             expected_s = self.kernel.now_s + nap.wake_s - idle_s
             self.kernel.at(max(next_s, floor(expected_s) - PERIOD_S), self._expect, next_s)
@@ -299,7 +291,7 @@ class Simulation:
         allowed, looks_s = self.plan.sizes, max(self._left_out_s, next_s - SHRINK_S)
         assert allowed is not None
         while looks_s < next_s:
-            self._habits.wanted(allowed, 0, self._traffic, looks_s)
+            self._habits.wanted(allowed, 0, self._callers.traffic, looks_s)
             looks_s += PERIOD_S
         self._left_out_s = inf
         self.kernel.at(next_s, self._look, allowed)

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 PUSH: Final = heappush  # compiled code has at hand what is final, and looks up by its name what is not
 POP: Final = heappop
-FEW: Final = 16
+FEW: Final = 32
 """Of so many the place of a new one is found by going through them, from the soonest on."""
 
 

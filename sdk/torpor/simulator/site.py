@@ -16,6 +16,8 @@ from torpor.simulator.workloads import Trace
 from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Refuse, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Line, Turns
+from torpor_endpoint.core.placement import Instance
+from torpor_endpoint.core.traffic import Traffic
 
 TOLD_MAX = 8_192
 """So many requests are read and told at a time: enough for numpy to pay, and few enough to stay in the cache."""
@@ -116,14 +118,25 @@ class Counts:
     wakes: int = 0
 
 
-Ended = Callable[[Call], None]
+class Callers:
+    """Those of all instances of one variant."""
+
+    __slots__ = ("done", "traffic")
+
+    def __init__(self) -> None:
+        self.traffic = Traffic()
+        self.done: list[Call] = []  # those who have their answers, in that order
+
+    def ended(self, call: Call) -> None:
+        self.traffic.went(call.done_s)
+        self.done.append(call)
 
 
 @dataclass(slots=True, eq=False)
-class Site:
-    """`turns` says who predicts; `ended` is told of every call. Without `cache` a model leaves, from disk too,
-    once it has served its callers. `stored` is what the slot's disk holds, the oldest first: it outlives the instance.
-    Until `leaving_until_s` models are on their way out."""
+class Site(Instance):
+    """`turns` says who predicts; `emptied` is told the slot when nobody is served any more where nobody asks any more.
+    Without `cache` a model leaves, from disk too, once it has served its callers. `stored` is what the slot's disk
+    holds, the oldest first: it outlives the instance. Until `leaving_until_s` models are on their way out."""
 
     slot: str
     kernel: Kernel
@@ -131,7 +144,8 @@ class Site:
     disk: Residency
     profiles: Mapping[str, ModelProfile]
     turns: Turns[Call]
-    ended: Ended
+    callers: Callers
+    emptied: Callable[[str], None]
     counts: Counts
     processors: Processors
     spread: Spread = EXACT
@@ -326,8 +340,13 @@ class Site:
         for call in model.waiting:
             call.outcome = FAILED
             call.ready_s = call.done_s = now_s
-            self.in_flight -= 1
-            self.ended(call)
+            self._answer(call)
+
+    def _answer(self, call: Call) -> None:
+        self.in_flight -= 1
+        self.callers.ended(call)
+        if self.retired and not self.in_flight:
+            self.emptied(self.slot)
 
     def _used(self, name: str) -> bool:
         model = self.memory.get(name)
@@ -366,8 +385,7 @@ class Site:
             self._go_on()
         if self.memory.released(call.model):
             self._idle(call.model)
-        self.in_flight -= 1
-        self.ended(call)
+        self._answer(call)
 
     def _idle(self, name: str) -> None:
         """The last of its callers was served."""

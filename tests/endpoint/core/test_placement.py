@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.placement import BUSY_MIN, Placement, ranking, weighted
+from torpor_endpoint.core.placement import BUSY_MIN, Instance, Placement, ranking, weighted
 
 SLOTS = ("a/0", "a/1", "a/2", "a/3")
 models = st.text(min_size=1, max_size=30)
 
 
 @dataclass
-class One:
+class One(Instance):
     slot: str
     in_flight: int = 0
 
