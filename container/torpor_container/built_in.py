@@ -77,6 +77,7 @@ class BuiltInWorkshop:
         self._meter = Meter()
         self._imported: set[str] = set()
         self._runners: set[Runner] = set()
+        self._scripted: set[Runner] = set()  # of those, whose processes hold memory of their own
         self._spent = Spent()
         self._settling: asyncio.Future[Settled] | None = None  # it has not begun
 
@@ -103,9 +104,10 @@ class BuiltInWorkshop:
         return Found(predicted, partial(self._load, Recognised(placed, known, path, disk_bytes, predicted)))
 
     async def unload(self, runner: Runner) -> Effort | None:
-        if runner.processes():
+        if runner in self._scripted:
             await self.cpu_s()  # while it still tells
         self._runners.discard(runner)
+        self._scripted.discard(runner)
         with self._meter.window():
             return await runner.close()
 
@@ -116,7 +118,9 @@ class BuiltInWorkshop:
         return await asyncio.shield(self._settling)
 
     async def used_bytes(self) -> int:
-        return await self._measurers.run(self._measure)
+        """Read off here; on a thread where pages have to be walked."""
+        held = None if self._scripted else self._gauge.counted_bytes()
+        return await self._measurers.run(self._measure) if held is None else held
 
     async def cpu_s(self) -> float:
         return await self._measurers.run(self._count_seconds)
@@ -154,6 +158,7 @@ class BuiltInWorkshop:
         runner, effort = await self._scripts.start(found.placed.directory, found.path)
         size_bytes = await self._measurers.run(_held_bytes, runner)
         self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
+        self._scripted.add(runner)
         return Loaded(runner, size_bytes, effort=effort)
 
     # -- measuring -------------------------------------------------------------------------------------------------
@@ -162,11 +167,11 @@ class BuiltInWorkshop:
             return Settled(*await self._measurers.run(measured, self._measure_after_trim))
 
     def _measure(self) -> int:
-        pids = (pid for runner in tuple(self._runners) for pid in runner.processes())
+        pids = (pid for runner in tuple(self._scripted) for pid in runner.processes())
         return self._gauge.used_bytes() + self._others.used_bytes(pids)
 
     def _count_seconds(self) -> float:
-        return self._spent.seconds([runner.processes() for runner in tuple(self._runners)])
+        return self._spent.seconds([runner.processes() for runner in tuple(self._scripted)])
 
     def _measure_after_trim(self) -> int:
         self._settling = None  # who comes from now on may have freed what this does not see

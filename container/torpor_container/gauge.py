@@ -26,17 +26,24 @@ class Gauge:
 
     def used_bytes(self) -> int:
         """The pages that only this process holds; 0 once it is gone."""
-        if not self._exact:
-            return uss_bytes(self._pid)
+        held = self.counted_bytes()
+        return self._walked_bytes() if held is None else held
+
+    def counted_bytes(self) -> int | None:
+        """The same without a walk; None if one is due."""
+        if not self._exact or self._walk is None:
+            return None
+        at_s, held, then = self._walk
+        if self._clock() - at_s >= WALKED_FOR_S:
+            return None
+        counted = anonymous_bytes(self._pid)
+        return held + counted - then if counted else 0
+
+    def _walked_bytes(self) -> int:
         counted, now_s = anonymous_bytes(self._pid), self._clock()
-        if not counted:
-            return 0
-        if self._walk is not None:
-            at_s, held, then = self._walk
-            if now_s - at_s < WALKED_FOR_S:
-                return held + counted - then
         held = uss_bytes(self._pid)
-        self._walk = now_s, held, counted
+        if counted:
+            self._walk = now_s, held, counted
         return held
 
     def grown(self, by_malloc: bool = False) -> Callable[[], int]:

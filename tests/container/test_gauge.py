@@ -44,6 +44,18 @@ def test_what_is_taken_and_given_back_shows_at_once(exact: bool | None) -> None:
     assert grown() == pytest.approx(0, abs=OTHERS_BYTES)
 
 
+def test_a_walk_is_due_at_first_and_once_a_second() -> None:
+    now_s = 0.0
+    gauge = Gauge(lambda: now_s, exact=True)
+    assert gauge.counted_bytes() is None
+    gauge.used_bytes()
+    now_s = 0.9
+    assert gauge.counted_bytes() == pytest.approx(gauge.used_bytes(), abs=OTHERS_BYTES)
+    now_s = 1.0
+    assert gauge.counted_bytes() is None
+    assert Gauge(lambda: now_s, exact=False).counted_bytes() is None
+
+
 @pytest.mark.skipif(not allocated_bytes(), reason="the C library does not tell what malloc holds")
 def test_what_fills_memory_that_others_left_free_counts_too() -> None:
     left = [bytes(size) for size in [20_000] * 200]

@@ -54,6 +54,8 @@ def detect(directory: Path, program: str = script.PROGRAM, formats: Sequence[For
 
 
 def _only(candidates: list[tuple[Format, Path]], directory: Path, formats: Sequence[Format]) -> tuple[Format, Path]:
+    if len(candidates) == 1:
+        return candidates[0]
     paths = sorted({path.relative_to(directory).as_posix() for _, path in candidates})
     if not paths:
         raise UnknownFormat.of(sorted(path.name for path in directory.iterdir()), [known.name for known in formats])

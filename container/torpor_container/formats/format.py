@@ -76,8 +76,8 @@ def named(*patterns: str, holding: bytes = b"") -> Callable[[Path], list[Path]]:
     """Recognises files at the top of a directory by name, and by what their first bytes hold."""
 
     def files(directory: Path) -> list[Path]:
-        fitting = [directory / name for name in sorted(os.listdir(directory)) if _fits(name)]
-        return [path for path in fitting if path.is_file() and (not holding or holding in _head(path))]
+        fitting = [os.path.join(directory, name) for name in sorted(os.listdir(directory)) if _fits(name)]
+        return [Path(path) for path in fitting if os.path.isfile(path) and (not holding or holding in _head(path))]
 
     def _fits(name: str) -> bool:
         return not name.startswith(".") and any(fnmatchcase(name.lower(), pattern) for pattern in patterns)
@@ -85,6 +85,6 @@ def named(*patterns: str, holding: bytes = b"") -> Callable[[Path], list[Path]]:
     return files
 
 
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
+def _head(path: str) -> bytes:
+    with open(path, "rb") as file:
         return file.read(512)

@@ -12,6 +12,17 @@ FIRST_KEY = b"learner"
 PICKLE = b"\x80"
 
 
+def _text(text: bytes) -> bytes:
+    """As XGBoost writes it in UBJSON: its length, and then itself."""
+    return b"L%b%b" % (len(text).to_bytes(8, "big"), text)
+
+
+TREES = _text(b"name") + b"S" + _text(b"gbtree") + b"}" + _text(b"learner_model_param")
+"""In UBJSON, of plain trees alone: keys are sorted, and dart has more after this name."""
+BEST = b"best_iteration"
+"""Where this is nowhere in a UBJSON model, which escapes no letters, all its boosting rounds count."""
+
+
 def files(directory: Path) -> list[Path]:
     return named("xgboost-model", "*.model")(directory) + named("*.json", "*.ubj", holding=FIRST_KEY)(directory)
 
@@ -21,17 +32,24 @@ def load(path: Path, conventions: Conventions) -> Model:
     with path.open("rb") as file:
         if file.read(1) == PICKLE:
             return pickled.load(path, conventions)
-    return boosters.serve(_read(path), conventions)
+    content = _content(path)
+    return boosters.serve(_booster(path, content), conventions, traits=_traits(content))
 
 
-def _read(path: Path) -> Any:
+def _traits(content: bytearray) -> boosters.Traits | None:
+    """What a model says itself, which is most: to ask a booster takes two trips to another thread. None if it must be
+    asked."""
+    return boosters.Traits() if content.rfind(TREES) >= 0 and BEST not in content else None
+
+
+def _booster(path: Path, content: bytearray) -> Any:
     from xgboost import Booster
     from xgboost.core import XGBoostError
 
     booster = Booster()
     try:
         # From memory XGBoost tells JSON from UBJSON by content; from a file, by a name that need not be right.
-        booster.load_model(_content(path))
+        booster.load_model(content)
     except XGBoostError as error:
         raise LoadFailed(f"{path.name} is not a model that XGBoost can read: {str(error).splitlines()[0]}") from error
     return booster

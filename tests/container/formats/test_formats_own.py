@@ -60,12 +60,39 @@ def trained_with(trained: Trained, parameters: dict[str, Any], rounds: int = 4) 
     ids=lambda parameters: parameters.get("booster", parameters["objective"]),
 )
 def test_xgboost_answers_the_objectives_own_output_for_any_booster(
-    trained: Trained, parameters: dict[str, Any]
+    trained: Trained, parameters: dict[str, Any], tmp_path: Path
 ) -> None:
     booster, matrix = trained_with(trained, parameters)
+    booster.save_model(tmp_path / "model.ubj")
     body = json.dumps(trained.rows.tolist()).encode()
-    served = answer(boosters.serve(booster.copy(), CONVENTIONS), body, "application/json")
-    assert served == booster.predict(matrix).tolist()
+    for model in (boosters.serve(booster.copy(), CONVENTIONS), load(tmp_path)):
+        assert answer(model, body, "application/json") == booster.predict(matrix).tolist()
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"),
+    [(["a", "b", "c", "d"], 0), (["a", "best_iteration", "c", "d"], 1)],
+    ids=["says it", "may say something else"],
+)
+def test_a_model_that_says_itself_how_it_predicts_is_not_asked(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str], asked: int
+) -> None:
+    """To ask takes a trip to another thread and back, at each load."""
+    booster, matrix = trained_with(trained, {"max_depth": 2})
+    booster.feature_names = names
+    booster.save_model(tmp_path / "model.ubj")
+    configurations = []
+    save_config = xgboost.Booster.save_config
+
+    def saved(booster: Any) -> Any:
+        configurations.append(booster)
+        return save_config(booster)
+
+    monkeypatch.setattr(xgboost.Booster, "save_config", saved)
+    model = load(tmp_path)
+    body = json.dumps(trained.rows.tolist()).encode()
+    assert len(configurations) == asked
+    assert answer(model, body, "application/json") == booster.predict(matrix, validate_features=False).tolist()
 
 
 def test_one_thread_asks_boosters_about_themselves_and_frees_them(

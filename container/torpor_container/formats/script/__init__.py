@@ -1,5 +1,6 @@
 """The user script: where it lies in an artifact. It runs in a process of its own, never in the instance's."""
 
+import os
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,7 +14,8 @@ FOLDERS = ("code", ".")
 def find(directory: Path, program: str = PROGRAM) -> Path | None:
     """`code/inference.py`, else `inference.py`. The program's `.py` may be left out, as SAGEMAKER_PROGRAM allows."""
     name = program if program.endswith(".py") else f"{program}.py"
-    return next((path for folder in FOLDERS if (path := directory / folder / name).is_file()), None)
+    paths = (os.path.join(directory, folder, name) for folder in FOLDERS)
+    return next((Path(path) for path in paths if os.path.isfile(path)), None)
 
 
 def _files(directory: Path) -> list[Path]:
