@@ -37,8 +37,8 @@ def load(path: Path, conventions: Conventions) -> Model:
 
 
 def _traits(content: bytearray) -> boosters.Traits | None:
-    """What a model says itself, which is most: to ask a booster takes two trips to another thread. None if it must be
-    asked."""
+    """What a model says itself, which most do: to ask a booster takes a trip to another thread and back. None if it
+    must be asked."""
     return boosters.Traits() if content.rfind(TREES) >= 0 and BEST not in content else None
 
 
