@@ -38,6 +38,7 @@ Seed = Annotated[int, typer.Option(help="Of all that is drawn: the same seed tel
 Lasts = Annotated[str | None, typer.Option(help=LASTS)]
 Wake = Annotated[str | None, typer.Option(help=WAKE)]
 SleepAfter = Annotated[str, typer.Option(help=SLEEP)]
+KeepAlives = Annotated[str | None, typer.Option(help="Choose of these keep-alives, as fixed,histogram.")]
 Instances = Annotated[str, typer.Option(help="How many: one or more numbers, as 1,2,4.")]
 InstanceType = Annotated[str, typer.Option(help="One or more, as ml.m5.large,ml.r5.large.")]
 InstanceTypes = Annotated[str | None, typer.Option(help=TYPES)]

@@ -40,6 +40,7 @@ def plan(
     instances_max: Annotated[int, typer.Option(help="At most so many.", min=1)] = 8,
     policy: choices.Policies = None,
     sleep_after: choices.SleepAfter = "5m,20m,1h",
+    keep_alive: choices.KeepAlives = None,
     wake: choices.Wake = None,
     seeds: Annotated[int, typer.Option(help="So many draws have to agree.", min=1)] = 3,
     lasts: choices.Lasts = None,
@@ -53,7 +54,7 @@ def plan(
     require("torpor plan", "simulator")
     from torpor.simulator.planning import plan as search
     from torpor.simulator.running import load
-    from torpor.simulator.space import SEARCHED, Space
+    from torpor.simulator.space import KEEP_ALIVES, SEARCHED, Space
 
     slo_s = choices.slo_s(slo_ms)
     given = load(trace, profiles, seed=seed, lasts_s=choices.lasts_s(lasts))
@@ -64,6 +65,7 @@ def plan(
         SEARCHED if policy is None else choices.several("--policy", policy),
         choices.naps_s(sleep_after),
         given.scenario,
+        KEEP_ALIVES if keep_alive is None else choices.several("--keep-alive", keep_alive),
     )
     with Status("reading the trace", console=Console(stderr=True)) as status:
         found = search(

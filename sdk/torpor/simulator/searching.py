@@ -72,8 +72,9 @@ class Search:
         always = self._always_on()
         found = [] if always is None else [always]
         for served in [] if always is None else self._to_be_scaled(always):
-            serving = (one for one in map(self._try, self.space.scaled(served)) if one.meets)
-            found.extend(one for one in [next(serving, None)] if one is not None)
+            for way in self.space.scaled(served):
+                serving = (one for one in map(self._try, way) if one.meets)
+                found.extend(one for one in [next(serving, None)] if one is not None)
         return sorted(found, key=lambda one: round(self._usd(one), 2))
 
     def smallest_type(self) -> str:

@@ -13,7 +13,9 @@ from torpor_endpoint.core.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.prices import Prices
 
 IDLE_S = (300.0, 1200.0, 3600.0)
-"""The keep-alives that are tried, the cheapest first."""
+"""The times to stay awake that are tried, the cheapest first."""
+KEEP_ALIVES = ("fixed", "histogram")
+"""How long to stay awake: for a fixed time, or as the callers' habits teach, and then awake before they call."""
 SEARCHED = ("LRU", "SIEVE", "LFUDA", "GDSF")
 """The policies that are tried: each is the best one on some traffic."""
 EXACT = 1e-6
@@ -24,6 +26,7 @@ SPACE: Mapping[str, Kind] = {
     "instances_max": COUNT,
     "policies": several("['LRU', 'GDSF']"),
     "idle_s": several("[300.0, 1200.0]"),
+    "keep_alives": several("['fixed']"),
     "like": a(Scenario, "is a torpor.Scenario"),
 }
 
@@ -66,6 +69,7 @@ class Space:
     policies: Sequence[str] = SEARCHED
     idle_s: Sequence[float] = IDLE_S  # none: it may not sleep
     like: Scenario = field(default_factory=Scenario)  # all that is not searched
+    keep_alives: Sequence[str] = KEEP_ALIVES
 
     def __post_init__(self) -> None:
         check(BadScenario, SPACE, self.__dict__)
@@ -76,6 +80,8 @@ class Space:
                 raise BadScenario(f"policies: {policy} knows the trace, and cannot be deployed")
         for idle_s in self.idle_s:
             self.like.altered(idle_s=idle_s)
+        for keep_alive in self.keep_alives:
+            self.like.altered(keep_alive=keep_alive)
         for name in () if self.instance_types is None else self.instance_types:
             self.like.altered(instance_type=name)
 
@@ -96,12 +102,13 @@ class Space:
             for _, count, name in by_price
         ]
 
-    def scaled(self, served: Scenario) -> Iterator[Scenario]:
-        """What does not run all the time, of what serves when it does; the cheapest first."""
-        for idle_s in sorted(self.idle_s):
-            yield served.altered(instances_min=0, instances_max=served.instances, instances=1, idle_s=idle_s)
+    def scaled(self, served: Scenario) -> Iterator[list[Scenario]]:
+        """What does not run all the time, of what serves when it does: ways of doing so, each from the cheapest up."""
+        scaled = served.altered(instances_min=0, instances_max=served.instances, instances=1)
+        for keep_alive in self.keep_alives:
+            yield [scaled.altered(keep_alive=keep_alive, idle_s=idle_s) for idle_s in sorted(self.idle_s)]
         if served.instances > 1:
-            yield served.altered(instances_min=1, instances_max=served.instances, instances=1)
+            yield [scaled.altered(instances_min=1)]
 
 
 def _is_tried(name: str, one: InstanceType) -> bool:

@@ -250,14 +250,32 @@ def test_what_sleeps_costs_what_all_of_a_long_trace_makes_of_it() -> None:
 
 def test_what_the_requests_keep_awake_is_not_played_over_a_long_trace() -> None:
     trace, asleep = recorded((10.0 * number, "a") for number in range(400)), Scenario(instances_min=0, instances_max=1)
+    space = Space(("ml.m5.large",), 1, ("LRU",), keep_alives=("fixed",))
     found = [
-        plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=Space(("ml.m5.large",), 1, ("LRU",), idle_s), requests_max=100)
+        plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=replace(space, idle_s=idle_s), requests_max=100)
         for idle_s in ((5.0,), (60.0,))
     ]
     assert found[0].best is not None
     assert found[0].best.scenario == asleep.altered(idle_s=5.0)
     assert found[1].candidates[-1].scenario == asleep.altered(idle_s=60.0)
     assert found[1].candidates[-1].why_not == "its requests keep it awake"
+
+
+def test_whose_callers_have_habits_may_be_awake_before_they_call() -> None:
+    """Every ten minutes for a day, and a wake takes longer than they wait."""
+    trace = recorded((600.0 * number, "a") for number in range(144))
+    space = Space(("ml.m5.large",), 1, ("LRU",), (300.0,), Scenario(wake_s=5.0))
+    found, fixed = (
+        plan(trace, loads_in(0.1, "a"), slo_s=1.0, quantile=0.9, space=one)
+        for one in (space, replace(space, keep_alives=("fixed",)))
+    )
+    assert fixed.best is not None
+    assert fixed.best.scenario.scaled is None
+    assert found.best is not None
+    assert found.best.scenario == Scenario(
+        instances_min=0, instances_max=1, idle_s=300.0, keep_alive="histogram", wake_s=5.0
+    )
+    assert "TORPOR_KEEP_ALIVE" in found.call()
 
 
 def test_a_dearer_instance_that_cannot_save_is_not_played_over_a_long_trace() -> None:
