@@ -64,6 +64,13 @@ def test_where_nothing_is_drawn_one_run_tells_what_its_requests_can(run: Run) ->
     assert "drawn by the laws" not in shown
 
 
+def test_keep_alives_that_learn_are_tried_unless_others_are_named(run: Run) -> None:
+    arguments = ("--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "1m")
+    learned = re.compile(r"sleeps after 1 min \(histogram\)")
+    assert learned.search(run("calls.csv", *TYPES, *arguments).stdout)
+    assert not learned.search(run("calls.csv", *TYPES, *arguments, "--keep-alive", "fixed").stdout)
+
+
 def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
     arguments = ("--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "1m", "--wake", "5m")
     shown = run("calls.csv", *TYPES, *arguments).stdout
@@ -153,6 +160,7 @@ def test_azures_trace_is_planned_for_too(run: Run) -> None:
         (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m6i.large"), "no price is known for ml.m6i.large"),
         (("calls.csv", "--slo-ms", "9", "--instance-type", ""), "--instance-type has at least one"),
         (("calls.csv", "--slo-ms", "9", "--sleep-after", "5x"), "--sleep-after: '5x' is no span of time"),
+        (("calls.csv", "--slo-ms", "9", "--keep-alive", "weekly"), "keep_alive is one of fixed, histogram, not"),
         (("calls.csv", "--slo-ms", "9", "--seed", "-1"), "seed is 0 or more, not -1"),
         (("calls.csv", "--slo-ms", "9", "--profiles", "nowhere.csv"), "nowhere.csv: [Errno 2] No such file"),
     ],

@@ -427,6 +427,8 @@ def test_a_bad_question_is_named_by_its_field(changes: dict[str, Any], told: str
         ({"policies": "LRU"}, "policies is a list, as .*, not 'LRU'"),
         ({"like": None}, "like is a torpor.Scenario, not None"),
         ({"idle_s": (300.0, 0.0)}, r"idle_s is more than 0, not 0\.0"),
+        ({"keep_alives": "fixed"}, r"keep_alives is a list, as \['fixed'\], not 'fixed'"),
+        ({"keep_alives": ("fixed", "weekly")}, "keep_alive is one of fixed, histogram, not 'weekly'"),
     ],
 )
 def test_a_bad_space_is_named_by_its_field(space: dict[str, Any], told: str) -> None:
