@@ -51,12 +51,12 @@ class Tier:
         leavers: tuple[str, ...] = ()
         while True:
             match self.books.admit(name, size_bytes, self.clock()):
-                case Admit(victims):
+                case Admit(victims=victims):
                     await self.dismiss(victims)
                     return leavers + victims
-                case Refuse(reason):
+                case Refuse(reason=reason):
                     raise NoRoom(f"{name} can not be loaded: {reason}")
-                case Later(_, victims):
+                case Later(victims=victims):
                     self.dismiss(victims)
                     leavers += victims
                     if make_room is None or self.books.at_limit or not await make_room(self._missing_bytes(size_bytes)):
