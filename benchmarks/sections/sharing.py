@@ -56,7 +56,7 @@ def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     costly = _make_costly(artifacts, sizes)
     with live() as running:
         running.link(artifacts)
-        running.deploy(endpoint=ALONE)
+        running.deploy(endpoint=ALONE, TORPOR_BATCH_SIZE=1)
         running.deploy(endpoint=BATCHES, TORPOR_BATCH_SIZE=BATCH_SIZE)
         found: list[Figures] = []
         for model, answer in costly.items():

@@ -17,8 +17,7 @@ TORPOR = "Torpor, 1 model"
 REFERENCE = "reference"
 ONNX_REFERENCE = "reference, ONNX"
 TWO_INSTANCES = "two-instances"
-BATCHES = "batches"
-BATCH_SIZE = 32
+EACH_ALONE = "each-alone"
 
 
 def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
@@ -45,8 +44,8 @@ def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
         ]
         if sizes.onnx:
             targets.append(running.through("Torpor, ONNX", network))
-        running.deploy(1, BATCHES, TORPOR_BATCH_SIZE=BATCH_SIZE)
-        targets.append(running.through(f"{TORPOR}, batches", one, BATCHES))
+        running.deploy(1, EACH_ALONE, TORPOR_BATCH_SIZE=1)
+        targets.append(running.through(f"{TORPOR}, each alone", one, EACH_ALONE))
         running.deploy(2, TWO_INSTANCES)
         targets.append(running.through(f"Torpor, {len(expected)} models, 2 instances", expected, TWO_INSTANCES))
         wanted = peers.present(sizes.peers)

@@ -21,7 +21,7 @@ from torpor_container.frames import (
     framed,
     valid_lines,
 )
-from torpor_container.one_turn import OneTurn
+from torpor_container.one_turn import OneTurn, Reading
 
 
 class App(Protocol):
@@ -61,8 +61,9 @@ class FramedRequests:
             self._client.hang_up()
             return
         self._unanswered += len(frames)
-        for frame in frames:
-            self._begin(frame)
+        with Reading():
+            for frame in frames:
+                self._begin(frame)
 
     def _begin(self, frame: Frame) -> None:
         scope = {**self._scope, "headers": frame.headers}

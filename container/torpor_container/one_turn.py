@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from sys import maxsize
+from threading import local
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -20,7 +21,7 @@ class OneTurn(Generic[T]):
     def add(self, one: T, last: bool = False) -> None:
         """`last`: as far as is known nobody else comes, so the turn's end is not waited for."""
         if not self._came and not last:
-            asyncio.get_running_loop().call_soon(self._end)
+            _at_the_end(self._end)
         self._came.append(one)
         if last or len(self._came) == self._size_max:
             self._end()
@@ -29,3 +30,33 @@ class OneTurn(Generic[T]):
         came, self._came = self._came, []
         if came:
             self._hand_on(came)
+
+
+class Reading:
+    """What begins while it is entered ends when it is left: who reads several at once knows that no others come."""
+
+    def __enter__(self) -> None:
+        self._outer, _this.ends = _this.ends, []
+
+    def __exit__(self, *raised: object) -> None:
+        try:
+            for end in _this.ends or ():  # one may begin what another one ends
+                end()
+        finally:
+            _this.ends = self._outer
+
+
+class _Thread(local):
+    """Of each event loop's thread: what ends when it has read what is there; None while it reads nothing."""
+
+    ends: "list[Callable[[], None]] | None" = None
+
+
+_this = _Thread()
+
+
+def _at_the_end(end: Callable[[], None]) -> None:
+    if _this.ends is None:
+        asyncio.get_running_loop().call_soon(end)
+    else:
+        _this.ends.append(end)

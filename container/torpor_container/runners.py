@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 CHEAP_BYTES = 64 * 1024
 """A larger body is never predicted on the event loop."""
+TOGETHER_MAX = 32
+"""So many requests that are there at once share a prediction on the event loop, if nobody says otherwise. None of them
+waits for it: their answers leave together anyway."""
 MEASURED_EVERY = 16
 """Of a model's predictions on the event loop the first is measured, and then one in so many: the clocks cost a part of
 what they measure."""
@@ -60,7 +63,7 @@ class Asking(NamedTuple):
 
     invocation: Invocation
     timing: Timing
-    lap: Callable[[Step], float]
+    since_s: float
     then: Then
 
 
@@ -73,7 +76,7 @@ class InProcess:
         model: Model,
         predictors: Predictors,
         clocks: Clocks = CLOCKS,
-        batch_size: int = 1,
+        batch_size: int = TOGETHER_MAX,
     ) -> None:
         """So many requests that come in one turn of the event loop share a prediction, if the model is `rowwise`."""
         self.format = model.format
@@ -94,18 +97,15 @@ class InProcess:
 
     def answer(self, invocation: Invocation, timing: Timing) -> Reply:
         """Predict here and now."""
-        return self._here(self._model.invoke, invocation, timing.add, (timing,))
+        return self._here(self._model.invoke, invocation, ((timing, self._clock()),))
 
     def answer_soon(self, invocation: Invocation, timing: Timing, then: Then) -> None:
         """Predict on the event loop, and tell: now, or with the others that came in this turn of it."""
-        if self._together is not None:
-            self._together.add(Asking(invocation, timing, timing.laps(), then))
-            return
-        try:
-            outcome: Outcome = self.answer(invocation, timing)
-        except Exception as error:  # noqa: BLE001  nobody above can tell the caller
-            outcome = error
-        then(_told(outcome))
+        asking = Asking(invocation, timing, self._clock(), then)
+        if self._together is None:
+            self._answer_together((asking,))
+        else:
+            self._together.add(asking)
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         if self.cheap(invocation.body):
@@ -136,41 +136,44 @@ class InProcess:
         return [self._measured(invocations[0])]
 
     def _answer_together(self, asking: Sequence[Asking]) -> None:
-        def tell(step: Step, _: float) -> None:
-            for one in asking:  # each has waited for the others too, since it came
-                one.lap(step)
-
-        invocations, timings = [one.invocation for one in asking], [one.timing for one in asking]
-        outcomes = self._here(self._outcomes, invocations, tell, timings)
+        if len(asking) == 1:
+            self._answer_one(asking[0])
+            return
+        invocations = [one.invocation for one in asking]
+        outcomes = self._here(self._outcomes, invocations, [(one.timing, one.since_s) for one in asking])
         for one, outcome in zip(asking, outcomes, strict=True):
             one.then(_told(outcome))
 
-    def _here(
-        self, work: Callable[[G], T], given: G, tell: Callable[[Step, float], None], timings: Sequence[Timing]
-    ) -> T:
-        """Work on the event loop, for those whose `timings` these are. What one request takes is its part of the whole;
-        what holds it up is the whole."""
+    def _answer_one(self, one: Asking) -> None:
+        try:
+            outcome: Outcome = self._here(self._model.invoke, one.invocation, ((one.timing, one.since_s),))
+        except Exception as error:  # noqa: BLE001  nobody above can tell the caller
+            outcome = error
+        one.then(_told(outcome))
+
+    def _here(self, work: Callable[[G], T], given: G, waiting: Sequence[tuple[Timing, float]]) -> T:
+        """Work on the event loop, for those who wait for it since then: each has waited for the others too. What one
+        request takes is its part of the whole; what holds it up is the whole."""
         self._unmeasured = unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
         stopwatch = None if unmeasured else self._clocks.start()
         began_s = self._clock()
         try:
             return work(given)
         finally:
-            took_s = self._clock() - began_s
-            tell(Step.PREDICT, took_s)
+            until_s = self._clock()
+            for timing, since_s in waiting:
+                timing.add(Step.PREDICT, until_s - since_s)
             if stopwatch is not None:
-                effort = stopwatch().shared(len(timings))
+                effort = stopwatch().shared(len(waiting))
                 self._pace.took(effort.work_s, effort.wall_s)
-                for timing in timings:
+                for timing, _ in waiting:
                     timing.effort = effort
-            if took_s > LONG_S:
+            if until_s - began_s > LONG_S:
                 self._pace.held_up()
 
     def _outcomes(self, invocations: Sequence[Invocation]) -> Sequence[Outcome]:
         try:
-            if len(invocations) > 1:
-                return self._model.invoke_together(invocations)
-            return [self._model.invoke(invocations[0])]
+            return self._model.invoke_together(invocations)
         except Exception as error:  # noqa: BLE001  as above
             return [error] * len(invocations)
 

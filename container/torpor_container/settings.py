@@ -107,7 +107,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "Disk for unpacked artifacts."),
     Setting("TORPOR_VCPU", "vcpu", _count, "1", "Threads that predict."),
     Setting("TORPOR_MODEL_CONCURRENCY", "model_concurrency", _optional_count, "", "Threads that predict for one model at once. Empty: all. Models that wait for a thread get equal shares of their time, whatever this is."),
-    Setting("TORPOR_BATCH_SIZE", "batch_size", _count, "1", "Requests for one model that may be predicted together, where the answers are the same to the bit: XGBoost, and scikit-learn's trees and forests."),
+    Setting("TORPOR_BATCH_SIZE", "batch_size", _optional_count, "", "Requests for one model that may be predicted together, where the answers are the same to the bit: XGBoost, and scikit-learn's trees and forests. Empty: 32 where no thread is needed, and else each alone."),
     Setting("TORPOR_BATCH_DELAY_MS", "batch_delay_s", _delay, "0", "How long a batch that is smaller than the model's last one waits for company, in milliseconds."),
     Setting("TORPOR_LOADS_MAX", "loads_max", _count, "4", "Models that download and load side by side."),
     Setting("TORPOR_READY_WAIT_SECONDS", "ready_wait_s", _amount, "60", "How long a caller waits for its model before ModelNotReadyException; the load goes on."),
@@ -153,7 +153,7 @@ class Settings:
     disk_bytes: int
     vcpu: int
     model_concurrency: int | None
-    batch_size: int
+    batch_size: int | None
     batch_delay_s: float
     loads_max: int
     ready_wait_s: float

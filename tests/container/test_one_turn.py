@@ -2,7 +2,7 @@
 
 import asyncio
 
-from torpor_container.one_turn import OneTurn
+from torpor_container.one_turn import OneTurn, Reading
 
 
 def test_what_comes_in_one_turn_is_handed_on_at_its_end_as_one() -> None:
@@ -44,5 +44,40 @@ def test_the_last_one_takes_along_those_before_it() -> None:
         assert handed == [[0, 1], [2]]
         await asyncio.sleep(0)
         assert handed == [[0, 1], [2]]
+
+    asyncio.run(story())
+
+
+def test_who_reads_several_at_once_ends_the_turn_with_the_last_of_them() -> None:
+    handed: list[list[int]] = []
+    one, other = OneTurn(handed.append), OneTurn(handed.append)
+    with Reading():
+        one.add(0)
+        other.add(1)
+        one.add(2)
+        assert handed == []
+    assert handed == [[0, 2], [1]]
+
+
+def test_a_turn_that_begins_as_another_ends_ends_with_what_was_read() -> None:
+    handed: list[list[int]] = []
+    leaving = OneTurn(handed.append)
+    turns = [OneTurn[int](lambda came: leaving.add(sum(came))) for _ in range(2)]
+    with Reading():
+        for number in range(6):
+            turns[number % 2].add(number)
+    assert handed == [[6, 9]]
+
+
+def test_what_comes_after_it_was_read_waits_for_the_event_loop_again() -> None:
+    async def story() -> None:
+        handed: list[list[int]] = []
+        turn = OneTurn(handed.append)
+        with Reading(), Reading():
+            turn.add(0)
+        turn.add(1)
+        assert handed == [[0]]
+        await asyncio.sleep(0)
+        assert handed == [[0], [1]]
 
     asyncio.run(story())
