@@ -5,6 +5,7 @@ instance that was never asked for frames, or does not speak them, is reached by 
 """
 
 import asyncio
+import logging
 from typing import NamedTuple, cast
 
 from torpor_container.frames import NOT_GIVEN, UPGRADED, FrameTooLong, Unframed, framed, lines, upgrade
@@ -16,12 +17,22 @@ TOGETHER_MAX = 12
 while it answers them all."""
 
 
+log = logging.getLogger(__name__)
+
+
 class Waiting(NamedTuple):
     """One request that was sent."""
 
     then: Then
     timeout_s: float
     until_s: float
+
+    def tell(self, outcome: Answer | UpstreamError) -> None:
+        """Whatever it raises, the others are told too."""
+        try:
+            self.then(outcome)
+        except Exception:
+            log.exception("a request was told its outcome, and failed")
 
 
 class Multiplexed:
@@ -101,8 +112,9 @@ class Connection(asyncio.Protocol):
         self._lost(why)
 
     def _write(self, frames: list[bytes]) -> None:
-        assert self._transport is not None
-        self._transport.write(b"".join(frames))
+        """If it was lost meanwhile, those who wait have been told."""
+        if self.open and self._transport is not None:
+            self._transport.write(b"".join(frames))
 
     # -- patience --------------------------------------------------------------------------------------------------
     def _ring_at(self, until_s: float) -> None:
@@ -116,7 +128,7 @@ class Connection(asyncio.Protocol):
         now_s, waiting = self._loop.time(), self._waiting
         late = [number for number, one in waiting.items() if one.until_s <= now_s]
         for one in [waiting.pop(number) for number in late]:
-            one.then(UpstreamTimedOut(f"no answer within {round(one.timeout_s, 2):g} s"))
+            one.tell(UpstreamTimedOut(f"no answer within {round(one.timeout_s, 2):g} s"))
         if waiting:
             self._ring_at(min(one.until_s for one in waiting.values()))
 
@@ -140,7 +152,7 @@ class Connection(asyncio.Protocol):
     def _read(self, data: bytes) -> None:
         for number, status, headers, body in self._frames.read(data):
             if one := self._waiting.pop(number, None):  # it may have come too late
-                one.then(_told(status, headers, body))
+                one.tell(_told(status, headers, body))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost("the connection was closed before the answer was whole")
@@ -153,7 +165,7 @@ class Connection(asyncio.Protocol):
             self._alarm = None
         waiting, self._waiting = self._waiting, {}
         for one in waiting.values():
-            one.then(UpstreamBroken(why))
+            one.tell(UpstreamBroken(why))
 
 
 def _told(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> Answer | UpstreamError:

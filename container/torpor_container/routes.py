@@ -137,6 +137,8 @@ class Routes:
         more = True
         while more:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise BadInput("the body ended before it was whole")
             chunk = message.get("body", b"")
             size_bytes += len(chunk)
             if size_bytes <= self._body_max_bytes:

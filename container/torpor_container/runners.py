@@ -97,7 +97,10 @@ class InProcess:
 
     def answer(self, invocation: Invocation, timing: Timing) -> Reply:
         """Predict here and now."""
-        return self._here(self._model.invoke, invocation, ((timing, self._clock()),))
+        (outcome,) = self._here([invocation], ((timing, self._clock()),))
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def answer_soon(self, invocation: Invocation, timing: Timing, then: Then) -> None:
         """Predict on the event loop, and tell: now, or with the others that came in this turn of it."""
@@ -136,45 +139,36 @@ class InProcess:
         return [self._measured(invocations[0])]
 
     def _answer_together(self, asking: Sequence[Asking]) -> None:
-        if len(asking) == 1:
-            self._answer_one(asking[0])
-            return
         invocations = [one.invocation for one in asking]
-        outcomes = self._here(self._outcomes, invocations, [(one.timing, one.since_s) for one in asking])
+        outcomes = self._here(invocations, [(one.timing, one.since_s) for one in asking])
         for one, outcome in zip(asking, outcomes, strict=True):
             one.then(_told(outcome))
 
-    def _answer_one(self, one: Asking) -> None:
-        try:
-            outcome: Outcome = self._here(self._model.invoke, one.invocation, ((one.timing, one.since_s),))
-        except Exception as error:  # noqa: BLE001  nobody above can tell the caller
-            outcome = error
-        one.then(_told(outcome))
-
-    def _here(self, work: Callable[[G], T], given: G, waiting: Sequence[tuple[Timing, float]]) -> T:
-        """Work on the event loop, for those who wait for it since then: each has waited for the others too. What one
+    def _here(self, invocations: Sequence[Invocation], waiting: Sequence[tuple[Timing, float]]) -> Sequence[Outcome]:
+        """Predict on the event loop, for those who wait since then: each has waited for the others too. What one
         request takes is its part of the whole; what holds it up is the whole."""
         self._unmeasured = unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
         stopwatch = None if unmeasured else self._clocks.start()
         began_s = self._clock()
-        try:
-            return work(given)
-        finally:
-            until_s = self._clock()
-            for timing, since_s in waiting:
-                timing.add(Step.PREDICT, until_s - since_s)
-            if stopwatch is not None:
-                effort = stopwatch().shared(len(waiting))
-                self._pace.took(effort.work_s, effort.wall_s)
-                for timing, _ in waiting:
-                    timing.effort = effort
-            if until_s - began_s > LONG_S:
-                self._pace.held_up()
+        outcomes = self._outcomes(invocations)
+        until_s = self._clock()
+        for timing, since_s in waiting:
+            timing.add(Step.PREDICT, until_s - since_s)
+        if stopwatch is not None and _predicted(outcomes):
+            effort = stopwatch().shared(len(waiting))
+            self._pace.took(effort.work_s, effort.wall_s)
+            for timing, _ in waiting:
+                timing.effort = effort
+        if until_s - began_s > LONG_S:
+            self._pace.held_up()
+        return outcomes
 
     def _outcomes(self, invocations: Sequence[Invocation]) -> Sequence[Outcome]:
         try:
-            return self._model.invoke_together(invocations)
-        except Exception as error:  # noqa: BLE001  as above
+            if len(invocations) > 1:
+                return self._model.invoke_together(invocations)
+            return [self._model.invoke(invocations[0])]
+        except Exception as error:  # noqa: BLE001  nobody above can tell the caller
             return [error] * len(invocations)
 
     def _measured_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
@@ -185,12 +179,15 @@ class InProcess:
 
     def _measured(self, invocation: Invocation) -> Reply:
         stopwatch = self._clocks.start()
-        try:
-            reply = self._model.invoke(invocation)
-        finally:
-            effort = stopwatch()
-            self._pace.took(effort.work_s, effort.wall_s)
+        reply = self._model.invoke(invocation)
+        effort = stopwatch()
+        self._pace.took(effort.work_s, effort.wall_s)
         return reply._replace(effort=effort)
+
+
+def _predicted(outcomes: Sequence[Outcome]) -> bool:
+    """Whether there is an answer: what the model refuses, or fails with, tells nothing of what a prediction takes."""
+    return any(isinstance(outcome, Reply) for outcome in outcomes)
 
 
 def _told(outcome: Outcome) -> Reply | ContainerError:

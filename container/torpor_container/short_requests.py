@@ -58,6 +58,12 @@ class Reader:
         small = len(self.headers) <= HEADERS_MAX and head_bytes <= FIELD_MAX_BYTES  # so each header is short enough
         return self._plain and self._whole == 1 and alone and small
 
+    def take(self) -> tuple[list[Header], bytes]:
+        """The headers and the body that were read, kept here no longer: a connection may be idle for long."""
+        headers, body = self.headers, self.body
+        self.headers, self.body = [], b""
+        return headers, body
+
     # -- httptools -------------------------------------------------------------------------------------------------
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -96,13 +102,14 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
             self._used = True
             if self._keepalive_handle is None and not self._finishing_calls:
                 self._arm_keepalive_timer()  # gunicorn does it after its own first answer
-            self._begin(self._scope(invocation[1], self._reader.headers), self._reader.body)
+            headers, body = self._reader.take()
+            self._begin(self._scope(invocation[1], headers), body)
         elif (asked := UPGRADE.fullmatch(data)) and self.app.framed == asked[1] and self._idle():
             scope, client = self._scope(asked[1], []), Client(self._safe_write, self._close_transport)
             self._framed = FramedRequests(self.app, scope, client, self._gone, self.log)
             self._safe_write(UPGRADED)
         else:
-            super().data_received(data)
+            self._leave_to_gunicorn(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
@@ -131,6 +138,15 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         if not plain:
             self._reader = Reader()
         return plain
+
+    def _leave_to_gunicorn(self, data: bytes) -> None:
+        """Its parser may raise: that is the affair of this connection alone, whoever's answer led here."""
+        try:
+            super().data_received(data)
+        except Exception as error:  # noqa: BLE001  it says nowhere what it raises
+            self.log.warning("a request can not be read: %s", error)
+            self._send_error_response(400, "Bad Request")
+            self._close_transport()
 
     def _hold(self, data: bytes) -> None:
         self._held += data

@@ -7,6 +7,7 @@ sent again only if it may be done twice, and nothing of an answer came.
 """
 
 import asyncio
+import errno
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ JOINED_MAX_BYTES = 64 * 1024
 """A longer body is not copied to stand behind its head."""
 ANSWER_MAX_BYTES = 64 * 1024 * 1024
 REPEATABLE = frozenset({"GET", "DELETE"})
+NOT_NOW = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS})
+"""The server is there: its line of connections is full, or this process has no descriptor left just now."""
+LOOKED_AGAIN_S = 0.005
 
 
 class UpstreamError(Exception):
@@ -302,10 +306,17 @@ def size_of(body: Body) -> int:
 
 
 async def _connected(address: Address) -> Connection:
+    """As soon as it can be. Raises OSError."""
     loop = asyncio.get_running_loop()
-    if isinstance(address, str):
-        return (await loop.create_unix_connection(Connection, address))[1]
-    return (await loop.create_connection(Connection, *address))[1]
+    while True:
+        try:
+            if isinstance(address, str):
+                return (await loop.create_unix_connection(Connection, address))[1]
+            return (await loop.create_connection(Connection, *address))[1]
+        except OSError as error:
+            if error.errno not in NOT_NOW:
+                raise
+        await asyncio.sleep(LOOKED_AGAIN_S)
 
 
 def _head(method: str, path: str, headers: Headers, length: int) -> bytes:

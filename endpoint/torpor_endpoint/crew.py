@@ -184,8 +184,9 @@ class Crew:
         if member.phase is InstancePhase.DRAINING:
             await self._yard.farewell(self.endpoint, self.variant.name, member)
             member.happened(InstanceEvent.TIMED_OUT if member.in_flight else InstanceEvent.LAST_REPLY)
-        member.hang_up()
-        return member.in_flight == 0
+        drained = member.in_flight == 0
+        member.hang_up()  # whoever still waits is told, and counted as answered
+        return drained
 
     def _changed(self) -> None:
         self._change.set()

@@ -16,6 +16,8 @@ OWN = "/_torpor/"
 
 KNOWN_MAX = 4096
 """Services of requests that are remembered: an endpoint's callers sign with the same credential for a day."""
+KNOWN_MAX_BYTES = 4096
+"""Of one of them. What is longer is not remembered."""
 
 AUTHORIZATION = b"authorization"
 SCOPE_HEADERS = {name.encode(): name for name in ("authorization", "content-type", "smithy-protocol", "x-amz-target")}
@@ -50,6 +52,8 @@ class Gateway:
         credential, _, signature = told.get(AUTHORIZATION, b"").partition(b",")
         if signature and b"Credential=" in credential:
             told[AUTHORIZATION] = credential  # what tells the service; the rest is another each time
+        if len(scope["path"]) + sum(map(len, told.values())) > KNOWN_MAX_BYTES:
+            return False
         take = self._at_once.get(_known_service(scope["method"], scope["path"], scope["query_string"], *told.items()))
         return take is not None and take(scope, body, tell)
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,7 +57,8 @@ class Platform:
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> "Future[Answer]":
         """One request, whose answer may come later. The instance sees requests in the order in which they are sent."""
-        return asyncio.run_coroutine_threadsafe(self._exchange(method, path, body, headers or {}), self._loop)
+        messages = iter([{"type": "http.request", "body": body}])
+        return asyncio.run_coroutine_threadsafe(self._exchange(method, path, messages, headers or {}), self._loop)
 
     def request(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
         return self.sent(method, path, body, headers).result(WITHIN_S)
@@ -77,6 +78,15 @@ class Platform:
     def invoke(self, name: str, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
         return self.request("POST", f"/models/{name}/invoke", body, headers or {"Content-Type": "text/csv"})
 
+    def invoke_and_leave(self, name: str, begun: bytes) -> Answer:
+        """The caller goes, or says nothing more, before the body is whole."""
+        messages: list[Message] = [
+            {"type": "http.request", "body": begun, "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+        exchange = self._exchange("POST", f"/models/{name}/invoke", iter(messages), {"Content-Type": "text/csv"})
+        return asyncio.run_coroutine_threadsafe(exchange, self._loop).result(WITHIN_S)
+
     # -- ASGI ------------------------------------------------------------------------------------------------------
     async def _live(self) -> None:
         events = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
@@ -93,11 +103,13 @@ class Platform:
 
         await self._app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
 
-    async def _exchange(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    async def _exchange(
+        self, method: str, path: str, messages: Iterator[Message], headers: Mapping[str, str]
+    ) -> Answer:
         answer = Answer()
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": body}
+            return next(messages)
 
         async def send(message: Message) -> None:
             answer.status = message.get("status", answer.status)

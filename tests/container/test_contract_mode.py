@@ -231,6 +231,13 @@ def test_a_bad_request_has_its_status(tmp_path: Path, booster: bytes, headers: A
         assert (answer.status, answer.json()["code"]) == (status, status)
 
 
+def test_a_body_that_ends_too_early_is_not_predicted_on(platform: Platform, loaded: str) -> None:
+    begun = b"0.1,0.2,0.3,0.4\n"
+    assert platform.invoke(loaded, begun).status == 200
+    answer = platform.invoke_and_leave(loaded, begun)
+    assert (answer.status, answer.json()["message"]) == (400, "the body ended before it was whole")
+
+
 def test_an_unload_waits_for_those_in_flight_and_takes_no_more(scripted: Platform, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

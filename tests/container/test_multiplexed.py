@@ -223,3 +223,24 @@ def test_a_server_that_announces_too_long_an_answer_is_hung_up_on(tmp_path: Path
             assert not at.connection.open
 
     run(story)
+
+
+def test_who_fails_when_he_is_told_keeps_it_from_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def fails(outcome: Answer | UpstreamError) -> None:
+        raise RuntimeError(f"told of {outcome}")
+
+    async def story() -> None:
+        async with site(tmp_path) as at:
+            assert at.connection.send([], b"1", 5.0, fails)
+            told = at.send(b"2")
+            for frame in await at.server.until_asked(2):
+                at.server.answer(frame, b"a")
+            assert body(await told) == b"a"
+
+            assert at.connection.send([], b"3", 5.0, fails)
+            told = at.send(b"4")
+            at.connection.close()
+            assert isinstance(await told, UpstreamBroken)
+        assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
+
+    run(story)

@@ -253,3 +253,25 @@ def test_a_company_that_holds_up_the_loop_is_the_last_there_however_many_share_i
     turns = [[b"a"] * 1000] * 3 * MEASURED_EVERY
     assert Together(Model(cpu_s=0.9 * LONG_S), batch_size=1000).ask(*turns).cheap
     assert not Together(Model(cpu_s=1.1 * LONG_S), batch_size=1000).ask(*turns).cheap
+
+
+@pytest.mark.parametrize("rowwise", [False, True])
+def test_what_is_refused_tells_nothing_of_what_a_prediction_takes(rowwise: bool) -> None:
+    model = Model(cpu_s=10 * CHEAP_S)
+    model.rowwise = rowwise
+
+    async def story(ask: Ask) -> None:
+        await ask()
+        model.cpu_s = 0.0
+        for _ in range(10 * MEASURED_EVERY):
+            await ask()
+        model.cpu_s = 10 * CHEAP_S
+
+    run(model, story, body=b"bad")
+    assert threading.get_ident() not in model.threads
+
+
+def test_a_company_that_is_refused_does_not_make_the_model_cheap_again() -> None:
+    model = Model(cpu_s=9 * CHEAP_S)
+    asked = Together(model, batch_size=8).ask(*[[b"a"] * 8] * MEASURED_EVERY, *[[b"bad"] * 8] * 3 * MEASURED_EVERY)
+    assert not asked.cheap

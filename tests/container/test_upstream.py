@@ -3,11 +3,12 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from torpor_container.upstream import (
     JOINED_MAX_BYTES,
@@ -275,3 +276,31 @@ def test_an_answer_that_was_whole_is_told_whatever_follows_it(tmp_path: Path) ->
             assert served.connections == 2
 
     run(story())
+
+
+def test_a_server_whose_line_is_full_is_there_and_waited_for(tmp_path: Path) -> None:
+    async def story() -> None:
+        path, upstream = str(tmp_path / "i"), Upstream(str(tmp_path / "i"))
+        with ExitStack() as stack:
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(path)
+            listener.listen(0)
+            stack.enter_context(closing(connected(path)))
+            asking = asyncio.create_task(upstream.send("GET", "/ping", [], [], 10.0))
+            await asyncio.sleep(0.05)
+            assert not asking.done()
+            stack.enter_context(listener.accept()[0])
+            answering, _ = await asyncio.to_thread(listener.accept)
+            stack.enter_context(answering)
+            answering.sendall(OK)
+            assert (await asking).body == b"ok"
+            upstream.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as in an endpoint: others take it for open
+        runner.run(asyncio.wait_for(story(), 10.0))
+
+
+def connected(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    return connection

@@ -59,6 +59,8 @@ class _Answers(asyncio.Protocol):
         if UPGRADE.fullmatch(data) and self._instance.mood is Mood.GOOD:
             self._transport.write(UPGRADED)
             return
+        if not data.startswith(b"GET "):
+            return  # frames, which it takes and does not answer
         ping = data.startswith(b"GET /ping ")
         if not ping or self._instance.mood is not Mood.SILENT:
             status = b"200 OK" if ping and self._instance.mood is Mood.GOOD else b"503 Service Unavailable"

@@ -142,6 +142,23 @@ def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
     run(story())
 
 
+def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            host.dies_slowly_s = 100.0
+            await world.scale(1)
+            await world.crew.until(lambda: bool(world.crew.ready))
+            (member,) = world.crew.ready
+            member.in_flight += 1
+            assert member.multiplexed.send([], b"", 1000.0, lambda outcome: world.crew.released(member))
+            began_s = world.now()
+            await world.end()
+            assert world.now() - began_s == pytest.approx(PACES.grace_s)
+
+    run(story())
+
+
 def test_an_instance_that_was_not_wanted_before_it_was_ready_says_so_in_the_ledger() -> None:
     async def story() -> None:
         with MortalHost() as host:

@@ -86,7 +86,9 @@ class Placement(Generic[T]):
 
 def ranking(model: str, slots: Iterable[str]) -> list[str]:
     """The slots from the model's owner downwards. Adding or removing a slot moves only the models that it owns."""
-    return sorted(slots, key=lambda slot: blake2b(f"{slot}\0{model}".encode(), digest_size=8).digest())
+    return sorted(
+        slots, key=lambda slot: blake2b(f"{slot}\0{model}".encode(errors="surrogateescape"), digest_size=8).digest()
+    )
 
 
 def weighted(weights: Sequence[tuple[str, float]], point: float) -> str:

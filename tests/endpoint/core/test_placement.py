@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from torpor_endpoint.core.placement import BUSY_MIN, Instance, Placement, ranking, weighted
 
 SLOTS = ("a/0", "a/1", "a/2", "a/3")
-models = st.text(min_size=1, max_size=30)
+models = st.text(min_size=1, max_size=30) | st.binary(min_size=1, max_size=30).map(
+    lambda name: name.decode(errors="surrogateescape")
+)
+"""Also those that are no text: they come as they were sent."""
 
 
 @dataclass
