@@ -59,7 +59,7 @@ class _Answers(asyncio.Protocol):
         if UPGRADE.fullmatch(data) and self._instance.mood is Mood.GOOD:
             self._transport.write(UPGRADED)
             return
-        if not data.startswith(b"GET "):
+        if not data.startswith((b"GET ", b"POST ")):
             return  # frames, which it takes and does not answer
         ping = data.startswith(b"GET /ping ")
         if not ping or self._instance.mood is not Mood.SILENT:
