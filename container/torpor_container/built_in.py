@@ -156,7 +156,11 @@ class BuiltInWorkshop:
     async def _start_script(self, found: Recognised) -> Loaded:
         """In a process of its own."""
         runner, effort = await self._scripts.start(found.placed.directory, found.path)
-        size_bytes = await self._measurers.run(_held_bytes, runner)
+        try:
+            size_bytes = await self._measurers.run(_held_bytes, runner)
+        except BaseException:  # the time to load is over: nobody knows of it yet who could close it
+            await runner.close()
+            raise
         self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
         self._scripted.add(runner)
         return Loaded(runner, size_bytes, effort=effort)

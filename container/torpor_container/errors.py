@@ -121,7 +121,7 @@ class PredictionFailed(ModelFault):
         return cls(f"{error}\n{''.join(traceback.format_exception(error))}")
 
     def reply(self) -> Reply:
-        return Reply(str(self).encode(), "text/plain; charset=utf-8", self.status)
+        return Reply(str(self).encode(errors="backslashreplace"), "text/plain; charset=utf-8", self.status)
 
 
 class OutOfMemory(ModelFault):

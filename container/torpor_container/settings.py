@@ -25,7 +25,7 @@ def _bool(text: str) -> bool:
 
 
 def _mib(text: str) -> int:
-    return int(_amount(text) * MIB)
+    return int(_more_than_0(int(_amount(text) * MIB)))
 
 
 def _port(text: str) -> int:

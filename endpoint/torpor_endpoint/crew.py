@@ -73,16 +73,21 @@ class Crew:
         return len(self._leaving)
 
     def scale(self, size: int, why: str) -> None:
-        """Want this many. More are started at once, in parallel; the highest slot numbers are the first to go."""
+        """Want this many. More are started at once, in parallel. The first to go are those that are not ready, and then
+        the highest slot numbers."""
         size = 0 if self.closed else size
-        if not self._tended:
+        if not self._tended or self.ready:
             self.trouble = None  # of a start that was given up; this one is another
         while len(self._tended) < size:
             number = self._numbers.take()
             tending = Tending(self, Slot(self.endpoint, self.variant.name, number), self._yard, why)
             self._tended[number] = asyncio.create_task(tending.run(), name=f"tend {tending.slot}")
-        for number in sorted(self._tended)[size:]:
+        for number in sorted(self._tended, key=self._stays)[size:]:
             self._retire(number, why)
+
+    def _stays(self, number: int) -> tuple[bool, int]:
+        """The lower, the longer."""
+        return self.ready.get(str(Slot(self.endpoint, self.variant.name, number))) is None, number
 
     def wake(self) -> None:
         """Somebody waits: want one instance at least. However many call, it is one wake."""

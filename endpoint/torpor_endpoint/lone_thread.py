@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, ParamSpec, TypeVar
 
@@ -38,9 +39,10 @@ class LoneThread(Executor):
         """At once: what still waits is cancelled, and what is being done is left to itself."""
         with self._lock:
             self._closed = True
-            while not self._waiting.empty():
-                if (left := self._waiting.get()) is not None:
-                    left[0].cancel()
+            with suppress(Empty):  # the thread takes from it too
+                while True:
+                    if (left := self._waiting.get_nowait()) is not None:
+                        left[0].cancel()
             self._waiting.put(None)
 
     def _run(self) -> None:

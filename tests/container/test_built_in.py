@@ -10,6 +10,7 @@ import xgboost
 
 from torpor_container import built_in
 from torpor_container.built_in import FLOOR_BYTES, BuiltInWorkshop
+from torpor_container.effort import Effort
 from torpor_container.formats import Conventions
 from torpor_container.gauge import Gauge
 from torpor_container.parent import Parent
@@ -108,3 +109,38 @@ def test_those_who_leave_while_memory_is_given_back_share_the_next_time(monkeypa
 
     asyncio.run(five_leave())
     assert len(given) == 2
+
+
+def test_a_script_whose_time_to_load_ends_while_it_is_measured_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inference.py").write_text("def model_fn(model_dir): ...")
+    runner, measuring = Started(), threading.Event()
+
+    async def start(scripts: Scripts, directory: Path, program: Path) -> tuple[Started, Effort]:
+        return runner, Effort(0.0, 0.0)
+
+    monkeypatch.setattr(Scripts, "start", start)
+    monkeypatch.setattr(built_in, "_held_bytes", lambda runner: measuring.wait(10.0))
+
+    async def story() -> None:
+        shop = workshop()
+        found = await shop.recognise(Placed("m", "m-1", tmp_path))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await found.load()
+        assert runner.closed
+        measuring.set()
+        await shop.close()
+
+    asyncio.run(story())
+
+
+class Started:
+    """A script in its process."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    async def close(self) -> None:
+        self.closed = True

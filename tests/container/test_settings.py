@@ -17,6 +17,7 @@ def test_nothing_set_means_the_defaults_of_the_table() -> None:
         ("TORPOR_MEMORY_MIB", "plenty"),
         ("TORPOR_MEMORY_MIB", "0"),
         ("TORPOR_DISK_MIB", "nan"),
+        ("TORPOR_DISK_MIB", "0.0000001"),
         ("TORPOR_VCPU", "-1"),
         ("TORPOR_INVOCATION_TIMEOUT_SECONDS", "inf"),
         ("TORPOR_POLICY", "MRU"),

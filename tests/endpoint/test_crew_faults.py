@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from mortal_host import Mood, MortalHost
 from virtual_time import run
 
+from torpor_endpoint.core.lifecycle import InstanceEvent
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.host import Slot
 from torpor_endpoint.members import Trouble
 from torpor_endpoint.paces import PACES
 from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation
@@ -204,6 +206,55 @@ def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_
             await asyncio.sleep(PACES.health_period_s + 0.1)
             assert member.multiplexed.open
             assert world.crew.offered(member)
+            await world.end()
+
+    run(story())
+
+
+def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            await world.scale(2)
+            await world.crew.until(lambda: len(world.crew.ready) == 2)
+            host.launches_to_fail = 1000
+            host.living[Slot("shop", "v", 0)].die()
+            await world.crew.until(lambda: len(world.crew.ready) == 1)
+            await world.scale(1)
+            await asyncio.sleep(1.0)
+            assert [str(member.slot) for member in world.crew.ready] == ["shop/v/1"]
+            await world.crew.close("it is closed")
+
+    run(story())
+
+
+def test_one_that_is_gone_can_be_retired_before_its_end_is_told() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            await world.scale(1)
+            await world.crew.until(lambda: bool(world.crew.ready))
+            (member,) = world.crew.ready
+            member.happened(InstanceEvent.TIMED_OUT)
+            await world.end()
+
+    run(story())
+
+
+def test_a_start_that_was_given_up_is_none_of_the_next_ones() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            await world.scale(1)
+            await world.crew.until(lambda: bool(world.crew.ready))
+            host.launches_to_fail = 1000
+            await world.scale(2)
+            await world.crew.until(lambda: world.crew.hopeless)
+            await world.scale(1)
+            host.launches_to_fail = 0
+            await world.scale(2)
+            assert not world.crew.hopeless
+            await world.crew.until(lambda: len(world.crew.ready) == 2)
             await world.end()
 
     run(story())

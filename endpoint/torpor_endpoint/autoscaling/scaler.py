@@ -83,11 +83,11 @@ class Scaler:
             return
         now_s = self._clock()
         await asyncio.to_thread(tended.saw, kept, load, now_s)  # reads metrics, as the decision does
-        tended.settled(now_s)
         for policy, tracking in kept.tracking():
             points = tended.points(policy.arn, now_s)
             for name, standing in moved(kept.alarms, policy.arn, tracking, points, now_s):
                 await self._context.alarms.enter(name, standing)
+        tended.settled(now_s)  # right before it counts: a change may have ended while an alarm was entered
         if tended.undertaking is None or not tended.undertaking.under_way:
             decision = await asyncio.to_thread(tended.decision, kept, load, now_s)
             self._act(kept, tended, load, decision)

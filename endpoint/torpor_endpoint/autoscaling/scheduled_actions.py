@@ -12,6 +12,7 @@ from torpor_endpoint.autoscaling.errors import Trouble, error, invalid
 from torpor_endpoint.autoscaling.listing import page, selected
 from torpor_endpoint.autoscaling.records import ScheduledAction, target_name
 from torpor_endpoint.autoscaling.resources import NAMESPACE, resource_of
+from torpor_endpoint.autoscaling.timetable import next_time
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.core.schedules import BadSchedule, parse
 
@@ -98,6 +99,10 @@ def _check(action: ScheduledAction) -> None:
         raise invalid(f"Invalid schedule timezone: {action.timezone}")
     if action.start_s is not None and action.end_s is not None and action.start_s > action.end_s:
         raise invalid("StartTime must be before EndTime")
+    try:
+        next_time(action, action.created_s)
+    except (ValueError, OverflowError) as why:
+        raise invalid(f"Invalid schedule: {action.schedule} names no time that can be counted to") from why
     _check_bounds(action.capacity_min, action.capacity_max)
 
 

@@ -1,12 +1,15 @@
 """Scheduled actions, carried out when their time comes: they give targets new bounds, and nothing else."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 
 from torpor_endpoint.autoscaling import wording
 from torpor_endpoint.autoscaling.context import Autoscaling
 from torpor_endpoint.autoscaling.records import ScalableTarget, ScheduledAction
+
+log = logging.getLogger(__name__)
 
 NO_ROOM = "Maximum capacity cannot be less than minimum capacity"
 
@@ -25,12 +28,12 @@ class Timetable:
         now_s = self._clock()
         actions = await asyncio.to_thread(self._context.schedules.all)
         self._next = {
-            action: self._next[action] if action in self._next else next_time(action, self._looked_s)
+            action: self._next[action] if action in self._next else _next_time(action, self._looked_s)
             for action in actions
         }
         for action, next_s in self._next.items():
             if next_s is not None and next_s <= now_s:
-                self._next[action] = next_time(action, now_s)
+                self._next[action] = _next_time(action, now_s)
                 await asyncio.to_thread(self._run, action, now_s)
         self._looked_s = now_s
 
@@ -49,6 +52,7 @@ class Timetable:
 
 
 def next_time(action: ScheduledAction, after_s: float) -> float | None:
+    """Epoch seconds; None if there is none. Raises ValueError or OverflowError for what no calendar has."""
     from zoneinfo import ZoneInfo  # few endpoints have a schedule
 
     from torpor_endpoint.core.occasions import Span, following
@@ -56,6 +60,15 @@ def next_time(action: ScheduledAction, after_s: float) -> float | None:
 
     span = Span(action.created_s, action.start_s, action.end_s)
     return following(parse(action.schedule), ZoneInfo(action.timezone or "UTC"), span, after_s)
+
+
+def _next_time(action: ScheduledAction, after_s: float) -> float | None:
+    """None, which is logged, where it can not be told: the others go on."""
+    try:
+        return next_time(action, after_s)
+    except (ValueError, OverflowError):
+        log.exception("scheduled action %s runs no more: %s", action.action_name, action.schedule)
+        return None
 
 
 def _rebounded(target: ScalableTarget, action: ScheduledAction) -> ScalableTarget:

@@ -67,7 +67,8 @@ ENDPOINT_MOVES: Mapping[EndpointStatus, Mapping[EndpointEvent, EndpointStatus]] 
 SERVING = frozenset({EndpointStatus.IN_SERVICE, EndpointStatus.UPDATING, EndpointStatus.ROLLING_BACK})
 """The statuses in which InvokeEndpoint is answered: an update has no availability loss."""
 
-# Events that come late are no fault: a ping answered while draining, the exit of a process just killed.
+# Events that come late are no fault: a ping answered while draining, the exit of a process just killed, the wish that
+# one goes that is gone.
 INSTANCE_MOVES: Mapping[InstancePhase, Mapping[InstanceEvent, InstancePhase]] = {
     InstancePhase.STARTING: {
         InstanceEvent.PING_OK: InstancePhase.READY,
@@ -90,6 +91,8 @@ INSTANCE_MOVES: Mapping[InstancePhase, Mapping[InstanceEvent, InstancePhase]] = 
     },
     InstancePhase.GONE: {
         InstanceEvent.DIED: InstancePhase.GONE,
+        InstanceEvent.TIMED_OUT: InstancePhase.GONE,
+        InstanceEvent.RETIRE: InstancePhase.GONE,
         InstanceEvent.LAST_REPLY: InstancePhase.GONE,
     },
 }

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.formats.script import frames
+from torpor_container.errors import PredictionFailed
+from torpor_container.formats.script import child, frames
 from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 
 
@@ -27,3 +28,15 @@ def test_a_frame_that_claims_too_much_is_refused(sizes: tuple[int, int]) -> None
 def test_a_head_that_is_none_is_refused(head: bytes) -> None:
     with pytest.raises(BadFrame):
         frames.decode(head, b"")
+
+
+@pytest.mark.parametrize("told", ["nan nan nan", "inf 0.0 0.0", "-1.0 0.0 0.0"])
+def test_an_effort_that_nothing_takes_is_no_frame(told: str) -> None:
+    with pytest.raises(BadFrame, match="effort"):
+        frames.effort_of(Frame(Kind.REPLY, {frames.EFFORT: told}))
+
+
+def test_a_failure_may_be_told_in_words_that_are_no_text() -> None:
+    failure = PredictionFailed("no such city: \ud800")
+    assert child._error(Kind.FAILED, failure).body == b"no such city: \\ud800"
+    assert failure.reply().body == b"no such city: \\ud800"

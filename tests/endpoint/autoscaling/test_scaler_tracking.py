@@ -1,5 +1,6 @@
 """Target tracking over time: instances come and go with the load, at AWS's pace and at shorter ones."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from autoscaling_desk import CONCURRENCY, OF
 from scaling_site import NOON_S, ScalingDesk
 
 from torpor_endpoint.autoscaling.undertaking import Busy, NotApplied
+from torpor_endpoint.cloudwatch.alarms.records import Standing
 from torpor_endpoint.cloudwatch.registry import key_of
 
 CPU: dict[str, Any] = {
@@ -250,3 +252,33 @@ def test_a_variant_that_does_not_serve_is_left_alone(scaled: ScalingDesk) -> Non
     assert scaled.after(60) == 1
     scaled.site.serving = True
     assert scaled.after(10) == 2
+
+
+def test_a_change_that_ends_while_an_alarm_is_entered_is_made_once(
+    scaled: ScalingDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = scaled.site
+    scaled.register()
+    scaled.track()
+    enter, made = site.context.alarms.enter, []
+
+    async def entered(name: str, standing: Standing) -> None:
+        site.let_go.set()  # the change that is under way ends now; another would not
+        for _ in range(10):
+            await asyncio.sleep(0)
+        site.let_go.clear()
+        made.append(site.wanted)
+        await enter(name, standing)
+
+    async def story() -> None:
+        site.per_minute = 150.0
+        site.let_go.clear()
+        await site.pass_s(600)
+        assert site.wanted == 1
+        monkeypatch.setattr(site.context.alarms, "enter", entered)
+        site.per_minute = 0.0
+        await site.pass_s(300)
+
+    scaled.runner.run(story())
+    assert made
+    assert {activity.status for activity in site.context.activities.all()} == {"Successful"}

@@ -114,3 +114,27 @@ def test_a_schedule_is_read(expression: str, schedule: At | Rate | Cron) -> None
 def test_what_is_no_schedule_is_not_read(expression: str) -> None:
     with pytest.raises(BadSchedule):
         parse(expression)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"Schedule": "cron(0 0 0W * ? *)"},
+        {"Schedule": "cron(0 0 ? * ABC#1 *)"},
+        {"Schedule": "cron(0 0 ? * ABCL *)"},
+        {"Schedule": f"rate({'9' * 400} days)"},
+        {"StartTime": datetime(9999, 12, 31, 23, tzinfo=UTC), "Timezone": "Asia/Tokyo"},
+    ],
+    ids=["0W", "ABC#1", "ABCL", "too long a rate", "too late a start"],
+)
+def test_an_action_that_no_calendar_has_is_refused_and_keeps_nobody_from_scaling(
+    desk: Desk, changed: dict[str, Any]
+) -> None:
+    desk.register()
+    with pytest.raises(ClientError, match=r"ValidationException.*[Ss]chedule"):
+        desk.client.put_scheduled_action(
+            **OF,
+            **{"ScheduledActionName": "never", "Schedule": "cron(0 0 * * ? *)", **changed},
+            ScalableTargetAction={"MinCapacity": 1},
+        )
+    assert desk.client.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"] == []

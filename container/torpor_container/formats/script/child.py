@@ -131,4 +131,4 @@ def _load(connection: socket.socket, directory: Path, program: str, conventions:
 
 
 def _error(kind: Kind, error: ContainerError) -> Frame:
-    return Frame(kind, {"type": type(error).__name__}, str(error).encode())
+    return Frame(kind, {"type": type(error).__name__}, str(error).encode(errors="backslashreplace"))

@@ -9,6 +9,7 @@ import json
 import struct
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import inf
 
 from torpor_container.effort import Effort
 
@@ -47,9 +48,12 @@ def with_effort(frame: Frame, effort: Effort) -> Frame:
 def effort_of(frame: Frame) -> Effort:
     """Raises BadFrame."""
     try:
-        return Effort(*map(float, frame.fields[EFFORT].split()))
+        effort = Effort(*map(float, frame.fields[EFFORT].split()))
     except (KeyError, TypeError, ValueError) as error:
         raise BadFrame(f"a frame {frame.kind} without its effort") from error
+    if not all(0 <= part_s < inf for part_s in effort):  # nor is it nan
+        raise BadFrame(f"a frame {frame.kind} with an effort that nothing takes")
+    return effort
 
 
 def encode(frame: Frame) -> bytes:

@@ -89,15 +89,15 @@ class ScriptProcess:
                 raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
             try:
                 frame = await self._exchange(request)
+                reply = _reply(frame) if frame.kind is Kind.REPLY else None
             except (asyncio.IncompleteReadError, ConnectionError, BadFrame):
                 raise ModelDied(await self._exit_code(), self._ended) from None
             except BaseException:
                 self._end("it did not answer in time")
                 raise
-        if frame.kind is not Kind.REPLY:
+        if reply is None:
             raise _raised(frame)
-        attributes = frame.fields.get("custom_attributes")
-        return Reply(frame.body, frame.fields["content_type"], 200, attributes, frames.effort_of(frame))
+        return reply
 
     @property
     def alive(self) -> bool:
@@ -167,6 +167,14 @@ def _fields(invocation: Invocation) -> dict[str, str]:
         "accept": invocation.accept,
         "custom_attributes": invocation.custom_attributes,
     }
+
+
+def _reply(frame: Frame) -> Reply:
+    """Raises BadFrame."""
+    if "content_type" not in frame.fields:
+        raise BadFrame("an answer without its content type")
+    attributes = frame.fields.get("custom_attributes")
+    return Reply(frame.body, frame.fields["content_type"], 200, attributes, frames.effort_of(frame))
 
 
 def _raised(frame: Frame) -> ContainerError:
