@@ -1,6 +1,7 @@
 """Single-model mode: one artifact, loaded at the start; `/ping` fails until it is."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from torpor_container.shelf import Shelf
 from torpor_container.timing import Story, Timing
 from torpor_container.wire import Fault, LoadedModel, Step
 from torpor_container.workshop import Placed, Workshop
+
+log = logging.getLogger(__name__)
 
 
 class Single:
@@ -95,9 +98,9 @@ class Single:
         return self._runner
 
     async def _load(self, instead_of: Runner | None = None) -> None:
-        if instead_of is not None:
-            await self._workshop.unload(instead_of)
         try:
+            if instead_of is not None:
+                await self._workshop.unload(instead_of)
             async with asyncio.timeout(self._patience.load_timeout_s):
                 found = await self._workshop.recognise(Placed(self._key, "model", await self._folder()))
                 loaded = await found.load()
@@ -105,6 +108,9 @@ class Single:
             self.failure = error
         except TimeoutError:
             self.failure = LoadTimedOut(self._key or "model", self._patience.load_timeout_s)
+        except Exception as error:
+            log.exception("the model can not be loaded")
+            self.failure = LoadFailed(f"the model can not be loaded: {type(error).__name__}: {error}")
         else:
             self._runner, self._size_bytes = loaded.runner, loaded.size_bytes
 

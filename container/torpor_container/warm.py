@@ -17,6 +17,7 @@ from torpor_container.processes import descendants, kill
 MESSAGE_MAX_BYTES = 200_000
 """What a Unix socket takes in at once, so that a warm parent which is still importing holds nobody up."""
 
+CLOSED_WITHIN_S = 10.0
 
 ZYGOTE = (sys.executable, "-m", "torpor_container.zygote")
 
@@ -155,9 +156,14 @@ class OwnedWarmParent(WarmParent):
         return self._process.returncode is None
 
     async def close(self) -> None:
-        """End it, and every child with it."""
+        """End it, and every child with it. One that does not hear is killed."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        await self._process.wait()
+        try:
+            async with asyncio.timeout(CLOSED_WITHIN_S):
+                await self._process.wait()
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
         with suppress(FileNotFoundError):
             os.unlink(self.path)

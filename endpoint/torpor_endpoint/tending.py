@@ -134,6 +134,7 @@ class Tending:
                 return
             if fault := await final_fault(member.upstream, self._paces.ping_within_s):
                 raise StartFailed(fault, final=True)
+            await bound(output)
             await asyncio.sleep(self._paces.probe_pause_s(probes))
 
     async def _watch(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from warm_parents import LIGHT, warm_parent
 
+from torpor_container import warm
 from torpor_container.warm import Job, OwnedWarmParent, WarmParent
 
 FOLDER = Path(__file__).parent
@@ -254,5 +255,17 @@ def test_when_the_warm_parent_is_killed_its_children_go_and_their_ends_are_told(
         await parent.close()
         assert not parent.running
 
+    monkeypatch.setenv("PYTHONPATH", MODULES)
+    run(story())
+
+
+def test_one_that_does_not_hear_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT)
+        os.kill(parent.pid, signal.SIGSTOP)
+        await parent.close()
+        assert not parent.running
+
+    monkeypatch.setattr(warm, "CLOSED_WITHIN_S", 0.1)
     monkeypatch.setenv("PYTHONPATH", MODULES)
     run(story())
