@@ -41,8 +41,11 @@ def test_a_missing_model_is_awss_own_error(endpoint: torpor.Local) -> None:
         endpoint.invoke("nowhere.tar.gz", ROWS)
 
 
-def test_models_leave_where_memory_is_short_and_say_for_whom(shared: SharedProcess, models: Path) -> None:
-    with shared.local(models, name="tight", memory_mib=1024) as roomy:
+def test_models_leave_where_memory_is_short_and_say_for_whom(shared: SharedProcess, tmp_path: Path) -> None:
+    large = train_booster(rounds=400)  # beside it the few MiB are little by which two instances differ
+    for city in CITIES:
+        torpor.bundle(large, tmp_path / city)
+    with shared.local(tmp_path, name="tight", memory_mib=1024) as roomy:
         for city in CITIES:
             roomy.invoke(city, ROWS)
         assert len(roomy.models()) == len(CITIES)
