@@ -18,7 +18,7 @@ from torpor_container.gauge import Gauge, Others
 from torpor_container.memory import give_back, uss_bytes
 from torpor_container.meter import Meter
 from torpor_container.predicting import Predictors
-from torpor_container.runners import TOGETHER_MAX, InProcess, Runner
+from torpor_container.runners import InProcess, Runner
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.spent import Spent
@@ -150,7 +150,7 @@ class BuiltInWorkshop:
                 if alone():
                     size_bytes = max(grown_bytes, FLOOR_BYTES)
                     self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
-        runner = InProcess(model, self._predictors, Clocks(self._clock), self._settings.batch_size or TOGETHER_MAX)
+        runner = InProcess(model, self._predictors, Clocks(self._clock), self._settings.batch_size)
         return Loaded(runner, size_bytes, effort=effort)
 
     async def _start_script(self, found: Recognised) -> Loaded:

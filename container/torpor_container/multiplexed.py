@@ -12,12 +12,11 @@ from torpor_container.frames import NOT_GIVEN, UPGRADED, FrameTooLong, Unframed,
 from torpor_container.one_turn import OneTurn
 from torpor_container.upstream import Answer, Headers, Then, UpstreamBroken, UpstreamError, UpstreamTimedOut
 
+log = logging.getLogger(__name__)
+
 TOGETHER_MAX = 12
 """So many requests leave in one piece: an instance that waited for more would idle meanwhile, and let its endpoint idle
 while it answers them all."""
-
-
-log = logging.getLogger(__name__)
 
 
 class Waiting(NamedTuple):

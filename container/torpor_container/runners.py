@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from torpor_container.core.pace import LONG_S, Pace
 from torpor_container.core.turns import Line
@@ -19,9 +19,6 @@ from torpor_container.timing import Timing
 from torpor_container.wire import Step
 
 log = logging.getLogger(__name__)
-
-G = TypeVar("G")
-T = TypeVar("T")
 
 CHEAP_BYTES = 64 * 1024
 """A larger body is never predicted on the event loop."""
@@ -76,9 +73,11 @@ class InProcess:
         model: Model,
         predictors: Predictors,
         clocks: Clocks = CLOCKS,
-        batch_size: int = TOGETHER_MAX,
+        batch_size: int | None = None,
     ) -> None:
-        """So many requests that come in one turn of the event loop share a prediction, if the model is `rowwise`."""
+        """So many requests that come in one turn of the event loop share a prediction, if the model is `rowwise`:
+        TOGETHER_MAX, if nobody says."""
+        together_max = TOGETHER_MAX if batch_size is None else batch_size
         self.format = model.format
         self.needs_folder = False
         self._model = model
@@ -88,8 +87,8 @@ class InProcess:
         self._clock = clocks.wall
         self._pace = Pace()
         self._unmeasured = MEASURED_EVERY - 1
-        together = batch_size > 1 and model.rowwise
-        self._together = OneTurn(self._answer_together, batch_size) if together else None
+        shares = model.rowwise and together_max > 1
+        self._together = OneTurn(self._answer_together, together_max) if shares else None
 
     def cheap(self, body: bytes) -> bool:
         """Whether `answer` takes so little that nobody else need go on meanwhile."""
@@ -168,7 +167,7 @@ class InProcess:
             if len(invocations) > 1:
                 return self._model.invoke_together(invocations)
             return [self._model.invoke(invocations[0])]
-        except Exception as error:  # noqa: BLE001  nobody above can tell the caller
+        except Exception as error:  # noqa: BLE001  each that asked is told, whatever it is
             return [error] * len(invocations)
 
     def _measured_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:

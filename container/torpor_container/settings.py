@@ -25,7 +25,10 @@ def _bool(text: str) -> bool:
 
 
 def _mib(text: str) -> int:
-    return int(_more_than_0(int(_amount(text) * MIB)))
+    size_bytes = int(_amount(text) * MIB)
+    if not size_bytes:
+        raise ValueError("must be one byte at least")
+    return size_bytes
 
 
 def _port(text: str) -> int:

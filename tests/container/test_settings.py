@@ -35,6 +35,7 @@ def test_a_setting_that_cannot_be_read_is_named(variable: str, text: str) -> Non
         ("TORPOR_VCPU", "two", "must be a whole number more than 0"),
         ("TORPOR_VCPU", "1.5", "must be a whole number more than 0"),
         ("TORPOR_MEMORY_MIB", "1 GiB", "must be a number more than 0"),
+        ("TORPOR_MEMORY_MIB", "0.0000001", "must be one byte at least"),
         ("SAGEMAKER_BIND_TO_PORT", "99999", "must be a port, from 0 to 65535"),
         ("SAGEMAKER_BIND_TO_PORT", "http", "must be a port, from 0 to 65535"),
     ],

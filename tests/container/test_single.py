@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -18,9 +18,6 @@ class Forbidden:
 
     async def recognise(self, placed: Placed) -> Found:
         raise PermissionError(13, "Permission denied", str(placed.directory))
-
-    def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"nobody asks for {name}")
 
 
 def test_a_load_that_fails_in_any_way_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -104,6 +104,11 @@ class World:
             self.closing = asyncio.create_task(self.crew.close("it is closed"))
             await asyncio.sleep(0)
 
+    async def ready(self, n: int) -> None:
+        """Want so many, and wait until they are."""
+        await self.scale(n)
+        await self.crew.until(lambda: len(self.crew.ready) == n)
+
     # -- what always holds -----------------------------------------------------------------------------------------
     def check(self) -> None:
         assert self.crew.size == self.wanted

@@ -133,8 +133,7 @@ def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
         with MortalHost() as host:
             world = World(host)
             host.dies_slowly_s = 100.0
-            await world.scale(1)
-            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.ready(1)
             await world.request(0)
             began_s = world.now()
             await world.end()
@@ -149,8 +148,7 @@ def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None
         with MortalHost() as host:
             world = World(host)
             host.dies_slowly_s = 100.0
-            await world.scale(1)
-            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.ready(1)
             (member,) = world.crew.ready
             member.in_flight += 1
             assert member.multiplexed.send([], b"", 1000.0, lambda outcome: world.crew.released(member))
@@ -196,8 +194,7 @@ def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_
     async def story() -> None:
         with MortalHost() as host:
             world = World(host)
-            await world.scale(1)
-            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.ready(1)
             (member,) = world.crew.ready
             assert member.multiplexed.open
             host.living[SLOT].hang_up()
@@ -215,8 +212,7 @@ def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
     async def story() -> None:
         with MortalHost() as host:
             world = World(host)
-            await world.scale(2)
-            await world.crew.until(lambda: len(world.crew.ready) == 2)
+            await world.ready(2)
             host.launches_to_fail = 1000
             host.living[Slot("shop", "v", 0)].die()
             await world.crew.until(lambda: len(world.crew.ready) == 1)
@@ -232,8 +228,7 @@ def test_one_that_is_gone_can_be_retired_before_its_end_is_told() -> None:
     async def story() -> None:
         with MortalHost() as host:
             world = World(host)
-            await world.scale(1)
-            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.ready(1)
             (member,) = world.crew.ready
             member.happened(InstanceEvent.TIMED_OUT)
             await world.end()
@@ -245,8 +240,7 @@ def test_a_start_that_was_given_up_is_none_of_the_next_ones() -> None:
     async def story() -> None:
         with MortalHost() as host:
             world = World(host)
-            await world.scale(1)
-            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.ready(1)
             host.launches_to_fail = 1000
             await world.scale(2)
             await world.crew.until(lambda: world.crew.hopeless)
@@ -254,7 +248,7 @@ def test_a_start_that_was_given_up_is_none_of_the_next_ones() -> None:
             host.launches_to_fail = 0
             await world.scale(2)
             assert not world.crew.hopeless
-            await world.crew.until(lambda: len(world.crew.ready) == 2)
+            await world.ready(2)
             await world.end()
 
     run(story())

@@ -44,8 +44,7 @@ def test_one_that_is_not_wanted_any_more_while_it_is_looked_at_goes_all_the_same
     async def story() -> None:
         with MortalHost() as host:
             world = World(host)
-            await world.scale(1)
-            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.ready(1)
             await world.request(0)
             await happens(world, 0)
             await world.reply(0)

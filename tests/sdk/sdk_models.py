@@ -17,10 +17,11 @@ def answers(shift: float = 0.0) -> NDArray[np.float64]:
     return result
 
 
-def train_booster(shift: float = 0.0, rounds: int = 60) -> Any:
+def train_booster(shift: float = 0.0, rounds: int = 60, eta: float = 0.3) -> Any:
     import xgboost
 
-    return xgboost.train({"max_depth": 8, "nthread": 1}, xgboost.DMatrix(TABLE, label=answers(shift)), rounds)
+    table = xgboost.DMatrix(TABLE, label=answers(shift))
+    return xgboost.train({"max_depth": 8, "nthread": 1, "eta": eta}, table, rounds)
 
 
 def shifted(booster: Any, by: float) -> Any:

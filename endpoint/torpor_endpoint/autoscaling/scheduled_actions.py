@@ -102,7 +102,7 @@ def _check(action: ScheduledAction) -> None:
     try:
         next_time(action, action.created_s)
     except (ValueError, OverflowError) as why:
-        raise invalid(f"Invalid schedule: {action.schedule} names no time that can be counted to") from why
+        raise invalid(f"Invalid schedule: {action.schedule} with this StartTime has no next time") from why
     _check_bounds(action.capacity_min, action.capacity_max)
 
 

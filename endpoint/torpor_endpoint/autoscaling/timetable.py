@@ -28,12 +28,12 @@ class Timetable:
         now_s = self._clock()
         actions = await asyncio.to_thread(self._context.schedules.all)
         self._next = {
-            action: self._next[action] if action in self._next else _next_time(action, self._looked_s)
+            action: self._next[action] if action in self._next else _next_or_never(action, self._looked_s)
             for action in actions
         }
         for action, next_s in self._next.items():
             if next_s is not None and next_s <= now_s:
-                self._next[action] = _next_time(action, now_s)
+                self._next[action] = _next_or_never(action, now_s)
                 await asyncio.to_thread(self._run, action, now_s)
         self._looked_s = now_s
 
@@ -62,7 +62,7 @@ def next_time(action: ScheduledAction, after_s: float) -> float | None:
     return following(parse(action.schedule), ZoneInfo(action.timezone or "UTC"), span, after_s)
 
 
-def _next_time(action: ScheduledAction, after_s: float) -> float | None:
+def _next_or_never(action: ScheduledAction, after_s: float) -> float | None:
     """None, which is logged, where it can not be told: the others go on."""
     try:
         return next_time(action, after_s)

@@ -186,8 +186,12 @@ class Simulation:
             if slot not in self._wanted and slot not in self._draining:
                 self._start(Life(slot, self.kernel.now_s))
             number += 1
-        for slot in sorted(self._wanted, key=_number)[size:]:
+        for slot in sorted(self._wanted, key=self._stays)[size:]:
             self._retire(slot)
+
+    def _stays(self, slot: str) -> tuple[bool, int]:
+        """The lower, the longer: as in the endpoint, those that are not ready go first."""
+        return self._ready.get(slot) is None, _number(slot)
 
     def _start(self, life: Life) -> None:
         self._wanted[life.slot] = life

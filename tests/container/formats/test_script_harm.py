@@ -21,6 +21,7 @@ from torpor_container.errors import (
     PredictionFailed,
     UnknownFormat,
 )
+from torpor_container.formats.script.frames import PREFIX
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.warm import WarmParent
@@ -38,6 +39,14 @@ def transform_fn(model, body, content_type, accept):
     return "fine"
 """
 """A script that does what the request says, and answers `fine` if it still can."""
+
+ON_THE_LINE = """
+import gc, socket
+for found in gc.get_objects():
+    if type(found) is socket.socket and found.fileno() >= 0:
+        line = found.fileno()
+"""
+"""Finds the descriptor that the script's process answers on."""
 
 
 def call(source: str) -> Invocation:
@@ -101,6 +110,41 @@ def test_a_script_that_ends_is_told_by_its_exit_code(
             assert (raised.value.exit_code, raised.value.status) == (exit_code, status)
 
     story(on_demand, steps)
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        ({"kind": "reply", "effort": "0 0 0"}, "an answer without its content type"),
+        ({"kind": "reply", "content_type": "a/b", "effort": "0 nan 0"}, "a frame reply with an effort that nothing"),
+        ({"kind": "sing"}, 'a frame whose head is b\'{"kind": "sing"}\''),
+    ],
+)
+def test_a_script_that_writes_on_the_line_itself_is_ended(
+    story: Story, on_demand: Path, head: dict[str, str], why: str
+) -> None:
+    encoded = json.dumps(head).encode()
+    frame = PREFIX.pack(len(encoded), 0) + encoded
+
+    async def steps(process: ScriptProcess) -> None:
+        with pytest.raises(ModelDied, match=f"it sent {why}") as raised:
+            await process.invoke(call(f"{ON_THE_LINE}\nos.write(line, {frame!r}); time.sleep(600)"))
+        assert raised.value.status == 500
+        with pytest.raises(NotCalled, match="it sent a"):
+            await process.invoke(call("pass"))
+
+    story(on_demand, steps)
+
+
+def test_a_script_that_writes_on_the_line_while_it_loads_has_not_loaded(story: Story, tmp_path: Path) -> None:
+    loaded = json.dumps({"kind": "loaded"}).encode()
+    frame = PREFIX.pack(len(loaded), 0) + loaded
+    write_script(tmp_path, f"import os\n{ON_THE_LINE}\nos.write(line, {frame!r})")
+
+    async def nothing(process: ScriptProcess) -> None: ...
+
+    with pytest.raises(LoadFailed, match="it sent a frame loaded without its effort"):
+        story(tmp_path, nothing)
 
 
 def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(story: Story, on_demand: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -172,6 +173,19 @@ def test_a_scheduled_action_may_be_suspended_or_impossible(
     schedule(scaled, "cron(5 12 * * ? *)", **bounds)
     assert scaled.after(600) == 1
     assert [activity["StatusMessage"].partition(" Reason")[0] for activity in scaled.activities()] == expected
+
+
+def test_a_kept_action_that_no_calendar_has_keeps_nobody_from_acting(
+    scaled: ScalingDesk, caplog: pytest.LogCaptureFixture
+) -> None:
+    scaled.register()
+    schedule(scaled, "cron(5 12 * * ? *)", MinCapacity=2)
+    [office] = scaled.site.context.schedules.all()
+    scaled.site.context.schedules.put(replace(office, action_name="attic", schedule="cron(0 0 0W * ? *)"))
+    assert scaled.after(600) == 2
+    assert [record.getMessage() for record in caplog.records] == [
+        "scheduled action attic runs no more: cron(0 0 0W * ? *)"
+    ]
 
 
 def schedule(desk: ScalingDesk, expression: str, **members: Any) -> None:

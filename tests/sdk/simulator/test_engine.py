@@ -141,6 +141,26 @@ def test_looks_that_are_left_out_change_nothing(gaps_s: list[float], floor: int,
     assert lived(Simulation) == lived(Diligent)
 
 
+class Late(Simulation):
+    """The first slot is ready only after ten seconds, and after five one instance is enough."""
+
+    def _start(self, life: Life) -> None:
+        super()._start(life)
+        self.kernel.at(5.0, self._scale, 1)
+
+    def _become_ready(self, life: Life) -> None:
+        if life.slot.endswith("/0") and self.kernel.now_s < 10.0:
+            self.kernel.at(10.0, self._become_ready, life)
+        else:
+            super()._become_ready(life)
+
+
+def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
+    simulation = Late(Plan(ROOMY, 2), profiles(TRAFFIC), lambda calls: None)
+    simulation.run(TRAFFIC)
+    assert {life.slot[-2:]: life.retired_s for life in simulation.lives} == {"/0": 5.0, "/1": None}
+
+
 def test_at_zero_nothing_runs_and_whoever_calls_is_one_wake() -> None:
     times = [1.0, 1.01, 1.02, 500.0, 500.001]
     trace = recorded([Request(time_s, "a") for time_s in times])

@@ -75,4 +75,4 @@ def decode(head: bytes, body: bytes) -> Frame:
         fields = json.loads(head)
         return Frame(Kind(fields.pop("kind")), fields, body)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadFrame(f"the head of a frame is {head[:80]!r}") from error
+        raise BadFrame(f"a frame whose head is {head[:80]!r}") from error

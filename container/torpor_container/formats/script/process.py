@@ -66,14 +66,18 @@ class ScriptProcess:
         try:
             async with asyncio.timeout(timeout_s):
                 frame = await self._receive()
-        except (asyncio.IncompleteReadError, ConnectionError, BadFrame):
+            effort = frames.effort_of(frame) if frame.kind is Kind.LOADED else None
+        except (asyncio.IncompleteReadError, ConnectionError):
+            await self._raise_load_failure()
+        except BadFrame as bad:
+            self._end(f"it sent {bad}")
             await self._raise_load_failure()
         except BaseException:
             self._end("it did not load in time")
             raise
-        if frame.kind is not Kind.LOADED:
+        if effort is None:
             raise _raised(frame)
-        return frames.effort_of(frame)
+        return effort
 
     async def invoke(self, invocation: Invocation, began: Callable[[], None] = lambda: None) -> Reply:
         """One request, after those that came before it; `began` is called when its turn has come.
@@ -90,7 +94,10 @@ class ScriptProcess:
             try:
                 frame = await self._exchange(request)
                 reply = _reply(frame) if frame.kind is Kind.REPLY else None
-            except (asyncio.IncompleteReadError, ConnectionError, BadFrame):
+            except (asyncio.IncompleteReadError, ConnectionError):
+                raise ModelDied(await self._exit_code(), self._ended) from None
+            except BadFrame as bad:
+                self._end(f"it sent {bad}")
                 raise ModelDied(await self._exit_code(), self._ended) from None
             except BaseException:
                 self._end("it did not answer in time")
