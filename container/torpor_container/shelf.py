@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 from torpor_container.artifacts.disk import DiskTier, Entry
 from torpor_container.artifacts.location import Prefix
@@ -14,10 +13,9 @@ from torpor_container.core.residency import Hit, Residency
 from torpor_container.effort import measured
 from torpor_container.tier import MakeRoom, Tier
 from torpor_container.timing import Story
+from torpor_container.to_its_end import to_its_end
 from torpor_container.wire import Step
 from torpor_container.workshop import Placed
-
-T = TypeVar("T")
 
 UNPACKED_RATIO = 3
 """Bytes on disk per byte in S3, before it is known. Corrected as soon as the artifact is unpacked."""
@@ -153,11 +151,11 @@ class Shelf:
             with story.step(Step.UNPACK):
                 return await self._measured(story, self._unpack, key, head, archive, workspace)
         finally:
-            await _to_its_end(self._disk.discard, workspace)
+            await to_its_end(self._disk.discard, workspace)
 
     async def _measured(self, story: Story, unpack: Callable[..., int], *arguments: object) -> int:
         size_bytes: int
-        size_bytes, story.efforts[Step.UNPACK] = await _to_its_end(measured, unpack, *arguments)
+        size_bytes, story.efforts[Step.UNPACK] = await to_its_end(measured, unpack, *arguments)
         return size_bytes
 
     def _unpack_in_place(self, key: str, head: ArtifactHead, file: Path) -> int:
@@ -181,13 +179,3 @@ class Shelf:
 
     async def _remove(self, name: str) -> None:
         await asyncio.to_thread(self._disk.remove, self._prefix.key_of(name))
-
-
-async def _to_its_end(work: Callable[..., T], *arguments: object) -> T:
-    """Work on a thread, waited for even by a caller who is cancelled: it writes on as long as it runs."""
-    thread = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
-    try:
-        return await asyncio.shield(thread)
-    finally:
-        if not thread.done():
-            await asyncio.wait([thread])

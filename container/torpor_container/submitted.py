@@ -14,6 +14,7 @@ from torpor_container.artifacts.store import ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits, unpack
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import script
+from torpor_container.to_its_end import to_its_end
 
 log = logging.getLogger(__name__)
 
@@ -42,10 +43,10 @@ class SubmittedCode:
     async def _fetch(self) -> Path:
         try:
             head = await self._store.head(self._key)
-            await asyncio.to_thread(_emptied, self._folder)
+            await to_its_end(_emptied, self._folder)
             archive = self._folder / "archive"
             await self._store.get(self._key, head, archive)
-            return await asyncio.to_thread(self._unpack, archive)
+            return await to_its_end(self._unpack, archive)
         except ArtifactError as error:
             raise LoadFailed(f"the code in SAGEMAKER_SUBMIT_DIRECTORY can not be had: {error}") from error
 

@@ -20,6 +20,7 @@ import selectors
 import signal
 import socket
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -55,6 +56,7 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THRE
 
 MESSAGE_MAX = 256 * 1024
 DESCRIPTORS_MAX = 8
+PAUSE_S = 0.1
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -111,11 +113,14 @@ class WarmParent:
         return True
 
     def _accept(self) -> None:
-        with suppress(OSError):  # nobody there any more, or no descriptor left: it is asked again
+        try:
             connection, _ = self._listener.accept()
-            connection.setblocking(False)
-            self._lines[connection.fileno()] = Line(connection)
-            self._selector.register(connection, selectors.EVENT_READ)
+        except OSError:  # nobody there any more, or no descriptor left: then whoever waits is found again at once
+            time.sleep(PAUSE_S)
+            return
+        connection.setblocking(False)
+        self._lines[connection.fileno()] = Line(connection)
+        self._selector.register(connection, selectors.EVENT_READ)
 
     def _read(self, line: Line) -> None:
         try:

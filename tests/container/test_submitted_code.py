@@ -3,12 +3,14 @@
 import asyncio
 import logging
 import tarfile
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from torpor_container.artifacts.folder import FolderArtifactStore
-from torpor_container.artifacts.unpack import UnpackLimits
+from torpor_container.artifacts.unpack import UnpackLimits, unpack
 from torpor_container.errors import LoadFailed
 from torpor_container.submitted import SubmittedCode
 
@@ -84,3 +86,30 @@ def test_requirements_are_said_not_to_be_installed(tmp_path: Path, caplog: pytes
     with caplog.at_level(logging.WARNING):
         asyncio.run(submitted(tmp_path).script())
     assert "requirements.txt of code/sourcedir.tar.gz is not installed" in caplog.text
+
+
+def test_who_gives_up_while_it_is_unpacked_leaves_nothing_that_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive(tmp_path, train="whole")
+    unpacking, go_on = threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any) -> Any:
+        unpacking.set()
+        go_on.wait(10.0)
+        return unpack(*arguments)
+
+    async def story() -> None:
+        code = submitted(tmp_path)
+        monkeypatch.setattr("torpor_container.submitted.unpack", slowly)
+        first = asyncio.create_task(code.script())
+        await asyncio.to_thread(unpacking.wait, 10.0)
+        first.cancel()
+        second = asyncio.create_task(code.script())
+        await asyncio.sleep(0.1)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert (await second).read_text() == "whole"
+
+    asyncio.run(story())

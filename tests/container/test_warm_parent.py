@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from warm_parents import LIGHT, warm_parent
 
 from torpor_container import warm
+from torpor_container.processes import cpu_s
 from torpor_container.warm import Job, OwnedWarmParent, WarmParent
 
 FOLDER = Path(__file__).parent
@@ -204,6 +206,22 @@ def test_fifty_children_leave_no_zombie_and_no_open_descriptor(ground: Ground) -
         children = [await parent.fork(job) for _ in range(50)]
         assert [await child.wait() for child in children] == [0] * 50
         assert soon(lambda: not ground.children() and ground.open_files() <= before)
+
+    run(story())
+
+
+def test_one_that_may_open_nothing_more_waits_until_it_may_and_works_little_meanwhile(ground: Ground) -> None:
+    async def story() -> None:
+        usual = resource.prlimit(ground.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(ground.pid, resource.RLIMIT_NOFILE, (0, usual[1]))
+        waiting = asyncio.create_task(ground.parent.fork(Job("warm_jobs:leave", {"how": "0"})))
+        worked_s = cpu_s(ground.pid)
+        await asyncio.sleep(1.0)
+        worked_s = cpu_s(ground.pid) - worked_s
+        assert not waiting.done()
+        resource.prlimit(ground.pid, resource.RLIMIT_NOFILE, usual)
+        assert await (await waiting).wait() == 0
+        assert worked_s < 0.1
 
     run(story())
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -114,6 +115,9 @@ class DiskTier:
     def _erase(self, folder: Path) -> None:
         (folder / _RECORD).unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():  # a script still writes there: it may, but not where the next one is to be
+            with suppress(OSError, DiskFull):
+                folder.rename(self.workspace() / folder.name)
 
     def _record(self, entry: Entry) -> str:
         return json.dumps(

@@ -17,6 +17,9 @@ from torpor_endpoint.core.deciding import Change, Held
 from torpor_endpoint.core.delays import TimeScale
 from torpor_endpoint.core.samples import Load
 
+SET_BACK_S = 60.0
+"""A clock that shows so much less than at the last look was set back."""
+
 Samples = Callable[[str, str], Load | None]
 """Endpoint and variant in; None while the variant does not serve."""
 
@@ -48,6 +51,7 @@ class Scaler:
         self._means = Means(world.apply, context.activities, context.clock)
         self._timetable = Timetable(context, context.clock)
         self._tended: dict[str, Tended] = {}
+        self._looked_s = 0.0
 
     async def run(self) -> None:
         """Look at every target at its pace, and as soon as there is something to do, for ever."""
@@ -61,6 +65,12 @@ class Scaler:
             await self.close()
 
     async def look(self) -> None:
+        now_s = self._clock()
+        if now_s < self._looked_s - SET_BACK_S:
+            self._timetable.begin_anew()
+            for tended in self._tended.values():
+                tended.begin_anew()
+        self._looked_s = now_s
         await self._timetable.look()
         rebounded = self._context.rebounded.take()  # first: of those the new bounds are read now
         every = await asyncio.to_thread(self._kept)

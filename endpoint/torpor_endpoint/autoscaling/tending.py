@@ -61,6 +61,12 @@ class Tended:
         """Those that have reached the policy's alarms."""
         return self.samples[arn].until(now_s - self.scale.of(Delay.LAG))
 
+    def begin_anew(self) -> None:
+        """The clock was set back: what was noted lies ahead of it, and would hold for as long as it was wrong."""
+        self.samples = {}
+        self.cooldown = None
+        self.rests_until_s = 0.0
+
     def settled(self, now_s: float) -> None:
         """Take note of a change that is over."""
         done = self.undertaking

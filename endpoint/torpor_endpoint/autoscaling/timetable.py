@@ -37,6 +37,11 @@ class Timetable:
                 await asyncio.to_thread(self._run, action, now_s)
         self._looked_s = now_s
 
+    def begin_anew(self) -> None:
+        """The clock was set back: what was to come next is not next any more."""
+        self._looked_s = self._clock()
+        self._next.clear()
+
     def _run(self, action: ScheduledAction, now_s: float) -> None:
         target = self._context.targets.get(action.target)
         if target is None or target.suspended.scheduled:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,14 @@ def test_what_a_removal_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
     left = put(DiskTier(tmp_path, 1000), "a").directory.parent
     (left / "artifact.json").unlink()
     assert put(DiskTier(tmp_path, 1000), "a", content=b"anew").directory.joinpath("m.json").read_bytes() == b"anew"
+
+
+def test_what_can_not_be_removed_is_in_nobodys_way_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tier = DiskTier(tmp_path, 1000)
+    put(tier, "a")
+    with monkeypatch.context() as still_written_to:
+        still_written_to.setattr(shutil, "rmtree", lambda folder, ignore_errors: None)
+        entry = put(tier, "a", content=b"anew")
+    assert (tier.find("a"), (entry.directory / "m.json").read_bytes()) == (entry, b"anew")
+    assert DiskTier(tmp_path, 1000).scan() == [entry]
+    assert [path.name for path in tmp_path.iterdir()] == [entry.model_id]

@@ -113,6 +113,7 @@ def test_a_hostile_archive_is_refused_for_its_own_reason(case: str, tmp_path: Pa
         (lambda gz: gz[: len(gz) // 2], "truncated"),
         (lambda gz: gz[:1], "neither"),
         (lambda gz: gz[:-8] + bytes(8), "damaged"),
+        (lambda gz: gz + gzip.compress(b"") * 20_000, "more than 10000 gzip members"),
         (lambda gz: gz + b"<html>", "something else after the end of the gzip"),
         (lambda gz: gz + gzip.compress(b"more"), "something else after the end of the tar"),
         (lambda gz: b"<html>403</html>", "neither a gzip file nor a tar"),

@@ -12,6 +12,7 @@ from scaling_site import NOON_S, ScalingDesk, Site
 
 from torpor_endpoint.cloudwatch.metrics import NO_CAPACITY_INVOCATION_FAILURES
 
+DAY_S = 24 * 3600.0
 FAILED = {"EndpointName": "ep", "VariantName": "v"}
 
 
@@ -186,6 +187,20 @@ def test_a_kept_action_that_no_calendar_has_keeps_nobody_from_acting(
     assert [record.getMessage() for record in caplog.records] == [
         "scheduled action attic runs no more: cron(0 0 0W * ? *)"
     ]
+
+
+def test_a_clock_that_was_wrong_for_a_while_keeps_nobody_waiting_for_that_long(scaled: ScalingDesk) -> None:
+    scaled.register()
+    scaled.track()
+    schedule(scaled, "cron(30 12 * * ? *)", MaxCapacity=4)
+    scaled.site.now_s += DAY_S
+    scaled.site.per_minute = 100.0
+    assert scaled.after(40 * 60) == 2
+    scaled.site.now_s = NOON_S
+    scaled.site.per_minute = 0.0
+    assert scaled.after(40 * 60) == 1
+    rebounded = [one for one in scaled.activities() if one["Cause"] == "scheduled action name office was triggered"]
+    assert len(rebounded) == 3  # the day that was passed over, the next, and at last the right one
 
 
 def schedule(desk: ScalingDesk, expression: str, **members: Any) -> None:
