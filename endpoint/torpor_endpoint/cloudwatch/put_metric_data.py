@@ -72,15 +72,9 @@ def _from_values(datum: Datum, where: str) -> Tally:
 
 
 def _from_statistics(statistics: dict[str, float], where: str) -> Tally:
-    """Sums only: the tally has no distribution, unless all samples were equal."""
     if not all(map(_allowed, statistics.values())) or statistics["SampleCount"] <= 0:
         raise errors.invalid_value(where, statistics)
-    tally = Tally()
-    if statistics["Minimum"] == statistics["Maximum"]:
-        tally.add(statistics["Minimum"], statistics["SampleCount"])
-    tally.count, tally.sum = statistics["SampleCount"], statistics["Sum"]
-    tally.minimum, tally.maximum = statistics["Minimum"], statistics["Maximum"]
-    return tally
+    return Tally.of_sums(*(statistics[name] for name in ("SampleCount", "Sum", "Minimum", "Maximum")))
 
 
 def _allowed(value: float) -> bool:

@@ -8,17 +8,22 @@ from math import inf
 from torpor_endpoint.cloudwatch import sketch
 
 
-class Tally:
-    """A tally that still grows. `sketch` counts samples by `sketch.key`."""
+FEW = 8
+"""So many different values are counted as they are, each by itself: most metrics have one or two."""
 
-    __slots__ = ("count", "maximum", "minimum", "sketch", "sum")
+
+class Tally:
+    """A tally that still grows. One thread writes; any may read, and may miss what is just being added."""
+
+    __slots__ = ("_count", "_few", "_maximum", "_minimum", "_sketch", "_sum")
 
     def __init__(self) -> None:
-        self.count = 0.0
-        self.sum = 0.0
-        self.minimum = inf
-        self.maximum = -inf
-        self.sketch: dict[int, float] = {}
+        self._few: dict[float, float] = {}  # counts by value; those of all other values are in the rest
+        self._count = 0.0
+        self._sum = 0.0
+        self._minimum = inf
+        self._maximum = -inf
+        self._sketch: dict[int, float] = {}  # counts by `sketch.key`
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Tally":
@@ -27,32 +32,70 @@ class Tally:
             tally.add(value)
         return tally
 
+    @classmethod
+    def of_sums(cls, count: float, total: float, minimum: float, maximum: float) -> "Tally":
+        """Of samples that nobody knows one by one: without a distribution, unless all were equal."""
+        tally = cls()
+        tally._count, tally._sum, tally._minimum, tally._maximum = count, total, minimum, maximum
+        if minimum == maximum:
+            tally._sketch[sketch.key(minimum)] = count
+        return tally
+
     def add(self, value: float, count: float = 1.0) -> None:
-        self.count += count
-        self.sum += value * count
-        if value < self.minimum:
-            self.minimum = float(value)  # a flag or a count: an answer has them as numbers with a fraction
-        if value > self.maximum:
-            self.maximum = float(value)
-        at = (sketch.ONE if value == 1 else sketch.key(value)) if value else 0  # most samples count one, or nothing
-        counts = self.sketch
-        counts[at] = counts[at] + count if at in counts else count
+        few = self._few
+        if value in few:
+            few[value] += count
+        elif len(few) < FEW:
+            few[value] = count
+        else:
+            self._count += count
+            self._sum += value * count
+            if value < self._minimum:
+                self._minimum = value
+            if value > self._maximum:
+                self._maximum = value
+            at, counts = sketch.key(value), self._sketch
+            counts[at] = counts[at] + count if at in counts else count
 
     def merge(self, other: "Tally | PackedTally") -> None:
-        self.count += other.count
-        self.sum += other.sum
-        self.minimum = min(self.minimum, other.minimum)
-        self.maximum = max(self.maximum, other.maximum)
+        self._count += other.count
+        self._sum += other.sum
+        self._minimum = min(self._minimum, other.minimum)
+        self._maximum = max(self._maximum, other.maximum)
         for at, count in other.items():
-            self.sketch[at] = self.sketch.get(at, 0.0) + count
+            self._sketch[at] = self._sketch.get(at, 0.0) + count
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+    @property
+    def count(self) -> float:
+        return self._count + sum(list(self._few.values()))
+
+    @property
+    def sum(self) -> float:
+        return self._sum + sum([value * count for value, count in list(self._few.items())])
+
+    @property
+    def minimum(self) -> float:
+        """inf if there is no sample."""
+        return float(min([self._minimum, *self._few]))
+
+    @property
+    def maximum(self) -> float:
+        """-inf if there is no sample."""
+        return float(max([self._maximum, *self._few]))
 
     def items(self) -> Iterator[tuple[int, float]]:
         """Keys of the sketch with their counts; a copy, so that one thread may read while another adds."""
-        return iter(list(self.sketch.items()))
+        counts = self._sketch.copy()
+        for value, count in list(self._few.items()):
+            at = sketch.key(value)
+            counts[at] = counts.get(at, 0.0) + count
+        return iter(counts.items())
 
     def packed(self) -> "PackedTally":
-        keys, counts = array("i", self.sketch), array("d", self.sketch.values())
-        return PackedTally(self.count, self.sum, self.minimum, self.maximum, keys, counts)
+        counts = dict(self.items())
+        told = array("i", counts), array("d", counts.values())
+        return PackedTally(self.count, self.sum, self.minimum, self.maximum, *told)
 
 
 @dataclass(frozen=True, slots=True)

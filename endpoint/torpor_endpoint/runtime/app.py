@@ -176,13 +176,14 @@ class RuntimeApp:
     # -- accounting ------------------------------------------------------------------------------------------------
     def _account_for(self, route: Route, served: Served, journey: Journey) -> None:
         """Read the instance's own steps, and add the request to the metrics."""
+        told = journey.told = dict(served.answer.headers)
         journey.steps |= served.waited
-        journey.steps |= steps_of(served.answer.header(b"server-timing") or b"")
-        loading_s = sum(journey.steps.get(step, 0.0) for step in LOADING)
-        model_s = served.sent_s - loading_s
-        hit = served.answer.header(MODEL_CACHE)
-        if served.answer.header(FAULT) in REFUSED:
+        journey.steps |= steps_of(told.get(b"server-timing", b""))
+        if told.get(FAULT) in REFUSED:
             return  # the platform's own answer: the request never reached a model
+        loading_s = sum([took_s for step, took_s in journey.steps.items() if step in LOADING])
+        model_s = served.sent_s - loading_s
+        hit = told.get(MODEL_CACHE)
         total_s = self._clocks.steady() - journey.began_s
         sample = Sample(
             served.instances,

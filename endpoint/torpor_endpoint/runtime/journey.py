@@ -24,6 +24,7 @@ class Journey:
     steps: dict[str, float] = field(default_factory=dict)
     route: Route | None = None
     served: Served | None = None
+    told: dict[bytes, bytes] = field(default_factory=dict)  # the headers of the instance's answer
 
     def whole(self, total_s: float) -> dict[str, float]:
         """All steps, with what none of them explains as overhead: they add up to the wall time."""
@@ -50,14 +51,11 @@ class Journey:
 
     def _told(self) -> tuple[wire.Cold | None, wire.Effort | None]:
         """What the instance says of a load, and of the prediction."""
-        cold: wire.Cold | None = None
+        cold: wire.Cold | None = json.loads(self.told[COLD]) if COLD in self.told else None
         effort: wire.Effort | None = None
-        for name, value in self.served.answer.headers if self.served else ():
-            if name == COLD:
-                cold = json.loads(value)
-            elif name == EFFORT:
-                work_s, delay_s = map(float, value.split())
-                effort = {"work_s": work_s, "delay_s": delay_s}
+        if EFFORT in self.told:
+            work_s, delay_s = map(float, self.told[EFFORT].split())
+            effort = {"work_s": work_s, "delay_s": delay_s}
         return cold, effort
 
 

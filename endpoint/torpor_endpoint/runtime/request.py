@@ -1,5 +1,6 @@
 """One InvokeEndpoint request as values: its headers read and checked once, its body taken within the limit."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from torpor_container import wire
@@ -46,6 +47,13 @@ class Invoke(NamedTuple):
         """Its text. boto3 sends a name beyond ASCII as UTF-8."""
         value = self.headers.get(name)
         return None if value is None else value.decode(errors="surrogateescape")
+
+    def first_of(self, names: Sequence[bytes]) -> bytes | None:
+        """The first of these headers that says something."""
+        for name in names:
+            if self.headers.get(name):
+                return name
+        return None
 
     def check(self) -> None:
         """Raises the ValidationError that names the member."""

@@ -23,7 +23,17 @@ from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.members import Member
 from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, no_response, timed_out
-from torpor_endpoint.runtime.request import INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_MODEL, TARGET_VARIANT, Invoke
+from torpor_endpoint.runtime.request import (
+    INFERENCE_COMPONENT,
+    LENGTHS,
+    TARGET_CONTAINER,
+    TARGET_MODEL,
+    TARGET_VARIANT,
+    Invoke,
+)
+
+OF_SEVERAL_CONTAINERS = (TARGET_CONTAINER, INFERENCE_COMPONENT)
+"""The headers that choose one of several containers, in the order in which they are refused."""
 
 
 @dataclass(frozen=True)
@@ -88,19 +98,13 @@ class Router:
         variant = self._variant(live, request.text(TARGET_VARIANT))
         crew = live.crews[variant]
         target = request.text(TARGET_MODEL)
-        if crew.variant.container.multi_model and target is None:
-            raise RuntimeFault(Situation.TARGET_MISSING)
-        if not crew.variant.container.multi_model and target is not None:
-            raise RuntimeFault(Situation.TARGET_NOT_SUPPORTED)
-        for header, member in (
-            (TARGET_CONTAINER, "TargetContainerHostname"),
-            (INFERENCE_COMPONENT, "InferenceComponentName"),
-        ):
-            if request.text(header):
-                raise RuntimeFault(
-                    Situation.PARAMETER,
-                    detail=f"Endpoint {live.name} takes no {member}: its variants have one container each.",
-                )
+        if crew.variant.container.multi_model == (target is None):
+            raise RuntimeFault(Situation.TARGET_MISSING if target is None else Situation.TARGET_NOT_SUPPORTED)
+        if (header := request.first_of(OF_SEVERAL_CONTAINERS)) is not None:
+            raise RuntimeFault(
+                Situation.PARAMETER,
+                detail=f"Endpoint {live.name} takes no {LENGTHS[header][0]}: its variants have one container each.",
+            )
         return Route(live, variant, crew, target)
 
     async def send(self, route: Route, request: Invoke, body: Body, place: Place) -> Served:

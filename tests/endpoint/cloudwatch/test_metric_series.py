@@ -138,8 +138,7 @@ def test_a_level_counts_once_per_source_and_minute() -> None:
 
 
 def test_ready_made_sums_have_no_percentile() -> None:
-    tally = Tally()
-    tally.count, tally.sum, tally.minimum, tally.maximum = 4, 10, 1, 4
+    tally = Tally.of_sums(4, 10, 1, 4)
     assert percentile(tally, 0.5) is None
     assert statistic("tm90")(tally) is None
 
