@@ -14,7 +14,7 @@ from torpor_container.upstream import Answer, Headers, Then, UpstreamBroken, Ups
 
 log = logging.getLogger(__name__)
 
-TOGETHER_MAX = 12
+TOGETHER_MAX = 10
 """So many requests leave in one piece: an instance that waited for more would idle meanwhile, and let its endpoint idle
 while it answers them all."""
 

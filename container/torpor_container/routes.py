@@ -179,6 +179,7 @@ class HotPath:
 
 _TARGET = wire.TARGET_MODEL.lower().encode()
 _ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
+_READ = (b"content-type", b"accept", _ATTRIBUTES)
 _MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
 _COLD = wire.COLD.lower().encode()
 _EFFORT = wire.EFFORT.lower().encode()
@@ -187,13 +188,17 @@ _FAULT = wire.FAULT.lower().encode()
 
 def _header(scope: Scope, name: bytes) -> str | None:
     """Its text. boto3 sends a name beyond ASCII as UTF-8."""
-    return next((value.decode(errors="surrogateescape") for key, value in scope["headers"] if key == name), None)
+    for key, value in scope["headers"]:
+        if key == name:
+            text: str = value.decode(errors="surrogateescape")
+            return text
+    return None
 
 
 def _invocation(scope: Scope, body: bytes) -> Invocation:
-    found = {key: value for key, value in scope["headers"] if key in (b"content-type", b"accept", _ATTRIBUTES)}
-    text = {key: value.decode("latin-1") for key, value in found.items()}
-    return Invocation(body, text.get(b"content-type", ""), text.get(b"accept", ""), text.get(_ATTRIBUTES, ""))
+    told = dict(scope["headers"])
+    content_type, accept, attributes = [told.get(name, b"").decode("latin-1") for name in _READ]
+    return Invocation(body, content_type, accept, attributes)
 
 
 def _failed(target: str | None, error: ContainerError, timing: Timing) -> tuple[int, list[Header], bytes]:

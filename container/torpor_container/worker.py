@@ -33,14 +33,13 @@ class InFlight:
         self._at_once = app.at_once if isinstance(app, AtOnce) else _never
         self.framed = app.framed if isinstance(app, Framed) else None
         self.requests = 0
-        self._none = asyncio.Event()
-        self._none.set()
+        self._none: asyncio.Event | None = None  # somebody waits for it
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        self._came()
+        self.requests += 1
         try:
             await self._app(scope, receive, send)
         finally:
@@ -53,7 +52,7 @@ class InFlight:
             self._went()
             tell(status, headers, content)
 
-        self._came()
+        self.requests += 1
         taken = False
         try:
             taken = self._at_once(scope, body, told)
@@ -65,16 +64,14 @@ class InFlight:
     async def drained(self) -> None:
         """Wait until the last request is answered."""
         while self.requests:  # one may have come since the last one was answered
+            self._none = self._none or asyncio.Event()
             await self._none.wait()
-
-    def _came(self) -> None:
-        self.requests += 1
-        self._none.clear()
 
     def _went(self) -> None:
         self.requests -= 1
-        if not self.requests:
+        if self._none is not None and not self.requests:
             self._none.set()
+            self._none = None
 
 
 def _never(scope: Scope, body: bytes, tell: Tell) -> bool:

@@ -7,7 +7,6 @@ from math import inf
 
 from torpor_endpoint.cloudwatch import sketch
 
-
 FEW = 8
 """So many different values are counted as they are, each by itself: most metrics have one or two."""
 
