@@ -14,7 +14,7 @@ from torpor_container.upstream import Answer, Headers, Then, UpstreamBroken, Ups
 
 log = logging.getLogger(__name__)
 
-TOGETHER_MAX = 10
+PIECE_MAX = 10
 """So many requests leave in one piece: an instance that waited for more would idle meanwhile, and let its endpoint idle
 while it answers them all."""
 
@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
         self._frames = Unframed()
         self._waiting: dict[int, Waiting] = {}  # by number
         self._number = 0
-        self._leaving = OneTurn(self._write, TOGETHER_MAX)
+        self._leaving = OneTurn(self._write, PIECE_MAX)
         self._alarm: asyncio.TimerHandle | None = None
         self.open = False
         self.settled = asyncio.Event()

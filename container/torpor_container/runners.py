@@ -75,8 +75,8 @@ class InProcess:
         clocks: Clocks = CLOCKS,
         batch_size: int | None = None,
     ) -> None:
-        """So many requests that come in one turn of the event loop share a prediction, if the model is `rowwise`:
-        TOGETHER_MAX, if nobody says."""
+        """Up to `batch_size` requests that come in one turn of the event loop share a prediction, if the model is
+        `rowwise`; TOGETHER_MAX if it is None."""
         together_max = TOGETHER_MAX if batch_size is None else batch_size
         self.format = model.format
         self.needs_folder = False

@@ -57,6 +57,7 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THRE
 MESSAGE_MAX = 256 * 1024
 DESCRIPTORS_MAX = 8
 PAUSE_S = 0.1
+"""Between two tries to take a connection. Children that end meanwhile, and lines that close, wait for it too."""
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 

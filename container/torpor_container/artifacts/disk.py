@@ -42,6 +42,7 @@ class DiskTier:
         self._root = root
         self._bucket = bucket
         self._entries: dict[str, Entry] = {}
+        self._aside: set[Path] = set()  # workspaces with what could not be removed
         self._lock = threading.Lock()
 
     def scan(self) -> list[Entry]:
@@ -115,9 +116,26 @@ class DiskTier:
     def _erase(self, folder: Path) -> None:
         (folder / _RECORD).unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
-        if folder.exists():  # a script still writes there: it may, but not where the next one is to be
-            with suppress(OSError, DiskFull):
-                folder.rename(self.workspace() / folder.name)
+        if folder.exists():
+            self._set_aside(folder)
+        if self._aside:
+            self._clear()
+
+    def _set_aside(self, folder: Path) -> None:
+        """A script still writes there: it may, but not where the next one is to be."""
+        with suppress(OSError, DiskFull):
+            aside = self.workspace()
+            with self._lock:
+                self._aside.add(aside)
+            folder.rename(aside / folder.name)
+
+    def _clear(self) -> None:
+        """What was set aside goes, as soon as it can be removed."""
+        for aside in tuple(self._aside):
+            self.discard(aside)
+            if not aside.exists():
+                with self._lock:
+                    self._aside.discard(aside)
 
     def _record(self, entry: Entry) -> str:
         return json.dumps(

@@ -9,6 +9,7 @@ from pathlib import Path
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, disk_full_for
 from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
 from torpor_container.keys import ordinary
+from torpor_container.to_its_end import to_its_end
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class FolderArtifactStore:
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         path = await asyncio.to_thread(self.local_path, key)
         if path is not None:
-            await asyncio.to_thread(self._copy, key, head, path, into)
+            await to_its_end(self._copy, key, head, path, into)
         elif self.otherwise is not None:
             await self.otherwise.get(key, head, into)
         else:

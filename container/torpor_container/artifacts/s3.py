@@ -1,6 +1,5 @@
 """Artifacts from S3, or from anything that speaks its protocol. It reads one bucket, and writes nothing to it."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from torpor_container.artifacts.errors import (
 from torpor_container.artifacts.receiver import Receiver, md5_of
 from torpor_container.artifacts.s3_access import S3Access, connect, encrypted_at_rest, signs
 from torpor_container.artifacts.store import ArtifactHead
+from torpor_container.to_its_end import to_its_end
 
 if TYPE_CHECKING:
     from obstore import GetOptions
@@ -45,15 +45,15 @@ class S3ArtifactStore:
             with disk_full_for(key):
                 await self._receive(key, head, receiver)
                 await self._verify(key, head, receiver)
-                await asyncio.to_thread(receiver.complete)
+                await to_its_end(receiver.complete)
         except BaseException:
-            await asyncio.to_thread(receiver.abandon)
+            await to_its_end(receiver.abandon)
             raise
 
     async def _receive(self, key: str, head: ArtifactHead, receiver: Receiver) -> None:
         async with aclosing(self._chunks(key, head)) as chunks:
             async for chunk in chunks:
-                await asyncio.to_thread(receiver.take, chunk)
+                await to_its_end(receiver.take, chunk)
 
     async def _chunks(self, key: str, head: ArtifactHead) -> AsyncGenerator[bytes, None]:
         only_that: GetOptions = {"if_match": head.version} if head.version.startswith('"') else {}

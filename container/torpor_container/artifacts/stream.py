@@ -54,11 +54,13 @@ class Gunzip:
             self._packed = more.lstrip(b"\0")
         if self._packed and not self._packed.startswith(GZIP_MAGIC[: len(self._packed)]):
             raise Refused("there is something else after the end of the gzip data")
+        if not self._packed:
+            return False
         self._members += 1
         if self._members > max(MEMBERS_MAX, self._unpacked_bytes // 1024):
             raise Refused(f"it is made of more than {MEMBERS_MAX} gzip members that hold next to nothing")
         self._member = zlib.decompressobj(_GZIP_WITH_CHECKSUM)
-        return bool(self._packed)
+        return True
 
 
 class Bounded:

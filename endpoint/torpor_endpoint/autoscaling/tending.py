@@ -62,10 +62,11 @@ class Tended:
         return self.samples[arn].until(now_s - self.scale.of(Delay.LAG))
 
     def begin_anew(self) -> None:
-        """The clock was set back: what was noted lies ahead of it, and would hold for as long as it was wrong."""
-        self.samples = {}
+        """The clock was set back: what ends lies ahead of it, and would last for as long as it was wrong."""
         self.cooldown = None
         self.rests_until_s = 0.0
+        if self.undertaking is not None:
+            self.undertaking.cooldown = None
 
     def settled(self, now_s: float) -> None:
         """Take note of a change that is over."""

@@ -2,7 +2,7 @@
 
 Minutes are kept for a day, five-minute buckets for fifteen; then samples are gone: as newer ones come, and by the
 clock when it is told (`age`). Only minutes with samples take memory. One thread writes (the event loop); any may
-read: a reader may see a sample in the count that is not yet in the sum, and nothing worse.
+read: what a reader sees as count and as sum may be a sample apart, and nothing worse.
 """
 
 from collections.abc import Callable

@@ -93,8 +93,8 @@ class Tally:
 
     def packed(self) -> "PackedTally":
         counts = dict(self.items())
-        told = array("i", counts), array("d", counts.values())
-        return PackedTally(self.count, self.sum, self.minimum, self.maximum, *told)
+        keys, each = array("i", counts), array("d", counts.values())
+        return PackedTally(self.count, self.sum, self.minimum, self.maximum, keys, each)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class Journey:
     steps: dict[str, float] = field(default_factory=dict)
     route: Route | None = None
     served: Served | None = None
-    told: dict[bytes, bytes] = field(default_factory=dict)  # the headers of the instance's answer
+    answer_headers: dict[bytes, bytes] = field(default_factory=dict)  # of the instance's answer
 
     def whole(self, total_s: float) -> dict[str, float]:
         """All steps, with what none of them explains as overhead: they add up to the wall time."""
@@ -51,10 +51,11 @@ class Journey:
 
     def _told(self) -> tuple[wire.Cold | None, wire.Effort | None]:
         """What the instance says of a load, and of the prediction."""
-        cold: wire.Cold | None = json.loads(self.told[COLD]) if COLD in self.told else None
+        told = self.answer_headers
+        cold: wire.Cold | None = json.loads(told[COLD]) if COLD in told else None
         effort: wire.Effort | None = None
-        if EFFORT in self.told:
-            work_s, delay_s = map(float, self.told[EFFORT].split())
+        if EFFORT in told:
+            work_s, delay_s = map(float, told[EFFORT].split())
             effort = {"work_s": work_s, "delay_s": delay_s}
         return cold, effort
 

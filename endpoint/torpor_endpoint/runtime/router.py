@@ -98,8 +98,10 @@ class Router:
         variant = self._variant(live, request.text(TARGET_VARIANT))
         crew = live.crews[variant]
         target = request.text(TARGET_MODEL)
-        if crew.variant.container.multi_model == (target is None):
-            raise RuntimeFault(Situation.TARGET_MISSING if target is None else Situation.TARGET_NOT_SUPPORTED)
+        if crew.variant.container.multi_model and target is None:
+            raise RuntimeFault(Situation.TARGET_MISSING)
+        if not crew.variant.container.multi_model and target is not None:
+            raise RuntimeFault(Situation.TARGET_NOT_SUPPORTED)
         if (header := request.first_of(OF_SEVERAL_CONTAINERS)) is not None:
             raise RuntimeFault(
                 Situation.PARAMETER,

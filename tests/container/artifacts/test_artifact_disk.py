@@ -103,12 +103,16 @@ def test_what_a_removal_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
     assert put(DiskTier(tmp_path, 1000), "a", content=b"anew").directory.joinpath("m.json").read_bytes() == b"anew"
 
 
-def test_what_can_not_be_removed_is_in_nobodys_way_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_removed_is_in_nobodys_way_and_goes_once_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tier = DiskTier(tmp_path, 1000)
-    put(tier, "a")
+    left = put(tier, "a").directory.parent
     with monkeypatch.context() as still_written_to:
         still_written_to.setattr(shutil, "rmtree", lambda folder, ignore_errors: None)
-        entry = put(tier, "a", content=b"anew")
+        tier.remove("a")
+    assert not left.exists()
+    assert [path.name for path in tmp_path.glob(".unfinished/*/*")] == [left.name]
+    entry = put(tier, "a", content=b"anew")
     assert (tier.find("a"), (entry.directory / "m.json").read_bytes()) == (entry, b"anew")
-    assert DiskTier(tmp_path, 1000).scan() == [entry]
-    assert [path.name for path in tmp_path.iterdir()] == [entry.model_id]
+    assert list((tmp_path / ".unfinished").iterdir()) == []

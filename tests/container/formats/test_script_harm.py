@@ -117,11 +117,13 @@ def test_a_script_that_ends_is_told_by_its_exit_code(
     [
         ({"kind": "reply", "effort": "0 0 0"}, "an answer without its content type"),
         ({"kind": "reply", "content_type": "a/b", "effort": "0 nan 0"}, "a frame reply with an effort that nothing"),
+        ({"kind": "reply", "content_type": "a/b", "effort": 5}, "a frame reply without its effort"),
+        ({"kind": "loaded", "effort": "0 0 0"}, "a frame loaded where none belongs"),
         ({"kind": "sing"}, 'a frame whose head is b\'{"kind": "sing"}\''),
     ],
 )
 def test_a_script_that_writes_on_the_line_itself_is_ended(
-    story: Story, on_demand: Path, head: dict[str, str], why: str
+    story: Story, on_demand: Path, head: dict[str, Any], why: str
 ) -> None:
     encoded = json.dumps(head).encode()
     frame = PREFIX.pack(len(encoded), 0) + encoded

@@ -1,6 +1,6 @@
 import asyncio
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
 
 import pytest
@@ -41,6 +41,14 @@ def test_minutes_hold_exactly_their_samples_in_whatever_order_these_came(given: 
         assert (tally.count, tally.minimum) == (len(expected[at_s]), min(expected[at_s]))
         assert tally.sum == pytest.approx(sum(expected[at_s]), abs=1e-3)
     assert orders.total().count == len(given)
+
+
+@given(st.lists(st.sampled_from([0, 1, True, *range(2, 30), 0.25, -7.5]), min_size=1, max_size=90))
+def test_a_tally_is_exact_but_for_its_sketch_however_many_values_come_again(values: list[float]) -> None:
+    for tally in (Tally.of(values), Tally.of(values).packed()):
+        assert (tally.count, tally.sum) == (len(values), sum(values))
+        assert (tally.minimum, tally.maximum) == (min(values), max(values))
+        assert dict(tally.items()) == Counter(map(sketch.key, values))
 
 
 @given(st.lists(samples, min_size=1, max_size=60), st.floats(0, 1))

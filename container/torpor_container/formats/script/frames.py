@@ -49,7 +49,7 @@ def effort_of(frame: Frame) -> Effort:
     """Raises BadFrame."""
     try:
         effort = Effort(*map(float, frame.fields[EFFORT].split()))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadFrame(f"a frame {frame.kind} without its effort") from error
     if not all(0 <= part_s < inf for part_s in effort):  # nor is it nan
         raise BadFrame(f"a frame {frame.kind} with an effort that nothing takes")
@@ -74,5 +74,5 @@ def decode(head: bytes, body: bytes) -> Frame:
     try:
         fields = json.loads(head)
         return Frame(Kind(fields.pop("kind")), fields, body)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadFrame(f"a frame whose head is {head[:80]!r}") from error

@@ -65,7 +65,7 @@ class ScriptProcess:
         self._watch = asyncio.create_task(self._read_no_more_once_it_ended())
         try:
             async with asyncio.timeout(timeout_s):
-                frame = await self._receive()
+                frame = await self._receive(Kind.LOADED, Kind.FAILED)
             effort = frames.effort_of(frame) if frame.kind is Kind.LOADED else None
         except (asyncio.IncompleteReadError, ConnectionError):
             await self._raise_load_failure()
@@ -129,14 +129,18 @@ class ScriptProcess:
         writer = self._streams[1]
         writer.write(request)
         await writer.drain()
-        return await self._receive()
+        return await self._receive(Kind.REPLY, Kind.ERROR)
 
-    async def _receive(self) -> Frame:
+    async def _receive(self, *kinds: Kind) -> Frame:
+        """The next frame. Raises BadFrame, also for one of another kind: it is no answer."""
         assert self._streams is not None
         reader = self._streams[0]
         head_bytes, body_bytes = frames.sizes(await reader.readexactly(frames.PREFIX.size))
         head = await reader.readexactly(head_bytes)
-        return frames.decode(head, await reader.readexactly(body_bytes))
+        frame = frames.decode(head, await reader.readexactly(body_bytes))
+        if frame.kind not in kinds:
+            raise BadFrame(f"a frame {frame.kind} where none belongs")
+        return frame
 
     async def _read_no_more_once_it_ended(self) -> None:
         """A process that the script started may hold the socket open: the end of the script's own is what counts.
