@@ -1,13 +1,20 @@
-"""The server's end of a connection with frames: each request is taken up as it comes, and none waits for others."""
+"""The server's end of a connection with frames: each request is taken up as it comes, and none waits for others.
+
+What is answered at once takes the event loop's time. Once that was some, what was answered leaves, and of those who
+still wait, or come meanwhile, each model has a turn: who is called by many holds up others by one request, not by all.
+"""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from time import monotonic
 from typing import NamedTuple, Protocol
 
 from starlette.types import Receive, Scope, Send
 
+from torpor_container import wire
+from torpor_container.core.rounds import Rounds
 from torpor_container.exchange import Exchange, Tell
 from torpor_container.frames import (
     BODY_MAX_BYTES,
@@ -22,6 +29,11 @@ from torpor_container.frames import (
     valid_lines,
 )
 from torpor_container.one_turn import OneTurn, Reading
+
+WHILE_S = 0.001
+"""So long requests are taken up in one go."""
+
+TARGET = wire.TARGET_MODEL.lower().encode()
 
 
 class App(Protocol):
@@ -42,15 +54,25 @@ class Client(NamedTuple):
 class FramedRequests:
     """`scope` is what all requests of the connection have in common; `gone` is set when the client is."""
 
-    def __init__(self, app: App, scope: Scope, client: Client, gone: asyncio.Event, log: logging.Logger) -> None:
+    def __init__(
+        self,
+        app: App,
+        scope: Scope,
+        client: Client,
+        gone: asyncio.Event,
+        log: logging.Logger,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self._app = app
         self._client = client
         self._scope = scope
         self._leaving = OneTurn[bytes](lambda frames: client.write(b"".join(frames)))
         self.log = log
         self._frames = Unframed()
-        self._unanswered = 0
         self._gone = gone
+        self._clock = clock
+        self._waiting = Rounds[Frame]()
+        self.unanswered = 0
         self.answering: set[asyncio.Task[None]] = set()
 
     def read(self, data: bytes) -> None:
@@ -60,10 +82,36 @@ class FramedRequests:
             self.log.warning("a client is hung up on: %s", error)
             self._client.hang_up()
             return
-        self._unanswered += len(frames)
+        self.unanswered += len(frames)
+        came = iter(frames)
+        if not self._waiting:
+            self._begin_for_a_while(came)
+            self._wait(came)
+            if self._waiting:
+                asyncio.get_running_loop().call_soon(self._go_on)
+        else:
+            self._wait(came)
+
+    def _wait(self, frames: Iterator[Frame]) -> None:
+        for frame in frames:
+            self._waiting.add(next((value for name, value in frame.headers if name == TARGET), b""), frame)
+
+    def _go_on(self) -> None:
+        """Others have had the event loop meanwhile."""
+        if self._gone.is_set():
+            self._waiting.clear()
+        self._begin_for_a_while(self._waiting)
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _begin_for_a_while(self, frames: Iterator[Frame]) -> None:
+        """Takes out those that it begins."""
+        until_s = self._clock() + WHILE_S
         with Reading():
             for frame in frames:
                 self._begin(frame)
+                if self._clock() > until_s:
+                    break
 
     def _begin(self, frame: Frame) -> None:
         scope = {**self._scope, "headers": frame.headers}
@@ -97,5 +145,5 @@ class FramedRequests:
         if len(head) > HEAD_MAX_BYTES or len(body) > BODY_MAX_BYTES:
             why = f"the answer is over {BODY_MAX_BYTES} bytes, or its headers over {HEAD_MAX_BYTES}"
             status, head, body = NOT_GIVEN, b"", why.encode()
-        self._unanswered -= 1
-        self._leaving.add(framed(number, status, head, body), last=not self._unanswered)
+        self.unanswered -= 1
+        self._leaving.add(framed(number, status, head, body), last=not self.unanswered)

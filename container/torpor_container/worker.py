@@ -92,9 +92,11 @@ class WakingProtocol(ShortRequests):
         self.worker.connections.add(self)
 
     @property
-    def unread(self) -> bool:
-        """Whether its client has yet to read more than the system holds: that would be lost with this process."""
-        return bool(self.transport.get_write_buffer_size())
+    def unfinished(self) -> bool:
+        """Whether requests have come that are not answered, or its client has yet to read more than the system holds:
+        that would be lost with this process."""
+        unanswered = self._framed is not None and self._framed.unanswered and not self._gone.is_set()
+        return bool(unanswered or self.transport.get_write_buffer_size())
 
     async def until_read(self) -> None:
         """Wait until the system holds all that is left of its answers, or its client is gone."""
@@ -157,7 +159,7 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
 
     async def _answered(self) -> None:
         """Wait until no request is in flight, and no answer waits for its client to read on."""
-        while self.asgi.requests or any(connection.unread for connection in self.connections):
+        while self.asgi.requests or any(connection.unfinished for connection in self.connections):
             await self.asgi.drained()
             await asyncio.gather(*(connection.until_read() for connection in self.connections))
 

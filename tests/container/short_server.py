@@ -5,6 +5,7 @@ import gc
 import json
 import socket
 import sys
+import time
 
 from starlette.types import Receive, Scope, Send
 
@@ -20,7 +21,8 @@ ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
 
 
 class Told:
-    """Echoes; takes up `/now/invocations` and `/soon/invocations` at once, and breaks where the path says so.
+    """Echoes; takes up `/now/invocations`, `/busy/invocations` and `/soon/invocations` at once, and breaks where the
+    path says so.
 
     `/kept/invocations` says how many tasks are over and still kept by something. What comes in frames is told by its
     body what to do.
@@ -64,6 +66,9 @@ class Told:
             case "/headed/invocations":
                 tell(200, [(b"x-one", b"1" * HEAD_MAX_BYTES)], b"")
             case "/now/invocations":
+                tell(*self.echo(scope, body))
+            case "/busy/invocations":
+                time.sleep(0.005)
                 tell(*self.echo(scope, body))
             case "/soon/invocations":
                 asyncio.get_running_loop().call_later(0.01, tell, *self.echo(scope, body))

@@ -1,6 +1,8 @@
 """A server's end of a connection with frames: what came together is taken up together, and none pays for another."""
 
+import asyncio
 import json
+import logging
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -8,8 +10,12 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 from processes import gone, soon
 from short_serving import Address, answer, connected, post, serving, whole
+from starlette.types import Receive, Scope, Send
 
-from torpor_container.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, upgrade
+from torpor_container.exchange import Tell
+from torpor_container.framed_requests import TARGET, FramedRequests
+from torpor_container.framed_requests import Client as HangingUp
+from torpor_container.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, lines, upgrade
 
 PATH = "/framed/invocations"
 
@@ -101,6 +107,73 @@ def test_frames_are_for_one_path_alone(server: Address) -> None:
         connection.sendall(upgrade("/other/invocations"))
         assert answer(connection)[0] == 200  # by HTTP, as if nothing had been asked for
         assert soon(lambda: way(connection) == "short")  # gunicorn takes a moment to wait for the next one
+
+
+def test_told_to_stop_a_server_answers_those_who_wait_for_their_turn() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener) as process:
+        with client(listener.getsockname()) as asking:
+            asking.ask(*[b"busy"] * 50)
+            found = asking.answers(1)
+            process.terminate()
+            found |= asking.answers(50 - len(found))
+        assert {frame.status for frame in found.values()} == {200}
+
+
+class Slow:
+    """An application that answers at once, and takes 0.4 ms of its own clock for it."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.asked: list[bytes] = []
+        self.written: list[bytes] = []
+        self.gone = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("it answers at once")
+
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        self.now_s += 0.0004
+        self.asked.append(body)
+        tell(200, [], body)
+        return True
+
+    def connection(self) -> FramedRequests:
+        hanging_up = HangingUp(self.written.append, self.gone.set)
+        return FramedRequests(self, {"type": "http"}, hanging_up, self.gone, logging.getLogger(), lambda: self.now_s)
+
+
+def called(model: bytes, count: int) -> bytes:
+    return b"".join(framed(number, 0, lines([(TARGET, model)]), model) for number in range(count))
+
+
+def test_a_model_that_many_call_holds_up_another_by_one_request_and_not_by_all() -> None:
+    async def story() -> None:
+        app = Slow()
+        requests = app.connection()
+        requests.read(called(b"hot", 20) + called(b"rare", 1))
+        assert app.asked == [b"hot"] * 3  # of what the event loop may spend on them in one go
+        assert len(app.written) == 1
+        requests.read(called(b"rare", 1) + called(b"other", 1))  # while they wait
+        while requests.unanswered:
+            await asyncio.sleep(0)
+        assert app.asked[3:9] == [b"hot", b"rare", b"other", b"hot", b"rare", b"hot"]
+        assert len(app.asked) == 23
+        assert len(list(Unframed().read(b"".join(app.written)))) == 23
+        assert len(app.written) == 8  # answers leave whenever others have the event loop
+
+    asyncio.run(story())
+
+
+def test_who_has_left_is_not_answered_in_his_turn() -> None:
+    async def story() -> None:
+        app = Slow()
+        app.connection().read(called(b"hot", 20))
+        app.gone.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert app.asked == [b"hot"] * 3
+
+    asyncio.run(story())
 
 
 def way(connection: socket.socket) -> str:
