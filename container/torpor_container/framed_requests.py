@@ -1,7 +1,8 @@
-"""The server's end of a connection with frames: each request is taken up as it comes, and none waits for others.
+"""The server's end of a connection with frames: many requests at once, answered in any order.
 
 What is answered at once takes the event loop's time. Once that was some, what was answered leaves, and of those who
-still wait, or come meanwhile, each model has a turn: who is called by many holds up others by one request, not by all.
+still wait, or come meanwhile, each model has a turn: one that many call holds up others by one prediction, which some
+of its requests may share, and not by all.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ from torpor_container.frames import (
 from torpor_container.one_turn import OneTurn, Reading
 
 WHILE_S = 0.001
-"""So long requests are taken up in one go."""
+"""So long requests are taken up in one go. Those that share a prediction have it at the end."""
 
 TARGET = wire.TARGET_MODEL.lower().encode()
 
@@ -84,25 +85,31 @@ class FramedRequests:
             return
         self.unanswered += len(frames)
         came = iter(frames)
-        if not self._waiting:
+        if self._waiting:
+            self._wait(came)
+            return
+        try:
             self._begin_for_a_while(came)
+        finally:
             self._wait(came)
-            if self._waiting:
-                asyncio.get_running_loop().call_soon(self._go_on)
-        else:
-            self._wait(came)
+            self._go_on_soon()
 
     def _wait(self, frames: Iterator[Frame]) -> None:
         for frame in frames:
             self._waiting.add(next((value for name, value in frame.headers if name == TARGET), b""), frame)
 
-    def _go_on(self) -> None:
-        """Others have had the event loop meanwhile."""
-        if self._gone.is_set():
-            self._waiting.clear()
-        self._begin_for_a_while(self._waiting)
+    def _go_on_soon(self) -> None:
+        """After whatever else there is to be done, if somebody waits."""
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        if self._gone.is_set():
+            self._waiting.clear()
+        try:
+            self._begin_for_a_while(self._waiting)
+        finally:
+            self._go_on_soon()
 
     def _begin_for_a_while(self, frames: Iterator[Frame]) -> None:
         """Takes out those that it begins."""
@@ -130,6 +137,9 @@ class FramedRequests:
         exchange = Exchange(frame.body, self._gone)
         try:
             await exchange.answered_by(self._app, scope)
+        except asyncio.CancelledError:
+            self._tell(frame.number, 500, [], b"Internal Server Error")
+            raise
         except Exception:  # as above
             self.log.exception("Error in ASGI application")
             self._tell(frame.number, 500, [], b"Internal Server Error")

@@ -158,7 +158,7 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         await super()._shutdown()
 
     async def _answered(self) -> None:
-        """Wait until no request is in flight, and no answer waits for its client to read on."""
+        """Wait until every request that has come is answered, and no answer waits for its client to read on."""
         while self.asgi.requests or any(connection.unfinished for connection in self.connections):
             await self.asgi.drained()
             await asyncio.gather(*(connection.until_read() for connection in self.connections))

@@ -48,6 +48,8 @@ class Told:
             return
         if scope["path"] == "/raise/invocations" or asked == "raise":
             raise RuntimeError("as it was told")
+        if asked == "cancelled":
+            raise asyncio.CancelledError
         status, headers, answer = ODD.get(f"/{asked}/invocations") or ODD.get(scope["path"]) or self.echo(scope, body)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": answer[:5], "more_body": True})

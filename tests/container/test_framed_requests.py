@@ -59,7 +59,9 @@ def test_requests_are_answered_as_soon_as_they_can_be(server: Address) -> None:
     with client(server) as asking:
         asking.ask(b"soon", b"now", b"some task", b"now")
         found = asking.answers(4)
-        assert list(found) == [1, 3, 2, 0]
+        order = list(found)
+        assert order.index(1) < min(order.index(2), order.index(3))
+        assert order[-1] == 0
         assert [found[number].status for number in range(4)] == [200] * 4
         told = [json.loads(found[number].body) for number in range(4)]
         assert [one["body"] for one in told] == ["soon", "now", "some task", "now"]
@@ -68,7 +70,7 @@ def test_requests_are_answered_as_soon_as_they_can_be(server: Address) -> None:
         assert (b"x-way", b"short") in found[0].headers
 
 
-@pytest.mark.parametrize("body", [b"raise", b"broken", b"split"])
+@pytest.mark.parametrize("body", [b"raise", b"cancelled", b"broken", b"split"])
 def test_an_application_that_breaks_answers_500_and_no_other_request_notices(server: Address, body: bytes) -> None:
     with client(server) as asking:
         asking.ask(b"soon", body, b"now")
@@ -117,6 +119,7 @@ def test_told_to_stop_a_server_answers_those_who_wait_for_their_turn() -> None:
             process.terminate()
             found |= asking.answers(50 - len(found))
         assert {frame.status for frame in found.values()} == {200}
+        assert process.wait(5) == 0
 
 
 class Slow:
