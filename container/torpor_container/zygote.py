@@ -116,7 +116,9 @@ class WarmParent:
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except OSError:  # nobody there any more, or no descriptor left: then whoever waits is found again at once
+        except (
+            OSError
+        ):  # nobody there any more; or no descriptor left, and whoever waits would be found again and again
             time.sleep(PAUSE_S)
             return
         connection.setblocking(False)

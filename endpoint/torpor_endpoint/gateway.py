@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from torpor_endpoint.aws.asgi import App, AtOnce, Headers, Receive, Scope, Send, Tell
+from torpor_endpoint.aws.asgi import App, AtOnce, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.late import Late
 from torpor_endpoint.aws.models import known_services
@@ -48,15 +48,8 @@ class Gateway:
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         """See `aws.asgi.AtOnce`."""
-        told: Headers = []
-        length = len(scope["path"])
-        for name, value in scope["headers"]:
-            if name in SCOPE_HEADERS:
-                if name == AUTHORIZATION:
-                    value = _credential(value)
-                length += len(value)
-                told.append((name, value))
-        if length > KNOWN_MAX_BYTES:
+        told = [_lasting(*header) for header in scope["headers"] if header[0] in SCOPE_HEADERS]
+        if len(scope["path"]) + sum([len(value) for _, value in told]) > KNOWN_MAX_BYTES:
             return False
         take = self._at_once.get(_known_service(scope["method"], scope["path"], scope["query_string"], *told))
         return take is not None and take(scope, body, tell)
@@ -102,10 +95,12 @@ def _service(method: str, path: str, query: bytes, *told: tuple[bytes, bytes]) -
 _known_service = lru_cache(maxsize=KNOWN_MAX)(_service)
 
 
-def _credential(authorization: bytes) -> bytes:
-    """What of it tells the service. The rest is another each time."""
-    credential, _, signature = authorization.partition(b",")
-    return credential if signature and b"Credential=" in credential else authorization
+def _lasting(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """What of a header tells the service. The rest of a signature is another each time."""
+    if name != AUTHORIZATION:
+        return name, value
+    credential, _, signature = value.partition(b",")
+    return name, credential if signature and b"Credential=" in credential else value
 
 
 def _misdirected() -> App:

@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import shutil
 import tarfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,22 +90,27 @@ def test_requirements_are_said_not_to_be_installed(tmp_path: Path, caplog: pytes
     assert "requirements.txt of code/sourcedir.tar.gz is not installed" in caplog.text
 
 
-def test_who_gives_up_while_it_is_unpacked_leaves_nothing_that_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("work", "where"),
+    [(unpack, "torpor_container.submitted.unpack"), (shutil.copyfile, "shutil.copyfile")],
+    ids=["unpacked", "copied"],
+)
+def test_who_gives_up_while_it_is_made_leaves_nothing_that_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[..., Any], where: str
 ) -> None:
     archive(tmp_path, train="whole")
-    unpacking, go_on = threading.Event(), threading.Event()
+    working, go_on = threading.Event(), threading.Event()
 
     def slowly(*arguments: Any) -> Any:
-        unpacking.set()
+        working.set()
         go_on.wait(10.0)
-        return unpack(*arguments)
+        return work(*arguments)
 
     async def story() -> None:
         code = submitted(tmp_path)
-        monkeypatch.setattr("torpor_container.submitted.unpack", slowly)
+        monkeypatch.setattr(where, slowly)
         first = asyncio.create_task(code.script())
-        await asyncio.to_thread(unpacking.wait, 10.0)
+        await asyncio.to_thread(working.wait, 10.0)
         first.cancel()
         second = asyncio.create_task(code.script())
         for _ in range(10):

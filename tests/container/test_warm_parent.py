@@ -214,12 +214,14 @@ def test_one_that_may_open_nothing_more_waits_until_it_may_and_works_little_mean
     async def story() -> None:
         usual = resource.prlimit(ground.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(ground.pid, resource.RLIMIT_NOFILE, (0, usual[1]))
-        waiting = asyncio.create_task(ground.parent.fork(Job("warm_jobs:leave", {"how": "0"})))
-        worked_s = cpu_s(ground.pid)
-        await asyncio.sleep(1.0)
-        worked_s = cpu_s(ground.pid) - worked_s
-        assert not waiting.done()
-        resource.prlimit(ground.pid, resource.RLIMIT_NOFILE, usual)
+        try:
+            waiting = asyncio.create_task(ground.parent.fork(Job("warm_jobs:leave", {"how": "0"})))
+            worked_s = cpu_s(ground.pid)
+            await asyncio.sleep(1.0)
+            worked_s = cpu_s(ground.pid) - worked_s
+            assert not waiting.done()
+        finally:
+            resource.prlimit(ground.pid, resource.RLIMIT_NOFILE, usual)
         assert await (await waiting).wait() == 0
         assert worked_s < 0.1
 

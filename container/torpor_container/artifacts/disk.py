@@ -131,7 +131,9 @@ class DiskTier:
 
     def _clear(self) -> None:
         """What was set aside goes, as soon as it can be removed."""
-        for aside in tuple(self._aside):
+        with self._lock:
+            left = tuple(self._aside)
+        for aside in left:
             self.discard(aside)
             if not aside.exists():
                 with self._lock:

@@ -1,5 +1,5 @@
 """Whose turn it is where requests are answered one after another: each model has one turn in a round, however many of
-its requests wait. It knows no clock."""
+its requests wait. It knows no clock: threads are shared by time (`turns`), and this is for what takes little anyway."""
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable

@@ -77,9 +77,8 @@ class Sums:
         self.total_s += invocation.total_s
         self.load_s += load_s
         self.predict_s += predict_s
-        predict_ms = milliseconds(predict_s)
-        self.busy_ms += milliseconds(load_s + predict_s) if load_s else predict_ms
-        self.predict_ms += predict_ms
+        self.busy_ms += milliseconds(load_s + predict_s)
+        self.predict_ms += milliseconds(predict_s)
         self.request_bytes += invocation.request_bytes
         self.response_bytes += invocation.response_bytes
         if invocation.effort is not None:

@@ -151,7 +151,7 @@ class RuntimeApp:
             journey.steps |= outcome.steps
             self._count_failure(route, outcome, journey)
             raise outcome
-        journey.route, journey.served, journey.answer_headers = route, outcome, dict(outcome.answer.headers)
+        journey.route, journey.served = route, outcome
         self._account_for(route, outcome, journey)
         answer = outcome.answer
         if not 200 <= answer.status < 300:
@@ -176,7 +176,7 @@ class RuntimeApp:
     # -- accounting ------------------------------------------------------------------------------------------------
     def _account_for(self, route: Route, served: Served, journey: Journey) -> None:
         """Read the instance's own steps, and add the request to the metrics."""
-        told = journey.answer_headers
+        told = dict(served.answer.headers)
         journey.steps |= served.waited
         journey.steps |= steps_of(told.get(b"server-timing", b""))
         if told.get(FAULT) in REFUSED:

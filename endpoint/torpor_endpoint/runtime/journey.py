@@ -24,7 +24,6 @@ class Journey:
     steps: dict[str, float] = field(default_factory=dict)
     route: Route | None = None
     served: Served | None = None
-    answer_headers: dict[bytes, bytes] = field(default_factory=dict)  # of the instance's answer
 
     def whole(self, total_s: float) -> dict[str, float]:
         """All steps, with what none of them explains as overhead: they add up to the wall time."""
@@ -51,7 +50,7 @@ class Journey:
 
     def _told(self) -> tuple[wire.Cold | None, wire.Effort | None]:
         """What the instance says of a load, and of the prediction."""
-        told = self.answer_headers
+        told = dict(self.served.answer.headers) if self.served else {}
         cold: wire.Cold | None = json.loads(told[COLD]) if COLD in told else None
         effort: wire.Effort | None = None
         if EFFORT in told:

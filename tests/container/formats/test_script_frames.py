@@ -24,7 +24,7 @@ def test_a_frame_that_claims_too_much_is_refused(sizes: tuple[int, int]) -> None
         frames.sizes(frames.PREFIX.pack(*sizes))
 
 
-@pytest.mark.parametrize("head", [b"", b"{", b"[]", b'{"kind": "dance"}', b"{}", b"\xff"])
+@pytest.mark.parametrize("head", [b"", b"{", b"[]", b'{"kind": "dance"}', b"{}", b"\xff", b"[" * 60_000])
 def test_a_head_that_is_none_is_refused(head: bytes) -> None:
     with pytest.raises(BadFrame):
         frames.decode(head, b"")

@@ -203,6 +203,18 @@ def test_a_clock_that_was_wrong_for_a_while_keeps_nobody_waiting_for_that_long(s
     assert len(rebounded) == 3  # the day that was passed over, the next, and at last the right one
 
 
+def test_nor_does_a_change_that_ended_right_before_the_clock_was_set_right(scaled: ScalingDesk) -> None:
+    scaled.register()
+    scaled.track()
+    scaled.site.now_s += DAY_S
+    scaled.site.per_minute = 100.0
+    while scaled.after(scaled.site.scale.look_s) == 1:
+        assert scaled.site.now_s < NOON_S + 2 * DAY_S
+    scaled.site.now_s = NOON_S
+    scaled.site.per_minute = 0.0
+    assert scaled.after(40 * 60) == 1
+
+
 def schedule(desk: ScalingDesk, expression: str, **members: Any) -> None:
     bounds = {name: members.pop(name) for name in ("MinCapacity", "MaxCapacity") if name in members}
     named = {**OF, "ScheduledActionName": "office", "Schedule": expression}
