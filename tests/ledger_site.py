@@ -42,7 +42,7 @@ class Site:
         return self.now_s
 
     def app(self) -> Starlette:
-        pages = Pages(self.ledger, self.reading)
+        pages = Pages(self.ledger.flush, self.reading)
         table = {
             "/_torpor/health": _health,
             "/_torpor/cold-starts": pages.cold_starts_page,

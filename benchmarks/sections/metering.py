@@ -1,54 +1,66 @@
-"""What metrics and ledger add to a warm request. No switch turns them off, so they are called alone.
+"""What metrics and ledger add to a warm request: an endpoint that has them and one that has not, in turn.
 
-The product's own meters and ledger are told of warm requests as the runtime tells them, and the ledger is written after
-every thousand. The clock and the steps of `Server-Timing`, which an answer carries anyway, are not in it.
+No switch turns them off, so the second one is another program: see `benchmarks/unaccounted`. The clock and the steps of
+`Server-Timing`, which an answer carries anyway, are in both.
 """
 
-import asyncio
-import time
-from collections.abc import Callable
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
-from benchmarks.live import Serve
-from benchmarks.measure import Figures, spread
+from benchmarks.live import Live, Serve
+from benchmarks.live import live as own_process
+from benchmarks.measure import Figures, Target, Turn, agree, figures, spread, warm
+from benchmarks.own_answers import make_models
 from benchmarks.sizes import Sizes
-from torpor_endpoint.cloudwatch.registry import MetricRegistry
-from torpor_endpoint.ledger.keeping import Ledger
-from torpor_endpoint.ledger.records import Invocation
-from torpor_endpoint.runtime.meter import Meters, Sample
 
-REQUESTS = 1000
-ENDPOINT, VARIANT, MODEL = "bench", "AllTraffic", "model-0.tar.gz"
-STEPS = {"queue": 0.0001, "predict": 0.0002, "overhead": 0.0003}
-TOTAL_S = sum(STEPS.values())
+PATH = "PYTHONPATH"
+WITH, WITHOUT = "with metrics and ledger", "without"
+UNACCOUNTED = Path(__file__).parent.parent / "unaccounted"
+
+
+class StillAccounted(Exception):
+    """The endpoint that should account for nothing does: there is nothing to compare."""
 
 
 def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
-    meters = Meters(MetricRegistry(time.time), time.time)
-    ledger = Ledger(folder / "ledger.db", time.time)
-    parts: dict[str, Callable[[], None]] = {
-        "metrics": lambda: _metered(meters),
-        "ledger, and writing it": lambda: _entered(ledger),
-    }
-    taken = {name: [_us_each(part) for _ in range(sizes.rounds)] for name, part in parts.items()}
-    ledger.close()
-    return [{"what": name, **spread("cpu_us", values)} for name, values in taken.items()]
+    artifacts = folder / "artifacts"
+    expected = make_models(artifacts, 1)
+    with ExitStack() as stack:
+        targets = []
+        for name, serving in ((WITH, own_process()), (WITHOUT, _unaccounted())):
+            running = stack.enter_context(serving)
+            running.link(artifacts)
+            running.deploy()
+            targets.append(running.through(name, expected))
+            agree(targets[-1:])
+            if _accounted(running) is not (name == WITH):
+                raise StillAccounted(name)
+        return [row for connections in sizes.connections for row in _measured(targets, connections, sizes)]
 
 
-def _metered(meters: Meters) -> None:
-    for _ in range(REQUESTS):
-        meters.add(ENDPOINT, VARIANT, Sample(1, 200, 0.0003, 0.0003, True))
+@contextmanager
+def _unaccounted() -> Iterator[Live]:
+    paths = [str(UNACCOUNTED), *filter(None, [os.environ.get(PATH)])]
+    with patch.dict(os.environ, {PATH: os.pathsep.join(paths)}), own_process() as running:
+        yield running
 
 
-def _entered(ledger: Ledger) -> None:
-    for _ in range(REQUESTS):
-        at_s = time.time()
-        ledger.invoked(Invocation(at_s, "0", ENDPOINT, VARIANT, MODEL, "instance", 200, STEPS, TOTAL_S, 24, 20, None))
-    asyncio.run(ledger.flush())
+def _accounted(running: Live) -> bool:
+    """Whether its metrics know of an invocation."""
+    metrics = running.process.connection.page("metrics").decode()
+    return any(line.startswith("torpor_invocations_total") for line in metrics.splitlines())
 
 
-def _us_each(part: Callable[[], None]) -> float:
-    """Processor time of this process, all threads, for one request."""
-    began_s = time.process_time()
-    part()
-    return 1e6 * (time.process_time() - began_s) / REQUESTS
+def _measured(targets: Sequence[Target], connections: int, sizes: Sizes) -> list[Figures]:
+    turns = warm(targets, (), connections, sizes.turn_s, sizes.rounds)
+    return [_row(name, connections, seen, turns[WITHOUT]) for name, seen in turns.items()]
+
+
+def _row(name: str, connections: int, turns: Sequence[Turn], without: Sequence[Turn]) -> Figures:
+    added_us = [one.cpu_us - other.cpu_us for one, other in zip(turns, without, strict=True)]
+    ratios = [one.cpu_us / other.cpu_us for one, other in zip(turns, without, strict=True)]
+    compared = {**spread("added_us", added_us), **spread("cpu_of_without", ratios)}
+    return {"what": name, "connections": connections, **figures(turns), **compared}

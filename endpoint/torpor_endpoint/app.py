@@ -47,6 +47,7 @@ from torpor_endpoint.options import Options
 from torpor_endpoint.records import Variant
 from torpor_endpoint.rescaling import Rescaling
 from torpor_endpoint.roll import Roll
+from torpor_endpoint.runtime.accounting import Accounting
 from torpor_endpoint.runtime.app import Account, Clocks, RuntimeApp
 from torpor_endpoint.runtime.meter import Meters
 from torpor_endpoint.runtime.router import Limits, Router
@@ -81,9 +82,10 @@ class Endpoint:
         self._host = LocalHost(self._dir.sockets)
         self._fleet = Fleet()
         self._registry = MetricRegistry(time.time)
-        self._meters = Meters(self._registry, time.time)
+        self._meters = Meters(self._registry)
         self._collector = Collector(self._fleet, self._registry, time.time)
         self._ledger = Ledger(self._dir.ledger, time.time)
+        self._accounting = Accounting(self._meters, self._ledger.invoked)
         self._roll = Roll(self._fleet, self._ledger.served)
         self._controller = Controller(self._store, self._fleet, self._yard(), time.time, self._gone)
         self._jobs = Jobs(self._database, time.time)
@@ -144,7 +146,7 @@ class Endpoint:
     def _cloudwatch(self) -> App:
         from torpor_endpoint.cloudwatch.service import CloudWatch, cloudwatch_service
 
-        read = CloudWatch(self._registry, self._collector.refresh)
+        read = CloudWatch(self._registry, self._refresh)
         return cloudwatch_service(read, self._alarms, account=self._options.account, otherwise=self._tail.answer)
 
     def _cloudwatch_logs(self) -> App:
@@ -169,13 +171,13 @@ class Endpoint:
         from torpor_endpoint.own import Own
 
         logs = self._dir.endpoint_logs
-        return Own(self._fleet, self._registry, self._collector.refresh, logs, self._pages).app()
+        return Own(self._fleet, self._registry, self._refresh, logs, self._pages).app()
 
     def _pages(self) -> "Pages":
         from torpor_endpoint.ledger.pages import Pages
         from torpor_endpoint.ledger.reading import Reading
 
-        return Pages(self._ledger, Reading(self._ledger.tables, time.time))
+        return Pages(self._written, Reading(self._ledger.tables, time.time))
 
     # -- the parts -------------------------------------------------------------------------------------------------
     def _control(self) -> Control:
@@ -191,13 +193,13 @@ class Endpoint:
         router = Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
         account = Account(self._options.account, self._options.region)
         clocks = Clocks(time.time, time.perf_counter)
-        return RuntimeApp(router, self._meters, account, clocks, self._ledger.invoked)
+        return RuntimeApp(router, self._accounting, account, clocks)
 
     def _lived(self, life: Life) -> None:
         """An instance has begun, is ready, or has ended."""
         self._ledger.lived(life)
         if life.size.startswith("serverless") and life.ready_s is not None and life.stopped_s is None:
-            self._meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s)
+            self._meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s, life.ready_s)
 
     def _yard(self) -> Yard:
         dice = random.Random(self._options.seed)
@@ -239,8 +241,19 @@ class Endpoint:
         """The logs that grow now."""
         return {launched.log for launched in self._host.list() if launched.log is not None} | self._trainer.writing
 
+    async def _refresh(self) -> None:
+        """What is read of the metrics then is up to date."""
+        self._accounting.settle()
+        await self._collector.refresh()
+
+    async def _written(self) -> None:
+        """What is read of the ledger then is up to date."""
+        self._accounting.settle()
+        await self._ledger.flush()
+
     async def _gone(self, name: str) -> None:
         """An endpoint was deleted: its instances' disks go. Its metrics and logs stay, for AWS's APIs."""
+        self._accounting.settle()
         self._meters.forget(name)
         await asyncio.to_thread(self._autoscaling.forget, name)
         await self._around.disks.remove_all(name)
@@ -263,6 +276,7 @@ class Endpoint:
             await self._trainer.close()
             await self._host.close()
             self._tail.close()
+            self._accounting.settle()
             self._ledger.close()
             self._database.close()
             self._objects.close()
@@ -276,7 +290,7 @@ class Endpoint:
             "ledger": self._ledger.run,
             "roll": self._roll.run,
             "warm parent": lambda: self._host.retire(lambda: bool(self._trainer.writing), self._options.warm_idle_s),
-            "alarms": Watch(self._alarms, self._registry, self._collector.refresh, judges=judged_here).run,
+            "alarms": Watch(self._alarms, self._registry, self._refresh, judges=judged_here).run,
             "scaler": self._scaler().run,
             "logs": Gauge(self._logs).run,
         }

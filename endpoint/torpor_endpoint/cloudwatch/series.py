@@ -5,7 +5,7 @@ clock when it is told (`age`). Only minutes with samples take memory. One thread
 read: what a reader sees as count and as sum may be a sample apart, and nothing worse.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from torpor_endpoint.cloudwatch.tally import PackedTally, Tally, merged
@@ -47,13 +47,22 @@ class Series:
 
     # -- writing: one thread ---------------------------------------------------------------------------------------
 
-    def add(self, value: float, at_s: float) -> None:
-        """One sample. On the path of every request, so nothing but arithmetic while the minute lasts."""
+    def add(self, value: float, at_s: float, count: float = 1.0) -> None:
+        """So many samples of one value. Nothing but arithmetic while the minute lasts."""
         opened_s, tally = self._now
         if opened_s <= at_s < opened_s + MINUTE_S:
-            tally.add(value)
+            tally.add(value, count)
         else:
-            self.merge(Tally.of([value]), at_s)
+            self.merge(Tally.of([value], count), at_s)
+
+    def add_all(self, values: Iterable[float], at_s: float) -> None:
+        """A sample of each value, all of one minute."""
+        opened_s, tally = self._now
+        if opened_s <= at_s < opened_s + MINUTE_S:
+            for value in values:
+                tally.add(value)
+        else:
+            self.merge(Tally.of(values), at_s)
 
     def put(self, source: str, value: float, at_s: float) -> None:
         """The level of one source, such as an instance: in a minute its last sample stands for all of them.

@@ -25,10 +25,11 @@ class Tally:
         self._sketch: dict[int, float] = {}  # counts by `sketch.key`
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> "Tally":
+    def of(cls, values: Iterable[float], count: float = 1.0) -> "Tally":
+        """So many samples of each."""
         tally = cls()
         for value in values:
-            tally.add(value)
+            tally.add(value, count)
         return tally
 
     @classmethod

@@ -39,16 +39,11 @@ class Ledger:
         """One more invocation. A cold one is kept whole; all are counted in the minute in which they came."""
         cold = is_cold(invocation.steps)
         pending = self._pending
-        kind = Kind(
-            minute_of(invocation.at_s),
-            invocation.endpoint,
-            invocation.variant,
-            invocation.model,
-            self._size(invocation.instance),
-        )
-        sums = pending.minutes.get(kind)
+        size = self._size(invocation.instance)
+        kind = (minute_of(invocation.at_s), invocation.endpoint, invocation.variant, invocation.model, size)
+        sums = pending.minutes.get(kind)  # type: ignore[call-overload]  # it is equal to its Kind, and made sooner
         if sums is None:
-            sums = pending.minutes[kind] = Sums()
+            sums = pending.minutes[Kind(*kind)] = Sums()
         sums.add(invocation, cold)
         if cold:
             self._doubt(invocation)

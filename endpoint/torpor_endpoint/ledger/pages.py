@@ -1,7 +1,7 @@
 """The ledger's pages, `/_torpor/cold-starts` and `/_torpor/costs`: what was read of it, as JSON."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any, TypeVar
@@ -12,7 +12,6 @@ from starlette.responses import JSONResponse, Response
 
 from torpor_endpoint.core.alternatives import LEFT_OUT
 from torpor_endpoint.core.costs import ModelCosts, VariantCosts, total
-from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.reading import Bill, Reading, Statement
 
 LIMIT = 100
@@ -25,9 +24,9 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True)
 class Pages:
-    """Both show what the ledger was told until now."""
+    """Both show what the ledger was told until now: `written` has all of that written."""
 
-    ledger: Ledger
+    written: Callable[[], Awaitable[None]]
     reading: Reading
 
     async def cold_starts_page(self, request: Request) -> Response:
@@ -57,7 +56,7 @@ class Pages:
 
     async def _endpoint(self, request: Request) -> str | None:
         """The one asked for. Everything that was told until now is written then."""
-        await self.ledger.flush()
+        await self.written()
         name = request.query_params.get("endpoint")
         if name is not None and not await asyncio.to_thread(self.reading.knows, name):
             raise HTTPException(404, f"the ledger has nothing of an endpoint {name!r}")

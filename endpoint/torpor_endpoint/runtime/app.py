@@ -7,25 +7,19 @@ from dataclasses import dataclass
 
 from torpor_container import wire
 from torpor_container.upstream import Body, size_of
-from torpor_container.wire import Step
 from torpor_endpoint.aws.asgi import Disconnected, Headers, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.scope import DEFAULT_REGION
 from torpor_endpoint.fleet import LiveEndpoint
-from torpor_endpoint.ledger.records import Invocation
-from torpor_endpoint.runtime.errors import FAULTS, Place, RuntimeFault, Situation, from_answer, wire_form
+from torpor_endpoint.runtime.accounting import Accounting
+from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, from_answer, wire_form
 from torpor_endpoint.runtime.journey import Journey, server_timing, steps_of
-from torpor_endpoint.runtime.meter import Concurrency, Meters, Sample
 from torpor_endpoint.runtime.request import Invoke, read_body
 from torpor_endpoint.runtime.router import CrewClosed, Route, Router, Served
 
 log = logging.getLogger(__name__)
 
 PREFIX = "/endpoints/"
-LOADING = (Step.QUEUE.value, Step.DOWNLOAD.value, Step.UNPACK.value, Step.LOAD.value)
 COPIED = (b"content-type", wire.CUSTOM_ATTRIBUTES.lower().encode())
-MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
-FAULT = wire.FAULT.lower().encode()
-REFUSED = {fault.value.encode() for fault in FAULTS}
 
 
 @dataclass(frozen=True)
@@ -43,19 +37,13 @@ class Clocks:
 
 
 class RuntimeApp:
-    """`POST /endpoints/{EndpointName}/invocations`. Its siblings are refused at once, by name.
+    """`POST /endpoints/{EndpointName}/invocations`. Its siblings are refused at once, by name."""
 
-    `keep` is told of every invocation that was sent to a variant, once it is answered.
-    """
-
-    def __init__(
-        self, router: Router, meters: Meters, account: Account, clocks: Clocks, keep: Callable[[Invocation], None]
-    ) -> None:
+    def __init__(self, router: Router, accounting: Accounting, account: Account, clocks: Clocks) -> None:
         self._router = router
-        self._meters = meters
+        self._accounting = accounting
         self._account = account
         self._clocks = clocks
-        self._keep = keep
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         place, operation = self._place(scope)
@@ -69,11 +57,13 @@ class RuntimeApp:
         except Exception:  # the outer edge: one request's fault is logged and answered, and is no other's
             log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
             status, headers, *chunks = wire_form(RuntimeFault(Situation.INTERNAL), place)
-        size_bytes = size_of(chunks)
-        total_s, steps = self._ended(place, journey, headers, size_bytes)
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await _send_all(chunks, send)
-        self._enter(journey.ended(status, size_bytes, total_s, steps))
+        self._end(journey, status, headers, size_of(chunks))
+        try:
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await _send_all(chunks, send)
+        finally:
+            chunks.clear()
+            self._accounting.add(journey)
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         """Take up an invocation that waits for nothing on its way to a ready instance (see `aws.asgi.AtOnce`).
@@ -88,16 +78,17 @@ class RuntimeApp:
 
         def ended(outcome: Served | RuntimeFault) -> None:
             try:
-                status, headers, chunks = self._told(route, outcome, place, journey)
+                status, headers, chunks = _told(route, outcome, place, journey)
                 answer = b"".join(chunks)
+                chunks.clear()
             except RuntimeFault as fault:
                 status, headers, answer = wire_form(fault, place)
             except Exception:  # the outer edge, as above
                 log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
                 status, headers, answer = wire_form(RuntimeFault(Situation.INTERNAL), place)
-            total_s, steps = self._ended(place, journey, headers, len(answer))
+            self._end(journey, status, headers, len(answer))
             tell(status, headers, answer)
-            self._enter(journey.ended(status, len(answer), total_s, steps))
+            self._accounting.add(journey)
 
         try:
             request = Invoke.read(scope, place.endpoint)
@@ -131,7 +122,7 @@ class RuntimeApp:
             except CrewClosed:
                 live = self._router.find(place.endpoint)
                 continue
-            return self._told(route, outcome, place, journey)
+            return _told(route, outcome, place, journey)
 
     def _route(self, live: LiveEndpoint, request: Invoke, request_bytes: int) -> Route:
         """Raises the fault of the first rule that the request breaks."""
@@ -143,72 +134,32 @@ class RuntimeApp:
             raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
         return route
 
-    def _told(
-        self, route: Route, outcome: Served | RuntimeFault, place: Place, journey: Journey
-    ) -> tuple[int, Headers, Body]:
-        """Status, headers and body for the caller, and the metrics. Raises RuntimeFault for what is no success."""
-        if isinstance(outcome, RuntimeFault):
-            journey.steps |= outcome.steps
-            self._count_failure(route, outcome, journey)
-            raise outcome
-        journey.route, journey.served = route, outcome
-        self._account_for(route, outcome, journey)
-        answer = outcome.answer
-        if not 200 <= answer.status < 300:
-            raise from_answer(answer, place)
-        headers = [header for header in answer.headers if header[0] in COPIED]
-        headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
-        return answer.status, headers, answer.chunks
-
-    def _ended(
-        self, place: Place, journey: Journey, headers: Headers, size_bytes: int
-    ) -> tuple[float, dict[str, float]]:
-        """What it took in all and step by step, in seconds; the headers that every answer has are added."""
-        total_s = self._clocks.steady() - journey.began_s
-        steps = journey.whole(total_s)
+    def _end(self, journey: Journey, status: int, headers: Headers, size_bytes: int) -> None:
+        """The headers that every answer has are added."""
+        journey.end(status, size_bytes, self._clocks.steady() - journey.began_s)
         headers += [
-            (b"x-amzn-requestid", place.request_id.encode()),
-            (b"server-timing", server_timing(steps)),
+            (b"x-amzn-requestid", journey.request_id.encode()),
+            (b"server-timing", server_timing(journey.steps)),
             (b"content-length", b"%d" % size_bytes),
         ]
-        return total_s, steps
 
-    # -- accounting ------------------------------------------------------------------------------------------------
-    def _account_for(self, route: Route, served: Served, journey: Journey) -> None:
-        """Read the instance's own steps, and add the request to the metrics."""
-        told = dict(served.answer.headers)
-        journey.steps |= served.waited
-        journey.steps |= steps_of(told.get(b"server-timing", b""))
-        if told.get(FAULT) in REFUSED:
-            return  # the platform's own answer: the request never reached a model
-        loading_s = sum([took_s for step, took_s in journey.steps.items() if step in LOADING])
-        model_s = served.sent_s - loading_s
-        hit = told.get(MODEL_CACHE)
-        total_s = self._clocks.steady() - journey.began_s
-        sample = Sample(
-            served.instances,
-            served.answer.status,
-            model_s,
-            total_s - model_s,
-            None if hit is None else hit == b"hit",
-            loading_s,
-            _concurrency(route, served),
-        )
-        self._meters.add(route.live.name, route.variant, sample)
 
-    def _enter(self, invocation: Invocation | None) -> None:
-        if invocation is not None:
-            self._keep(invocation)
-
-    def _count_failure(self, route: Route, fault: RuntimeFault, journey: Journey) -> None:
-        """A request that broke on its way counts against the model; one that was refused does not."""
-        if fault.situation is Situation.NO_CAPACITY:
-            self._meters.no_capacity(route.live.name, route.variant)
-        if fault.original is not None:
-            took_s = self._clocks.steady() - journey.began_s
-            self._meters.add(route.live.name, route.variant, Sample(len(route.crew.ready), None, took_s, 0.0, None))
-        if fault.original is not None or fault.steps:
-            journey.route = route
+def _told(route: Route, outcome: Served | RuntimeFault, place: Place, journey: Journey) -> tuple[int, Headers, Body]:
+    """Status, headers and body for the caller. Raises RuntimeFault for what is no success."""
+    journey.route, journey.outcome = route, outcome
+    if isinstance(outcome, RuntimeFault):
+        journey.steps |= outcome.steps
+        raise outcome
+    answer = outcome.answer
+    journey.steps |= outcome.waited
+    journey.steps |= steps_of(answer.header(b"server-timing") or b"")
+    if not 200 <= answer.status < 300:
+        fault = from_answer(answer, place)
+        answer.chunks.clear()
+        raise fault
+    headers = [header for header in answer.headers if header[0] in COPIED]
+    headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
+    return answer.status, headers, answer.chunks
 
 
 async def _send_all(chunks: Body, send: Send) -> None:
@@ -224,10 +175,3 @@ def request_id() -> str:
     digits = f"{random.getrandbits(128):032x}"
     variant = "89ab"[int(digits[16], 16) % 4]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
-
-
-def _concurrency(route: Route, served: Served) -> Concurrency | None:
-    allowed = route.crew.variant.serverless
-    if allowed is None:
-        return None
-    return Concurrency(served.in_flight, allowed.max_concurrency, allowed.provisioned_concurrency)

@@ -1,11 +1,13 @@
 """One invocation on its way through the endpoint: what it waited for and what became of it, for whoever accounts."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from torpor_container import wire
 from torpor_container.wire import Step
 from torpor_endpoint.ledger.records import Invocation
+from torpor_endpoint.runtime.errors import RuntimeFault
 from torpor_endpoint.runtime.router import Route, Served
 
 OVERHEAD = Step.OVERHEAD.value
@@ -13,7 +15,7 @@ COLD = wire.COLD.lower().encode()
 EFFORT = wire.EFFORT.lower().encode()
 
 
-@dataclass
+@dataclass(slots=True)
 class Journey:
     """It begins when the request's first byte is there. Times are of the router's clock, but for `at_s`."""
 
@@ -22,41 +24,53 @@ class Journey:
     began_s: float
     request_bytes: int = 0
     steps: dict[str, float] = field(default_factory=dict)
-    route: Route | None = None
-    served: Served | None = None
+    route: Route | None = None  # of what was sent to a variant, or was to be
+    outcome: Served | RuntimeFault | None = None
+    status: int = 0
+    response_bytes: int = 0
+    total_s: float = 0.0
 
-    def whole(self, total_s: float) -> dict[str, float]:
-        """All steps, with what none of them explains as overhead: they add up to the wall time."""
-        return {**self.steps, OVERHEAD: max(0.0, total_s - sum(self.steps.values()))}
+    def end(self, status: int, response_bytes: int, total_s: float) -> None:
+        """What no step explains is overhead: the steps add up to the wall time."""
+        self.status, self.response_bytes, self.total_s = status, response_bytes, total_s
+        self.steps[OVERHEAD] = max(0.0, total_s - sum(self.steps.values()))
 
-    def ended(self, status: int, response_bytes: int, total_s: float, steps: dict[str, float]) -> Invocation | None:
-        """For the ledger; None of a request that was sent to no variant. `steps` are the whole ones."""
-        if self.route is None:
-            return None
+    @property
+    def ended_at_s(self) -> float:
+        """Epoch seconds."""
+        return self.at_s + self.total_s
+
+    def invocation(self, route: Route, instance: str, told: Mapping[bytes, bytes]) -> Invocation:
+        """For the ledger; `told` are the headers of the instance's answer."""
         return Invocation(
             self.at_s,
             self.request_id,
-            self.route.live.name,
-            self.route.variant,
-            (self.route.target or "").removeprefix("/"),
-            self.served.instance if self.served else "",
-            status,
-            steps,
-            total_s,
+            route.live.name,
+            route.variant,
+            (route.target or "").removeprefix("/"),
+            instance,
+            self.status,
+            self.steps,
+            self.total_s,
             self.request_bytes,
-            response_bytes,
-            *self._told(),
+            self.response_bytes,
+            _cold(told),
+            _effort(told),
         )
 
-    def _told(self) -> tuple[wire.Cold | None, wire.Effort | None]:
-        """What the instance says of a load, and of the prediction."""
-        told = dict(self.served.answer.headers) if self.served else {}
-        cold: wire.Cold | None = json.loads(told[COLD]) if COLD in told else None
-        effort: wire.Effort | None = None
-        if EFFORT in told:
-            work_s, delay_s = map(float, told[EFFORT].split())
-            effort = {"work_s": work_s, "delay_s": delay_s}
-        return cold, effort
+
+def _cold(told: Mapping[bytes, bytes]) -> wire.Cold | None:
+    """What the instance says of a load."""
+    cold: wire.Cold | None = json.loads(told[COLD]) if COLD in told else None
+    return cold
+
+
+def _effort(told: Mapping[bytes, bytes]) -> wire.Effort | None:
+    """What the prediction took, if it was measured."""
+    if EFFORT not in told:
+        return None
+    work_s, delay_s = map(float, told[EFFORT].split())
+    return {"work_s": work_s, "delay_s": delay_s}
 
 
 def server_timing(steps: dict[str, float]) -> bytes:

@@ -1,6 +1,7 @@
-"""What one invocation adds to the metrics, through handles bound once per variant."""
+"""What invocations add to the metrics, through handles bound once per variant."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from torpor_endpoint.cloudwatch import metrics
@@ -76,24 +77,26 @@ class VariantMeter:
         self._bound = bound
         self._serverless: ServerlessMeter | None = None  # others have none of its series
 
-    def add(self, sample: Sample, at_s: float) -> None:
-        self._invocations.add(1, at_s)
-        self._per_instance.add(1 / max(1, sample.instances), at_s)
-        status = sample.status or 0
-        self._client_errors.add(400 <= status < 500, at_s)
-        self._server_errors.add(status >= 500, at_s)
-        self._model_errors.add(not 200 <= status < 300, at_s)
-        self._model_latency.add(sample.model_s * MICROSECONDS, at_s)
-        self._overhead_latency.add(sample.overhead_s * MICROSECONDS, at_s)
-        if sample.hit is not None:
-            self._cache_hit.add(sample.hit, at_s)
-            if not sample.hit:
-                self._loading_wait.add(sample.loading_s * MICROSECONDS, at_s)
-
-        if sample.concurrency is not None:
+    def add(self, samples: Sequence[Sample], at_s: float) -> None:
+        """Those of one minute: what is the same of many is counted once."""
+        alike = Counter([(sample.instances, sample.status or 0, sample.hit) for sample in samples])
+        for (instances, status, hit), count in alike.items():
+            self._invocations.add(1, at_s, count)
+            self._per_instance.add(1 / max(1, instances), at_s, count)
+            self._client_errors.add(400 <= status < 500, at_s, count)
+            self._server_errors.add(status >= 500, at_s, count)
+            self._model_errors.add(not 200 <= status < 300, at_s, count)
+            if hit is not None:
+                self._cache_hit.add(hit, at_s, count)
+        self._model_latency.add_all([sample.model_s * MICROSECONDS for sample in samples], at_s)
+        self._overhead_latency.add_all([sample.overhead_s * MICROSECONDS for sample in samples], at_s)
+        waited = [sample.loading_s * MICROSECONDS for sample in samples if sample.hit is False]
+        if waited:
+            self._loading_wait.add_all(waited, at_s)
+        for seen in [sample.concurrency for sample in samples if sample.concurrency is not None]:
             if self._serverless is None:
                 self._serverless = ServerlessMeter(self._bound)
-            self._serverless.add(sample.concurrency, at_s)
+            self._serverless.add(seen, at_s)
 
     def add_setup(self, took_s: float, at_s: float) -> None:
         self._bound(metrics.MODEL_SETUP_TIME).add(took_s * MICROSECONDS, at_s)
@@ -103,11 +106,10 @@ class VariantMeter:
 
 
 class Meters:
-    """One meter per variant, made when it is first needed."""
+    """One meter per variant, made when it is first needed. Moments are epoch seconds."""
 
-    def __init__(self, registry: MetricRegistry, epoch: Callable[[], float]) -> None:
+    def __init__(self, registry: MetricRegistry) -> None:
         self._registry = registry
-        self._epoch = epoch
         self._meters: dict[tuple[str, str], VariantMeter] = {}
 
     def of(self, endpoint: str, variant: str) -> VariantMeter:
@@ -116,15 +118,16 @@ class Meters:
             meter = self._meters[endpoint, variant] = VariantMeter(self._registry, endpoint, variant)
         return meter
 
-    def add(self, endpoint: str, variant: str, sample: Sample) -> None:
-        self.of(endpoint, variant).add(sample, self._epoch())
+    def add(self, endpoint: str, variant: str, samples: Sequence[Sample], at_s: float) -> None:
+        """Those of one minute."""
+        self.of(endpoint, variant).add(samples, at_s)
 
-    def set_up(self, endpoint: str, variant: str, took_s: float) -> None:
+    def set_up(self, endpoint: str, variant: str, took_s: float, at_s: float) -> None:
         """A serverless variant has launched an instance."""
-        self.of(endpoint, variant).add_setup(took_s, self._epoch())
+        self.of(endpoint, variant).add_setup(took_s, at_s)
 
-    def no_capacity(self, endpoint: str, variant: str) -> None:
-        self.of(endpoint, variant).add_no_capacity(self._epoch())
+    def no_capacity(self, endpoint: str, variant: str, at_s: float) -> None:
+        self.of(endpoint, variant).add_no_capacity(at_s)
 
     def forget(self, endpoint: str) -> None:
         """The endpoint is gone; so are its meters."""

@@ -104,8 +104,8 @@ def test_percentiles(boto: Any, registry: MetricRegistry) -> None:
 
 def test_the_extremes_of_flags_are_numbers(boto: Any, registry: MetricRegistry) -> None:
     meter = VariantMeter(registry, *VARIANT.values())
-    for status in (200, 500):
-        meter.add(Sample(instances=1, status=status, model_s=0.1, overhead_s=0.0, hit=status == 200), NOON_S)
+    of = [Sample(instances=1, status=status, model_s=0.1, overhead_s=0.0, hit=status == 200) for status in (200, 500)]
+    meter.add(of, NOON_S)
     for metric in ("Invocations", "Invocation5XXErrors", "InvocationModelErrors", "ModelCacheHit"):
         asked = {**LATENCY, "MetricName": metric, "Period": 300, "Statistics": ["Minimum", "Maximum"]}
         (point,) = boto.get_metric_statistics(**asked, **span())["Datapoints"]

@@ -1,0 +1,250 @@
+"""Metrics and ledger are told of many requests at once: they say the same as if they were told of each as it ended."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from crew_world import World
+from hypothesis import given
+from hypothesis import strategies as st
+from mortal_host import MortalHost
+from virtual_time import run
+
+from torpor_container import wire
+from torpor_container.upstream import Answer, Body
+from torpor_endpoint.cloudwatch import metrics
+from torpor_endpoint.cloudwatch.metrics import Metric
+from torpor_endpoint.cloudwatch.registry import MetricRegistry
+from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.ledger.records import Invocation
+from torpor_endpoint.records import Serverless
+from torpor_endpoint.runtime.accounting import TOGETHER, WITHIN_S, Accounting
+from torpor_endpoint.runtime.app import Account, Clocks, RuntimeApp
+from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation
+from torpor_endpoint.runtime.journey import Journey
+from torpor_endpoint.runtime.meter import Meters
+from torpor_endpoint.runtime.request import Invoke
+from torpor_endpoint.runtime.router import Limits, Route, Router, Served
+
+NOON_S = 1_700_000_000 // 86_400 * 86_400 + 43_200
+FAULTS = (
+    RuntimeFault(Situation.NO_CAPACITY, variant="v"),
+    RuntimeFault(Situation.MODEL_SERVER, original=(0, "no answer"), status=0),
+    RuntimeFault(Situation.NOT_READY, detail="", steps={"wake": 3.0}),
+    RuntimeFault(Situation.HOLD_FULL, held=1),
+)
+
+
+class Books:
+    """What metrics and ledger know."""
+
+    def __init__(self) -> None:
+        self.registry = MetricRegistry(lambda: NOON_S)
+        self.ledger: list[Invocation] = []
+        self.accounting = Accounting(Meters(self.registry), self.ledger.append)
+
+    def told(self) -> dict[tuple[str, str, int], tuple[float, ...]]:
+        """Count, sum and extremes of every minute of every metric, by variant."""
+        return {
+            (series.key.name, dict(series.key.dimensions)["VariantName"], at_s): (
+                tally.count,
+                round(tally.sum, 3),
+                tally.minimum,
+                tally.maximum,
+            )
+            for series in self.registry.find()
+            for at_s, tally in series.buckets(0.0, 2.0 * NOON_S)
+        }
+
+    def count(self, metric: Metric) -> float:
+        return sum(numbers[0] for (name, _, _), numbers in self.told().items() if name == metric.name)
+
+
+def routes(host: MortalHost) -> list[Route]:
+    """To an instance of a variant, and to a serverless one."""
+    world = World(host)
+    live = LiveEndpoint("shop", "arn", {"v": world.crew})
+    sleepy = World(host).crew
+    sleepy.variant = replace(sleepy.variant, serverless=Serverless(1024, 20, 5))
+    return [Route(live, "v", world.crew, "/a.tar.gz"), Route(live, "w", sleepy, "b.tar.gz")]
+
+
+def served(status: int, headers: list[tuple[bytes, bytes]], instances: int = 1) -> Served:
+    return Served(Answer(status, headers), "i-1", instances, 7, {}, 0.25)
+
+
+def ended(
+    route: Route | None,
+    outcome: Served | RuntimeFault | None,
+    at_s: float = NOON_S,
+    steps: dict[str, float] | None = None,
+) -> Journey:
+    journey = Journey("r", at_s, 0.0, 10, dict(steps or {}), route, outcome)
+    journey.end(200, 20, 0.5)
+    return journey
+
+
+HIT, MISS = (wire.MODEL_CACHE.lower().encode(), b"hit"), (wire.MODEL_CACHE.lower().encode(), b"miss")
+REFUSED = (wire.FAULT.lower().encode(), wire.Fault.ARTIFACT_MISSING.value.encode())
+OUTCOMES = st.one_of(
+    st.none(),
+    st.sampled_from(FAULTS),
+    st.builds(
+        served, st.sampled_from([200, 400, 503]), st.sampled_from([[], [HIT], [MISS], [REFUSED]]), st.integers(0, 3)
+    ),
+)
+TOLD = st.tuples(st.integers(0, 1), OUTCOMES, st.floats(0.0, 180.0), st.sampled_from([{}, {"load": 0.2}]))
+
+
+@given(told=st.lists(TOLD, max_size=30), groups=st.lists(st.integers(1, 10), min_size=1))
+def test_however_many_are_told_together_the_sums_are_those_of_each_by_itself(
+    told: list[tuple[int, Served | RuntimeFault | None, float, dict[str, float]]], groups: list[int]
+) -> None:
+    async def story() -> None:
+        one_by_one, together = Books(), Books()
+        with MortalHost() as host:
+            way = routes(host)
+            for number, (which, outcome, at_s, steps) in enumerate(told):
+                one_by_one.accounting.add(ended(way[which], outcome, NOON_S + at_s, steps))
+                one_by_one.accounting.settle()
+                together.accounting.add(ended(way[which], outcome, NOON_S + at_s, steps))
+                if number % groups[number % len(groups)] == 0:
+                    together.accounting.settle()
+            together.accounting.settle()
+        assert together.told() == one_by_one.told()
+        assert together.ledger == one_by_one.ledger
+        reached = Counter(
+            ("vw"[which], int(NOON_S + at_s + 0.5) // 60 * 60) for which, outcome, at_s, _ in told if _reached(outcome)
+        )
+        seen = {key[1:]: numbers[0] for key, numbers in together.told().items() if key[0] == "Invocations"}
+        assert seen == reached
+
+    run(story())
+
+
+def _reached(outcome: Served | RuntimeFault | None) -> bool:
+    """Whether it was sent to a model, well or not."""
+    if isinstance(outcome, Served):
+        return REFUSED not in outcome.answer.headers
+    return outcome is not None and outcome.original is not None
+
+
+def test_nobody_who_ended_waits_for_others_for_long_nor_for_more_than_so_many() -> None:
+    async def story() -> None:
+        books = Books()
+        with MortalHost() as host:
+            route, _ = routes(host)
+            books.accounting.add(ended(route, served(200, [HIT])))
+            await asyncio.sleep(WITHIN_S * 0.9)
+            books.accounting.add(ended(route, served(200, [HIT])))
+            assert books.ledger == []
+            await asyncio.sleep(WITHIN_S * 0.2)
+            assert len(books.ledger) == books.count(metrics.INVOCATIONS) == 2
+            for _ in range(TOGETHER):
+                books.accounting.add(ended(route, served(200, [HIT])))
+            assert len(books.ledger) == books.count(metrics.INVOCATIONS) == 2 + TOGETHER
+            books.accounting.add(ended(route, served(200, [HIT])))
+            await asyncio.sleep(WITHIN_S * 1.1)
+            assert len(books.ledger) == 3 + TOGETHER
+
+    run(story())
+
+
+def test_one_that_can_not_be_accounted_for_is_no_others_loss() -> None:
+    async def story() -> None:
+        books = Books()
+        odd = (wire.EFFORT.lower().encode(), b"much")
+        with MortalHost() as host:
+            route, _ = routes(host)
+            for headers in ([HIT], [HIT, odd], [HIT]):
+                books.accounting.add(ended(route, served(200, headers)))
+            books.accounting.settle()
+        assert len(books.ledger) == books.count(metrics.INVOCATIONS) == 2
+
+    run(story())
+
+
+def test_what_never_reached_a_variant_or_a_model_is_counted_as_that() -> None:
+    async def story() -> None:
+        books = Books()
+        no_capacity, broken, not_ready, full = FAULTS
+        with MortalHost() as host:
+            route, _ = routes(host)
+            for outcome in (no_capacity, broken, not_ready, full, served(400, [REFUSED])):
+                books.accounting.add(ended(route, outcome))
+            books.accounting.add(ended(None, None))
+            books.accounting.settle()
+        assert books.count(metrics.NO_CAPACITY_INVOCATION_FAILURES) == 1
+        assert books.count(metrics.INVOCATIONS) == 1  # the one that broke on its way
+        assert [one.instance for one in books.ledger] == ["", "", "i-1"]  # it, the one that waited, and the refused one
+
+    run(story())
+
+
+class Answering(Router):
+    """Every request is answered with the same status and a body of two chunks."""
+
+    def __init__(self, route: Route, status: int) -> None:
+        fleet = Fleet()
+        fleet.serve(route.live)
+        super().__init__(fleet, Limits(), lambda: 0.0, lambda: 0.0, False)
+        self._status = status
+
+    def _served(self) -> Served:
+        return Served(Answer(self._status, [], [b"much", b"more"]), "i-1", 1, 1, {}, 0.25)
+
+    async def send(self, route: Route, request: Invoke, body: Body, place: Place) -> Served:
+        return self._served()
+
+    def send_at_once(
+        self, route: Route, request: Invoke, body: bytes, place: Place, then: Callable[[Served | RuntimeFault], None]
+    ) -> bool:
+        then(self._served())
+        return True
+
+
+class Waiting(Accounting):
+    """It keeps those that have ended."""
+
+    def __init__(self, waiting: list[Journey]) -> None:
+        super().__init__(Meters(MetricRegistry(lambda: NOON_S)), lambda invocation: None)
+        self._waiting = waiting
+
+    def add(self, journey: Journey) -> None:
+        self._waiting.append(journey)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_no_body_waits_with_a_request_to_be_accounted_for(status: int) -> None:
+    async def story() -> None:
+        waiting: list[Journey] = []
+        told: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request"}
+
+        async def send(message: Any) -> None:
+            told.append(message["type"])
+
+        async def gone(message: Any) -> None:
+            raise ConnectionError("the caller has gone")
+
+        with MortalHost() as host:
+            route, _ = routes(host)
+            asked = {"path": "/endpoints/shop/invocations", "headers": []}
+            clocks = Clocks(lambda: NOON_S, lambda: 0.0)
+            app = RuntimeApp(Answering(route, status), Waiting(waiting), Account("1"), clocks)
+            assert app.at_once(asked, b"1,2", lambda *answer: told.append(answer[0]))
+            await app(asked, receive, send)
+            with pytest.raises(ConnectionError):
+                await app(asked, receive, gone)
+        assert told[:2] == [200 if status == 200 else 424, "http.response.start"]
+        assert [journey.status for journey in waiting] == told[:1] * 3
+        for journey in waiting:
+            assert isinstance(journey.outcome, Served)
+            assert journey.outcome.answer.chunks == []
+
+    run(story())
