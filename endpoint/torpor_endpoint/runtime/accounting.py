@@ -19,9 +19,11 @@ from torpor_endpoint.runtime.router import Route, Served
 
 log = logging.getLogger(__name__)
 
-TOGETHER = 64
+TOGETHER = 32
+"""So many are told together as soon as the endpoint itself waits for an instance: for about as long as the two take for
+so many."""
 WITHIN_S = 0.1
-"""The first of those that are told together waits no longer."""
+"""Nobody is told of later than that."""
 
 LOADING = (Step.QUEUE.value, Step.DOWNLOAD.value, Step.UNPACK.value, Step.LOAD.value)
 MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
@@ -41,10 +43,13 @@ class Accounting:
     def add(self, journey: Journey) -> None:
         """One that has ended, and whose answer's body is held no longer."""
         self._ended.append(journey)
-        if len(self._ended) == TOGETHER:
-            self.settle()
-        elif self._alarm is None:
+        if self._alarm is None:
             self._alarm = asyncio.get_running_loop().call_later(WITHIN_S, self.settle)
+
+    def meanwhile(self) -> None:
+        """A request was just sent to an instance: so there is time for those who have ended."""
+        if len(self._ended) >= TOGETHER:
+            self.settle()
 
     def settle(self) -> None:
         """Metrics and ledger know of all that have ended. One that can not be accounted for is logged."""

@@ -93,9 +93,11 @@ class RuntimeApp:
         try:
             request = Invoke.read(scope, place.endpoint)
             route = self._route(self._router.find(place.endpoint), request, journey.request_bytes)
-            return self._router.send_at_once(route, request, body, place, ended)
+            sent = self._router.send_at_once(route, request, body, place, ended)
         except RuntimeFault:
             return False
+        self._accounting.meanwhile()
+        return sent
 
     def _place(self, scope: Scope) -> tuple[Place, str]:
         """Where the request goes, and what it wants there. Who gives an ARN as the name has a slash in it."""

@@ -135,20 +135,33 @@ def _reached(outcome: Served | RuntimeFault | None) -> bool:
 def test_nobody_who_ended_waits_for_others_for_long_nor_for_more_than_so_many() -> None:
     async def story() -> None:
         books = Books()
+
+        def known() -> int:
+            assert len(books.ledger) == books.count(metrics.INVOCATIONS)
+            return len(books.ledger)
+
         with MortalHost() as host:
             route, _ = routes(host)
-            books.accounting.add(ended(route, served(200, [HIT])))
-            await asyncio.sleep(WITHIN_S * 0.9)
-            books.accounting.add(ended(route, served(200, [HIT])))
-            assert books.ledger == []
-            await asyncio.sleep(WITHIN_S * 0.2)
-            assert len(books.ledger) == books.count(metrics.INVOCATIONS) == 2
-            for _ in range(TOGETHER):
+
+            async def ends(wait_s: float = 0.0) -> None:
                 books.accounting.add(ended(route, served(200, [HIT])))
-            assert len(books.ledger) == books.count(metrics.INVOCATIONS) == 2 + TOGETHER
-            books.accounting.add(ended(route, served(200, [HIT])))
-            await asyncio.sleep(WITHIN_S * 1.1)
-            assert len(books.ledger) == 3 + TOGETHER
+                books.accounting.meanwhile()
+                await asyncio.sleep(wait_s)
+
+            await ends(WITHIN_S * 0.9)
+            await ends()
+            assert known() == 0
+            await asyncio.sleep(WITHIN_S * 0.2)
+            assert known() == 2
+            for _ in range(TOGETHER - 1):
+                await ends()
+            assert known() == 2
+            await ends(WITHIN_S * 0.5)
+            assert known() == 2 + TOGETHER
+            await ends(WITHIN_S * 0.6)
+            assert known() == 2 + TOGETHER  # the time of those before would be over, and its own is not
+            await asyncio.sleep(WITHIN_S * 0.5)
+            assert known() == 3 + TOGETHER
 
     run(story())
 
