@@ -31,6 +31,7 @@ from torpor_container.formats import Conventions
 from torpor_container.journal import ON_DISK, Journal
 from torpor_container.keeper import Keeper, Patience
 from torpor_container.memory import lean_heap
+from torpor_container.meter import Meter
 from torpor_container.parent import Parent
 from torpor_container.rest import Rest
 from torpor_container.routes import Routes
@@ -73,6 +74,7 @@ class Instance:
         self._journal = Journal(clock)
         conventions = Conventions(multi_model=settings.multi_model, default_accept=settings.default_accept)
         self._parent = Parent(settings.warm_parent)
+        self._meter = Meter()
         self._workshop = self._make_workshop(conventions, ended)
         self._shelf = self._make_shelf() if settings.model_source else None
         self._serving = self._make_serving()
@@ -117,7 +119,7 @@ class Instance:
         settings = self._settings
         if settings.container is None:
             scripts = Scripts(settings, conventions, self._parent, theirs(self._environment))
-            return BuiltInWorkshop(settings, conventions, scripts, clock, self._make_submitted())
+            return BuiltInWorkshop(settings, conventions, scripts, clock, self._make_submitted(), self._meter)
         base_dir = Path(settings.base_dir)
         server = ForeignServer(settings.container, base_dir, self._parent, ended)
         if settings.multi_model:
@@ -150,7 +152,8 @@ class Instance:
         prefix = Prefix.parse(source)
         disk = DiskTier(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
         books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
-        return Shelf(prefix, self._make_store(prefix), disk, books, self._limits, clock, settings.revalidate)
+        store = self._make_store(prefix)
+        return Shelf(prefix, store, disk, books, self._limits, clock, settings.revalidate, self._meter)
 
     def _make_submitted(self) -> SubmittedCode | None:
         settings = self._settings

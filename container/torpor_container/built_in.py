@@ -52,8 +52,10 @@ class BuiltInWorkshop:
         scripts: Scripts,
         clock: Callable[[], float],
         submitted: SubmittedCode | None = None,
+        meter: Meter | None = None,
     ) -> None:
-        """`submitted`: where the script of every model comes from, if not from its own artifact."""
+        """`submitted`: where the script of every model comes from, if not from its own artifact. `meter` is told of
+        whatever else takes memory in this process."""
         self._settings = settings
         self._conventions = conventions
         self._formats = available()
@@ -74,7 +76,7 @@ class BuiltInWorkshop:
         self._sizing = Sizing(
             {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in self._formats}
         )
-        self._meter = Meter()
+        self._meter = meter or Meter()
         self._imported: set[str] = set()
         self._runners: set[Runner] = set()
         self._scripted: set[Runner] = set()  # of those, whose processes hold memory of their own
@@ -141,7 +143,7 @@ class BuiltInWorkshop:
             self._imported.update(found.format.frameworks)
         size_bytes = found.predicted_bytes
         with self._meter.window() as alone:
-            if self._sizing.settled(found.placed.model_id):
+            if not self._sizing.to_be_measured(found.placed.model_id, found.format.name, found.disk_bytes):
                 model, effort = await self._loaders.run(measured, _read, found, self._conventions)
             else:
                 (model, grown_bytes), effort = await self._loaders.run(

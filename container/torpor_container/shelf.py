@@ -11,6 +11,7 @@ from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits, unpack
 from torpor_container.core.residency import Hit, Residency
 from torpor_container.effort import measured
+from torpor_container.meter import Meter
 from torpor_container.tier import MakeRoom, Tier
 from torpor_container.timing import Story
 from torpor_container.to_its_end import to_its_end
@@ -33,13 +34,16 @@ class Shelf:
         limits: UnpackLimits,
         clock: Callable[[], float],
         revalidate: bool = False,
+        meter: Meter | None = None,
     ) -> None:
+        """`meter` is that of the models in this process: fetching and unpacking takes memory too."""
         self._prefix = prefix
         self._store = store
         self._disk = disk
         self._tier = Tier(books, clock, self._remove)
         self._limits = limits
         self._revalidate = revalidate
+        self._meter = meter or Meter()
         self._unproved: set[str] = set()  # left by an earlier process: the object in S3 may be a newer one by now
 
     async def take(self, name: str, story: Story, make_room: MakeRoom | None = None) -> Placed:
@@ -123,7 +127,8 @@ class Shelf:
         with story.step(Step.DOWNLOAD):
             head = await self._store.head(key)
         await self._tier.admitted(name, self._predicted_bytes(head), make_room)
-        size_bytes = await self._bring(key, head, story)
+        with self._meter.window():
+            size_bytes = await self._bring(key, head, story)
         now_s = self._tier.clock()
         self._tier.books.loaded(name, size_bytes, now_s - began_s, now_s)
 

@@ -21,6 +21,7 @@ from torpor_container.artifacts.unpack import UnpackLimits
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Residency
 from torpor_container.errors import NoRoom
+from torpor_container.meter import Meter
 from torpor_container.shelf import Shelf
 from torpor_container.timing import Story, Timing
 
@@ -70,11 +71,12 @@ def shelf(
     path: str = "",
     revalidate: bool = False,
     disk: DiskTier | None = None,
+    meter: Meter | None = None,
 ) -> Shelf:
     tier = disk or DiskTier(root, budget_bytes, "bucket")
     books = Residency(budget_bytes, LRU(), loads_max=4)
     clock = asyncio.get_running_loop().time
-    return Shelf(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate)
+    return Shelf(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate, meter)
 
 
 async def content(on: Shelf, name: str) -> bytes:
@@ -118,6 +120,24 @@ def test_what_lies_on_this_machine_is_not_downloaded_unless_it_goes_just_then(tm
         assert [await content(tier, "here"), await content(tier, "gone")] == [b"one", b"two"]
         assert store.reads == {"gone": 1}
         assert found(tmp_path, "disk/.unfinished/*") == []
+
+    run(story())
+
+
+def test_while_a_model_is_fetched_no_other_ones_memory_can_be_measured(tmp_path: Path) -> None:
+    async def story() -> None:
+        meter = Meter()
+        tier = shelf(tmp_path, FakeStore(a=b"one"), meter=meter)
+        with meter.window() as alone:
+            await content(tier, "a")
+            assert not alone()
+        with meter.window() as alone:
+            await content(tier, "a")  # it is there
+            assert alone()
+        with pytest.raises(ArtifactMissing):
+            await content(tier, "b")
+        with meter.window() as alone:
+            assert alone()
 
     run(story())
 

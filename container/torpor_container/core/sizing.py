@@ -1,17 +1,22 @@
 """How big a model will be in memory: predicted before the load, corrected by the measurements after it.
 
 The prediction for a model never seen is `fixed + ratio x artifact bytes`, by format; the ratio is learned. A model
-that was measured before is predicted by its own measurement, and is not measured for ever: that costs milliseconds.
+that was measured before is predicted by its own measurement. Measuring costs milliseconds, and the more the more models
+there are in memory. So neither is a model measured for ever, nor each of those whose format predicts well.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 LEARNING = 0.3
 """How much one measurement moves what is known: recent loads count, one odd load does not upset it."""
 ALIKE = 0.05
-"""Two measurements that differ by no more than this part settle a size. A first load may have brought in what all
-models share, and a request that came meanwhile may have brought its body."""
+"""Two sizes that differ by no more than this part are taken for one. Two measurements of a model settle its size so: a
+first load may have brought in what all models share, and a request that came meanwhile may have brought its body."""
+TRUSTED_AFTER = 16
+"""So many measurements in a row must have been as predicted, before the next models of about that size go without."""
+MEASURED_EVERY = 16
+"""Of those, one in so many is measured all the same. If it is not as predicted, all are again."""
 
 
 @dataclass(frozen=True)
@@ -23,23 +28,23 @@ class Prior:
 
 
 class Sizing:
-    """Predicts sizes in bytes. Remembers the measurements of the last `known_max` models, and one ratio per format."""
+    """Predicts sizes in bytes. Remembers the measurements of the last `known_max` models, and a rule per format."""
 
     def __init__(self, priors: dict[str, Prior], known_max: int = 10_000) -> None:
-        self._priors = priors
-        self._ratios: dict[str, float] = {}
+        self._rules = {name: _Rule(prior) for name, prior in priors.items()}
         self._known: OrderedDict[str, tuple[int, bool]] = OrderedDict()  # the last size, and whether it is settled
         self._known_max = known_max
 
     def predict(self, model_id: str, format_name: str, artifact_bytes: int) -> int:
         if model_id in self._known:
             return self._known[model_id][0]
-        prior = self._priors.get(format_name, Prior())
-        return prior.fixed_bytes + int(self._ratios.get(format_name, prior.ratio) * artifact_bytes)
+        return self._rule(format_name).predict(artifact_bytes)
 
-    def settled(self, model_id: str) -> bool:
-        """Whether what `predict` says of it needs no further measurement."""
-        return model_id in self._known and self._known[model_id][1]
+    def to_be_measured(self, model_id: str, format_name: str, artifact_bytes: int) -> bool:
+        """Whether this load is, or what `predict` says of it will do. Asked once for each load."""
+        if model_id in self._known:
+            return not self._known[model_id][1]
+        return self._rule(format_name).to_be_checked(artifact_bytes)
 
     def measured(self, model_id: str, format_name: str, artifact_bytes: int, size_bytes: int) -> None:
         """A load was measured: `size_bytes` is what the process grew by."""
@@ -48,10 +53,39 @@ class Sizing:
         self._known.move_to_end(model_id)
         if len(self._known) > self._known_max:
             self._known.popitem(last=False)
-        prior = self._priors.get(format_name, Prior())
-        seen = max(0.0, size_bytes - prior.fixed_bytes) / max(artifact_bytes, 1)
-        ratio = self._ratios.get(format_name, prior.ratio)
-        self._ratios[format_name] = ratio + LEARNING * (seen - ratio)
+        self._rule(format_name).learn(artifact_bytes, size_bytes)
+
+    def _rule(self, format_name: str) -> "_Rule":
+        return self._rules.setdefault(format_name, _Rule(Prior()))
+
+
+class _Rule:
+    """What is known of the models of one format."""
+
+    def __init__(self, prior: Prior) -> None:
+        self._fixed_bytes = prior.fixed_bytes
+        self._ratio = prior.ratio
+        self._confirmed: deque[int] = deque(maxlen=TRUSTED_AFTER)  # artifact bytes of those that were as predicted
+        self._unchecked = 0
+
+    def predict(self, artifact_bytes: int) -> int:
+        return self._fixed_bytes + int(self._ratio * artifact_bytes)
+
+    def to_be_checked(self, artifact_bytes: int) -> bool:
+        """Nothing is known of models larger or smaller than those that were measured."""
+        seen = self._confirmed
+        if len(seen) < TRUSTED_AFTER or not min(seen) <= artifact_bytes <= max(seen):
+            return True
+        self._unchecked = (self._unchecked + 1) % MEASURED_EVERY
+        return not self._unchecked
+
+    def learn(self, artifact_bytes: int, size_bytes: int) -> None:
+        if _alike(self.predict(artifact_bytes), size_bytes):
+            self._confirmed.append(artifact_bytes)
+        else:
+            self._confirmed.clear()
+        seen = max(0.0, size_bytes - self._fixed_bytes) / max(artifact_bytes, 1)
+        self._ratio += LEARNING * (seen - self._ratio)
 
 
 def _alike(one_bytes: int, other_bytes: int) -> bool:

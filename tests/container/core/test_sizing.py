@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.core.sizing import Prior, Sizing
+from torpor_container.core.sizing import MEASURED_EVERY, TRUSTED_AFTER, Prior, Sizing
 
 
 def test_a_model_never_seen_is_predicted_by_its_format() -> None:
@@ -39,11 +39,53 @@ def test_only_so_many_measurements_are_remembered() -> None:
     assert sizing.predict("a", "onnx", 100) != 700
 
 
-def test_a_size_is_settled_once_two_measurements_agree() -> None:
+def test_a_model_is_measured_until_two_measurements_agree() -> None:
     sizing = Sizing({})
-    seen = [sizing.settled("a")]
+    seen = [sizing.to_be_measured("a", "onnx", 100)]
     for size_bytes in (900, 700, 710):
         sizing.measured("a", "onnx", 100, size_bytes)
-        seen.append(sizing.settled("a"))
-    assert seen == [False, False, False, True]
+        seen.append(sizing.to_be_measured("a", "onnx", 100))
+    assert seen == [True, True, True, False]
     assert sizing.predict("a", "onnx", 100) == 710
+
+
+def trusted(*artifact_bytes: int) -> Sizing:
+    """As many models as are needed were as large as the rule says, and it knows of no other."""
+    sizing = Sizing({"xgboost": Prior(0, 2.0)})
+    for number in range(TRUSTED_AFTER):
+        size = artifact_bytes[number % len(artifact_bytes)]
+        assert sizing.to_be_measured(f"first-{number}", "xgboost", size)
+        sizing.measured(f"first-{number}", "xgboost", size, 2 * size)
+    return sizing
+
+
+def asked(sizing: Sizing, artifact_bytes: int, times: int) -> list[bool]:
+    return [sizing.to_be_measured(f"next-{number}", "xgboost", artifact_bytes) for number in range(times)]
+
+
+@given(st.integers(1000, 2000))
+def test_of_models_whose_format_predicts_well_few_are_measured(artifact_bytes: int) -> None:
+    assert (
+        asked(trusted(1000, 2000), artifact_bytes, MEASURED_EVERY * 2) == ([False] * (MEASURED_EVERY - 1) + [True]) * 2
+    )
+
+
+def test_what_is_larger_or_smaller_than_all_that_were_measured_is_measured() -> None:
+    sizing = trusted(1000, 2000)
+    assert all(asked(sizing, 999, 20))
+    assert all(asked(sizing, 2001, 20))
+    assert all(sizing.to_be_measured(str(number), "onnx", 1500) for number in range(20))
+
+
+@given(st.floats(0.1, 10.0))
+def test_one_that_is_not_as_predicted_has_all_measured_again(odd: float) -> None:
+    sizing = trusted(1000)
+    sizing.measured("odd", "xgboost", 1000, int(2000 * odd))
+    again = asked(sizing, 1000, MEASURED_EVERY - 1)
+    assert all(again) if abs(odd - 1.0) > 0.06 else not any(again) or abs(odd - 1.0) > 0.04
+
+
+def test_the_rule_is_right_about_those_that_were_not_measured() -> None:
+    sizing = trusted(1000, 3000)
+    sizing.measured("a", "xgboost", 2000, 4150)
+    assert abs(sizing.predict("b", "xgboost", 2000) - 4000) <= 0.05 * 4000
