@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from torpor_container.artifacts.disk import DiskTier, Entry
+from torpor_container.artifacts.disk import MODEL, PACKED, DiskTier, Entry
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits, unpack
@@ -150,7 +150,7 @@ class Shelf:
     async def _bring_through(self, workspace: Path, key: str, head: ArtifactHead, story: Story) -> int:
         """By way of a folder that is gone afterwards."""
         try:
-            archive = workspace / "artifact"
+            archive = workspace / PACKED
             with story.step(Step.DOWNLOAD):
                 await self._store.get(key, head, archive)
             with story.step(Step.UNPACK):
@@ -172,7 +172,7 @@ class Shelf:
             self._disk.discard(workspace)
 
     def _unpack(self, key: str, head: ArtifactHead, archive: Path, workspace: Path) -> int:
-        unpacked = unpack(archive, workspace / "model", self._limits, key)
+        unpacked = unpack(archive, workspace / MODEL, self._limits, key)
         self._disk.publish(key, head.version, workspace, unpacked.size_bytes)
         return unpacked.size_bytes
 
