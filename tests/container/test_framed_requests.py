@@ -179,6 +179,31 @@ def test_who_has_left_is_not_answered_in_his_turn() -> None:
     asyncio.run(story())
 
 
+def test_what_fails_in_one_turn_keeps_nobody_from_his_own() -> None:
+    async def story() -> None:
+        app = Slow()
+        failures = iter([ConnectionError("this piece does not leave")] * 2)
+
+        def write(piece: bytes) -> None:
+            for failure in failures:
+                raise failure
+            app.written.append(piece)
+
+        odd = HangingUp(write, app.gone.set)
+        requests = FramedRequests(app, {"type": "http"}, odd, app.gone, logging.getLogger(), lambda: app.now_s)
+        faults: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: faults.append(context["exception"]))
+        with pytest.raises(ConnectionError):  # in the first turn, which the reader began
+            requests.read(called(b"hot", 9))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert [type(fault) for fault in faults] == [ConnectionError]  # in the second one
+        assert len(app.asked) == 9
+        assert len(list(Unframed().read(b"".join(app.written)))) == 3
+
+    asyncio.run(story())
+
+
 def way(connection: socket.socket) -> str:
     connection.sendall(post("/now/invocations"))
     status, headers, _ = answer(connection)

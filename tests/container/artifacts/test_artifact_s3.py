@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from torpor_container.artifacts.errors import (
     DownloadBroken,
     StoreUnreachable,
 )
+from torpor_container.artifacts.receiver import Receiver
 from torpor_container.artifacts.s3 import S3ArtifactStore
 from torpor_container.artifacts.s3_access import S3Access, connect, usual_session
 from torpor_container.artifacts.store import ArtifactHead
@@ -230,6 +232,35 @@ def test_a_cancelled_download_leaves_no_file(tmp_path: Path) -> None:
             async with asyncio.timeout(0.1):
                 await store.get("k", head, tmp_path / "archive")
 
+    play(story)
+    assert not any(tmp_path.iterdir())
+
+
+def test_who_gives_up_a_download_waits_for_the_thread_that_still_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writing, go_on = threading.Event(), threading.Event()
+    taken: list[str] = []
+
+    def slow(receiver: Receiver, chunk: bytes) -> None:
+        writing.set()
+        assert go_on.wait(10.0)
+        taken.append("taken")
+
+    async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
+        s3.objects[PATH] = FakeObject(BODY)
+        head = await store.head(KEY)
+        getting = asyncio.create_task(store.get(KEY, head, tmp_path / "archive"))
+        assert await asyncio.to_thread(writing.wait, 10.0)
+        getting.cancel()
+        await asyncio.sleep(0.05)
+        assert (getting.done(), taken) == (False, [])
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await getting
+        assert taken == ["taken"]
+
+    monkeypatch.setattr(Receiver, "take", slow)
     play(story)
     assert not any(tmp_path.iterdir())
 
