@@ -80,13 +80,17 @@ class DiskTier:
     # -- one artifact's way in and out -----------------------------------------------------------------------------
     def workspace(self) -> Path:
         """A new folder, on the same disk, to download to and to unpack in. `publish` or `discard` ends it."""
-        workspace = self._root / _UNFINISHED / str(next(self._numbers))
+        unfinished = self._root / _UNFINISHED
         with disk_full_for("a workspace"):
-            try:
-                workspace.mkdir()
-            except FileNotFoundError:
-                workspace.mkdir(parents=True)
-        return workspace
+            while True:
+                workspace = unfinished / str(next(self._numbers))
+                try:
+                    workspace.mkdir()
+                    return workspace
+                except FileNotFoundError:
+                    unfinished.mkdir(parents=True, exist_ok=True)
+                except FileExistsError:
+                    continue  # an earlier process's, and it can not be removed
 
     def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
         """The workspace becomes the folder of this key, in place of an older version, without what was downloaded.

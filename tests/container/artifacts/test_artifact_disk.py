@@ -103,6 +103,20 @@ def test_what_a_removal_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
     assert put(DiskTier(tmp_path, 1000), "a", content=b"anew").directory.joinpath("m.json").read_bytes() == b"anew"
 
 
+def test_what_an_earlier_process_did_not_finish_and_can_not_be_removed_is_in_nobodys_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = DiskTier(tmp_path, 1000).workspace()
+    (left / "m.json").touch()
+    with monkeypatch.context() as still_written_to:
+        still_written_to.setattr(shutil, "rmtree", lambda folder, ignore_errors: None)
+        after = DiskTier(tmp_path, 1000)
+        after.scan()
+    assert left.exists()
+    assert list(after.workspace().iterdir()) == []
+    assert put(after, "a").directory.exists()
+
+
 def test_what_can_not_be_removed_is_in_nobodys_way_and_goes_once_it_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
