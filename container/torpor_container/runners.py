@@ -25,6 +25,8 @@ CHEAP_BYTES = 64 * 1024
 TOGETHER_MAX = 32
 """So many requests that are there at once share a prediction on the event loop, if nobody says otherwise. None of them
 waits for it: their answers leave together anyway."""
+PREDICT = Step.PREDICT
+"""Looked up once: an enumeration finds its member anew each time."""
 MEASURED_EVERY = 16
 """Of a model's predictions on the event loop the first is measured, and then one in so many: the clocks cost a part of
 what they measure."""
@@ -152,7 +154,7 @@ class InProcess:
         outcomes = self._outcomes(invocations)
         until_s = self._clock()
         for timing, since_s in waiting:
-            timing.add(Step.PREDICT, until_s - since_s)
+            timing.add(PREDICT, until_s - since_s)
         if stopwatch is not None and _predicted(outcomes):
             effort = stopwatch().shared(len(waiting))
             self._pace.took(effort.work_s, effort.wall_s)

@@ -14,6 +14,8 @@ NOTICED_S = 0.0001
 TOLERANCE_S = 0.001
 """The steps of a request add up to its wall time, give or take this."""
 
+LOAD, PREDICT = Step.LOAD.value, Step.PREDICT.value  # plain text: a member of an enumeration is looked up each time
+
 MINUTE_S = 60
 ERROR_FROM = 400
 UNKNOWN = "unknown"
@@ -69,8 +71,8 @@ class Sums:
         return self.request_bytes + self.response_bytes
 
     def add(self, invocation: Invocation, cold: bool) -> None:
-        load_s = invocation.steps.get(Step.LOAD, 0.0)
-        predict_s = invocation.steps.get(Step.PREDICT, 0.0)
+        load_s = invocation.steps.get(LOAD, 0.0)
+        predict_s = invocation.steps.get(PREDICT, 0.0)
         self.requests += 1
         self.cold += cold
         self.errors += invocation.status >= ERROR_FROM

@@ -25,7 +25,7 @@ so many."""
 WITHIN_S = 0.1
 """Nobody is told of later than that."""
 
-LOADING = (Step.QUEUE.value, Step.DOWNLOAD.value, Step.UNPACK.value, Step.LOAD.value)
+LOADING = frozenset({Step.QUEUE.value, Step.DOWNLOAD.value, Step.UNPACK.value, Step.LOAD.value})
 MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
 FAULT = wire.FAULT.lower().encode()
 REFUSED = {fault.value.encode() for fault in FAULTS}
@@ -95,7 +95,9 @@ class Accounting:
 
 def _sample(journey: Journey, route: Route, served: Served, cache: bytes | None) -> Sample:
     """`cache` is what the instance says of its models in memory."""
-    loading_s = sum([took_s for step, took_s in journey.steps.items() if step in LOADING])
+    loading_s = 0.0
+    if not LOADING.isdisjoint(journey.steps):  # most have nothing of the kind
+        loading_s = sum([took_s for step, took_s in journey.steps.items() if step in LOADING])
     model_s = served.sent_s - loading_s
     hit = None if cache is None else cache == b"hit"
     overhead_s, concurrency = journey.total_s - model_s, _concurrency(route, served)

@@ -174,6 +174,6 @@ async def _send_all(chunks: Body, send: Send) -> None:
 
 def request_id() -> str:
     """A UUID, version 4. It names a request and keeps no secret: Python's own dice will do, and ask no system."""
-    digits = f"{random.getrandbits(128):032x}"
+    digits = random.randbytes(16).hex()
     variant = "89ab"[int(digits[16], 16) % 4]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
