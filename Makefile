@@ -76,7 +76,7 @@ bench: $(READY)
 # is for x86-64 and glibc 2.35) are tried last, and done without.
 bench-peers: build/peers/mlserver/.ready build/peers/litserve/.ready build/peers/rayserve/.ready
 	@for peer in bentoml triton; do $(MAKE) --no-print-directory build/peers/$$peer/.ready || \
-		echo "$$peer can not be installed here, and takes no part."; done
+		echo "$$peer cannot be installed here, and takes no part."; done
 
 build/peers/%/.ready: benchmarks/peers/%/requirements.txt
 	$(PYTHON) -m venv $(@D)

@@ -62,7 +62,7 @@ class Peer(Protocol):
 
     def bring(self, model: str) -> list[bytes] | None:
         """What must be asked before the first prediction of a model that is not loaded; empty if nothing must, and None
-        if it can not be loaded once the server runs."""
+        if it cannot be loaded once the server runs."""
 
 
 def installed(peer: Peer) -> bool:

@@ -31,7 +31,7 @@ class BadHeaders(ValueError):
 
 
 class FrameTooLong(ValueError):
-    """What comes on this connection can not be taken in, and its end is not waited for."""
+    """What comes on this connection cannot be taken in, and its end is not waited for."""
 
 
 class Frame(NamedTuple):

@@ -144,7 +144,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         try:
             super().data_received(data)
         except Exception as error:  # noqa: BLE001  it says nowhere what it raises
-            self.log.warning("a request can not be read: %s", error)
+            self.log.warning("a request cannot be read: %s", error)
             self._send_error_response(400, "Bad Request")
             self._close_transport()
 

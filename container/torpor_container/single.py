@@ -109,8 +109,8 @@ class Single:
         except TimeoutError:
             self.failure = LoadTimedOut(self._key or "model", self._patience.load_timeout_s)
         except Exception as error:
-            log.exception("the model can not be loaded")
-            self.failure = LoadFailed(f"the model can not be loaded: {type(error).__name__}: {error}")
+            log.exception("the model cannot be loaded")
+            self.failure = LoadFailed(f"the model cannot be loaded: {type(error).__name__}: {error}")
         else:
             self._runner, self._size_bytes = loaded.runner, loaded.size_bytes
 

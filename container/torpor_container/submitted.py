@@ -48,7 +48,7 @@ class SubmittedCode:
             await self._store.get(self._key, head, archive)
             return await to_its_end(self._unpack, archive)
         except ArtifactError as error:
-            raise LoadFailed(f"the code in SAGEMAKER_SUBMIT_DIRECTORY can not be had: {error}") from error
+            raise LoadFailed(f"the code in SAGEMAKER_SUBMIT_DIRECTORY cannot be had: {error}") from error
 
     def _unpack(self, archive: Path) -> Path:
         code = self._folder / "code"

@@ -55,7 +55,7 @@ class Tier:
                     await self.dismiss(victims)
                     return leavers + victims
                 case Refuse(reason=reason):
-                    raise NoRoom(f"{name} can not be loaded: {reason}")
+                    raise NoRoom(f"{name} cannot be loaded: {reason}")
                 case Later(victims=victims):
                     self.dismiss(victims)
                     leavers += victims

@@ -97,7 +97,7 @@ class WarmParent:
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
         """Fork a child with these open descriptors.
 
-        Raises ConnectionError if the warm parent is gone, ChildProcessError if it lives and can not fork.
+        Raises ConnectionError if the warm parent is gone, ChildProcessError if it lives and cannot fork.
         """
         message = job.message()
         if len(message) > MESSAGE_MAX_BYTES:

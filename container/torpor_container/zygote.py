@@ -200,7 +200,7 @@ class WarmParent:
 
 def kill_session(leader: int) -> None:
     """Kill a child that was not waited for yet, and every process of its group or below it."""
-    started = descendants(leader)  # those in sessions of their own can not be told from others' once it is gone
+    started = descendants(leader)  # those in sessions of their own cannot be told from others' once it is gone
     kill_group(leader)
     kill((leader, *started))  # itself too: one so young does not lead its group yet
 

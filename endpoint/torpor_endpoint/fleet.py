@@ -15,7 +15,7 @@ class LiveEndpoint:
     arn: str
     crews: dict[str, Crew] = field(default_factory=dict)
     trouble: str | None = None
-    """Why nothing serves it at all, though it is in service: what it once ran can not be run any more."""
+    """Why nothing serves it at all, though it is in service: what it once ran cannot be run any more."""
 
     @property
     def weights(self) -> list[tuple[str, float]]:

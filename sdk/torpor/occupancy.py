@@ -26,9 +26,9 @@ def ensure_writable(data_dir: Path) -> None:
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise EndpointFailed(f"the data folder {data_dir} can not be made: {error.strerror}") from error
+        raise EndpointFailed(f"the data folder {data_dir} cannot be made: {error.strerror}") from error
     if not os.access(data_dir, os.W_OK | os.X_OK):
-        raise EndpointFailed(f"the data folder {data_dir} can not be written: choose another")
+        raise EndpointFailed(f"the data folder {data_dir} cannot be written: choose another")
 
 
 def in_use(data_dir: Path) -> bool:

@@ -45,7 +45,7 @@ class Start:
 class EndpointProcess:
     """An endpoint in a process of its own. It ends with `close`, with the with-block, or with this process.
 
-    Raises EndpointFailed for a data folder that another one uses, or that can not be written.
+    Raises EndpointFailed for a data folder that another one uses, or that cannot be written.
     """
 
     def __init__(self, start: Start = Start()) -> None:

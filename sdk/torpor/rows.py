@@ -31,7 +31,7 @@ def decode(body: bytes, content_type: str) -> Any:
     try:
         return _DECODERS.get(kind, bytes)(body)
     except ValueError as error:
-        said = f"the answer is called {kind} and can not be read as that: {error}: {body[:SHOWN_BYTES]!r}"
+        said = f"the answer is called {kind} and cannot be read as that: {error}: {body[:SHOWN_BYTES]!r}"
         raise ValueError(f"{said}; `invoke_raw` has its bytes") from error
 
 

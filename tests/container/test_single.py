@@ -31,5 +31,5 @@ def test_a_load_that_fails_in_any_way_says_so(tmp_path: Path, caplog: pytest.Log
 
     told = asyncio.run(asyncio.wait_for(story(), 10.0))
     assert told is not None
-    assert told.startswith("the model can not be loaded: PermissionError: ")
+    assert told.startswith("the model cannot be loaded: PermissionError: ")
     assert "Traceback" in caplog.text

@@ -224,7 +224,7 @@ def test_up_names_a_data_folder_that_can_not_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(tmp_path / "file" / "below")])
     assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.endswith(f"the data folder {tmp_path}/file/below can not be made: Not a directory\n")
+    assert done.stderr.endswith(f"the data folder {tmp_path}/file/below cannot be made: Not a directory\n")
 
 
 @pytest.mark.parametrize("command", ["costs", "cold-starts"])

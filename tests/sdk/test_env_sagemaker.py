@@ -94,7 +94,7 @@ def test_without_permission_for_the_role_it_says_what_else_will_do(run: Run, tmp
     done = run()
     assert done.exit_code == 0
     assert "export SAGEMAKER_USER_CONFIG_OVERRIDE=" in done.stdout
-    assert "can not be written" in done.stderr
+    assert "cannot be written" in done.stderr
     assert f'role = "{ROLE}"' in done.stderr
 
 

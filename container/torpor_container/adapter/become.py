@@ -25,5 +25,5 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
         os.execvpe(command[0], command, environment)
     except OSError as error:
         path = environment.get("PATH", "")
-        os.write(2, f"{command[0]} can not be started: {error.strerror} (PATH is {path})\n".encode())
+        os.write(2, f"{command[0]} cannot be started: {error.strerror} (PATH is {path})\n".encode())
     return 127

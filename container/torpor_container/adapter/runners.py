@@ -36,7 +36,7 @@ class ForeignModel:
         await self._contract.unload(self._placed.model_id, self._placed.name)
 
     def processes(self) -> list[int]:
-        """They are the container's: its share can not be told from the others'."""
+        """They are the container's: its share cannot be told from the others'."""
         return []
 
 

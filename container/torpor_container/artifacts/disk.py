@@ -90,7 +90,7 @@ class DiskTier:
                 except FileNotFoundError:
                     unfinished.mkdir(parents=True, exist_ok=True)
                 except FileExistsError:
-                    continue  # an earlier process's, and it can not be removed
+                    continue  # an earlier process's, and it cannot be removed
 
     def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
         """The workspace becomes the folder of this key, in place of an older version, without what was downloaded.

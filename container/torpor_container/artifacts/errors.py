@@ -67,7 +67,7 @@ class ArtifactInvalid(ArtifactError):
 
     def __init__(self, key: str, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"Model data (key: {key}) can not be used: {reason}. Pack it anew and upload it again.")
+        super().__init__(f"Model data (key: {key}) cannot be used: {reason}. Pack it anew and upload it again.")
 
 
 class StoreUnreachable(ArtifactError):

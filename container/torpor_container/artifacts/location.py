@@ -20,7 +20,7 @@ TARGET_RULES: tuple[tuple[str, Callable[[str], bool]], ...] = (
     ("is empty", lambda target: not target),
     ("is longer than 1024 bytes", lambda target: len(target.encode(errors="surrogatepass")) > KEY_MAX_BYTES),
     ("starts with white space", lambda target: target[:1].isspace()),
-    ("holds a character that can not be printed", lambda target: not target.isprintable()),
+    ("holds a character that cannot be printed", lambda target: not target.isprintable()),
     ("has a '.' or '..' segment", lambda target: not {".", ".."}.isdisjoint(_segments(target))),
     ("has an empty segment", lambda target: "" in _segments(target)),
 )

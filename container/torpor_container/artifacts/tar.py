@@ -155,7 +155,7 @@ def _records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _number(digits: bytes) -> int:
-    """Octal, or GNU's base 256 for what octal can not hold."""
+    """Octal, or GNU's base 256 for what octal cannot hold."""
     if digits[:1] == b"\x80":
         return int.from_bytes(digits[1:], "big")
     octal = _text(digits).strip(b" ")

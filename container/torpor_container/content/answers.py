@@ -29,7 +29,7 @@ MANY = 4096
 
 def _plain(value: Any) -> Any:
     if not hasattr(value, "tolist"):
-        raise TypeError(f"a prediction of type {type(value).__name__} can not be written as JSON")
+        raise TypeError(f"a prediction of type {type(value).__name__} cannot be written as JSON")
     return value.tolist()
 
 

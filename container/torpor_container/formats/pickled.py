@@ -21,7 +21,7 @@ def load(path: Path, conventions: Conventions) -> Model:
     except MemoryError as error:
         raise LoadOutOfMemory(f"out of memory while loading {path.name}") from error
     except Exception as error:  # unpickling runs foreign code, which may raise anything
-        raise LoadFailed(f"{path.name} can not be unpickled: {type(error).__name__}: {error}") from error
+        raise LoadFailed(f"{path.name} cannot be unpickled: {type(error).__name__}: {error}") from error
     return adopt(native, conventions)
 
 

@@ -51,7 +51,7 @@ class ServedModel(Generic[Inputs]):
         except MemoryError as error:
             raise OutOfMemory(f"out of memory while reading the body: {error}") from error
         except Exception as error:
-            raise BadInput(f"the body can not be read: {_first_line(error)}") from error
+            raise BadInput(f"the body cannot be read: {_first_line(error)}") from error
         invocation.body = b""
         try:
             prediction = self.predict(inputs)

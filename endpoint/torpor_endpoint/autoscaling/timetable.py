@@ -68,7 +68,7 @@ def next_time(action: ScheduledAction, after_s: float) -> float | None:
 
 
 def _next_or_never(action: ScheduledAction, after_s: float) -> float | None:
-    """None, which is logged, where it can not be told: the others go on."""
+    """None, which is logged, where it cannot be told: the others go on."""
     try:
         return next_time(action, after_s)
     except (ValueError, OverflowError):

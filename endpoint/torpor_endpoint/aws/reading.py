@@ -135,4 +135,4 @@ TOKENS: dict[type, str] = {
 
 
 def _unfit(value: Any, wanted: str) -> AwsError:
-    return unreadable(f"{TOKENS.get(type(value), type(value).__name__)} can not be converted to {wanted}")
+    return unreadable(f"{TOKENS.get(type(value), type(value).__name__)} cannot be converted to {wanted}")

@@ -52,7 +52,7 @@ class Accounting:
             self.settle()
 
     def settle(self) -> None:
-        """Metrics and ledger know of all that have ended. One that can not be accounted for is logged."""
+        """Metrics and ledger know of all that have ended. One that cannot be accounted for is logged."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None

@@ -17,5 +17,5 @@ IMAGES: Mapping[str, bool] = MappingProxyType(
 
 
 def has_algorithm(image: str) -> bool | None:
-    """None for an image that can not train here."""
+    """None for an image that cannot train here."""
     return next((algorithm for pattern, algorithm in IMAGES.items() if fnmatchcase(image, pattern)), None)

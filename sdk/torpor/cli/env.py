@@ -13,7 +13,7 @@ from torpor.errors import EndpointUnreachable, NotTorpor, TorporError
 from torpor.sagemaker_files import CONFIG_VARIABLE, METADATA, Identity, Outcome, config_path, put
 
 NO_ROLE = """\
-torpor: {path} can not be written ({reason}): get_execution_role() will not answer. Any of these will do:
+torpor: {path} cannot be written ({reason}): get_execution_role() will not answer. Any of these will do:
   - as root, once:  mkdir -p {folder} && echo {text} > {path}
   - where the SDK asks for a role:  role = "{role}"
   - no role at all: a Model or an Estimator takes the one in {config}"""
@@ -71,7 +71,7 @@ def _put_config(config: Path, identity: Identity) -> Outcome:
     try:
         return put(config, identity.config)
     except OSError as error:
-        reason = f"{config} can not be written ({error.strerror})"
+        reason = f"{config} cannot be written ({error.strerror})"
         raise TorporError(f"{reason}: name another folder in XDG_CONFIG_HOME") from error
 
 

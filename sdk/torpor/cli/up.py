@@ -87,7 +87,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), backlog=2048)
     except OSError as error:
-        raise EndpointFailed(f"{host}:{port} can not be listened on: {error.strerror}") from error
+        raise EndpointFailed(f"{host}:{port} cannot be listened on: {error.strerror}") from error
 
 
 def _announce(connection: Connection, listener: socket.socket) -> None:

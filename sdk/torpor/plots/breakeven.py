@@ -30,7 +30,7 @@ def break_even_map(
     rates_per_s: "ArrayLike", service_s: "ArrayLike", usd: Mapping[str, "ArrayLike"], note: str = ""
 ) -> "Figure":
     """`usd` has a grid for each way: a row for each of `service_s`, a column for each of `rates_per_s`, both rising.
-    NaN is where a way can not serve, or its price is not known. Between the places of the grid, the logarithm of a cost
+    NaN is where a way cannot serve, or its price is not known. Between the places of the grid, the logarithm of a cost
     is taken to be linear in the logarithms of both. Ways that are nowhere the cheapest are named in the strip."""
     rates, services = _scale("rates_per_s", rates_per_s), _scale("service_s", service_s)
     given.some("usd", usd)

@@ -118,7 +118,7 @@ def _price(path: Path, one: _Wanted) -> _Price:
         raise PriceFileRefused(path, f"{one} has no price in US dollars") from None
     per = int(one.named) if taken.item == SERVERLESS else 1
     if not (isfinite(usd) and isfinite(tier) and usd >= 0 and per):
-        raise PriceFileRefused(path, f"{one} has the price {line.usd}, which can not be")
+        raise PriceFileRefused(path, f"{one} has the price {line.usd}, which cannot be")
     return _Price(line, taken.item or one.named, taken.unit, per, usd)
 
 

@@ -335,7 +335,7 @@ class Site(Instance):
 
     def _fail(self, model: Lent, reason: str) -> None:
         now_s = self.kernel.now_s
-        self.memory.failed(model.name, f"{model.name} can not be loaded: {reason}", now_s)
+        self.memory.failed(model.name, f"{model.name} cannot be loaded: {reason}", now_s)
         del self._lent[model.name]
         for call in model.waiting:
             call.outcome = FAILED

@@ -36,7 +36,7 @@ from torpor_endpoint.yard import Yard
 MODELS = {"a.tar": 1.0, "b.tar": 2.0}
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 100}}
 SLOW_TO_LOAD = SLEEPER.replace("def model_fn(model_dir):", "def model_fn(model_dir): time.sleep(1.0);")
-BROKEN = "raise RuntimeError('this model can not be served')"
+BROKEN = "raise RuntimeError('this model cannot be served')"
 
 
 @pytest.fixture(scope="module")

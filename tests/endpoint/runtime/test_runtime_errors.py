@@ -63,7 +63,7 @@ ROWS = (
         error_code="TARGET_MODEL_HEADER_NOT_SUPPORTED",
     ),
     validation("no such object", MISSING_OBJECT, request={"TargetModel": "none.tar.gz"}),
-    validation("not a tar", "Model data (key: models/no-tar.tar.gz) can not", request={"TargetModel": "no-tar.tar.gz"}),
+    validation("not a tar", "Model data (key: models/no-tar.tar.gz) cannot", request={"TargetModel": "no-tar.tar.gz"}),
     validation("forbidden target", "Target model '../x.tar.gz' has a", request={"TargetModel": "../x.tar.gz"}),
     validation("target too long", "1 validation error detected: Value at 'Targ", request={"TargetModel": "x" * 1025}),
     validation(
@@ -79,7 +79,7 @@ ROWS = (
     model_error("load failed", 500, "the weights are not here", "unloadable.tar.gz"),
     model_error("unknown format", 500, "no model file of a known format", "strange.tar.gz"),
     model_error("model refused the body", 400, '{"code": 400, "type": "BadRequestException"', body=b"a,b"),
-    model_error("no room for the model", 507, "good.json can not be loaded: it needs", endpoint="Cramped"),
+    model_error("no room for the model", 507, "good.json cannot be loaded: it needs", endpoint="Cramped"),
     model_error("container crashed", 0, "Amazon SageMaker could not get a response from the F", endpoint="Fragile"),
 )
 

@@ -24,7 +24,7 @@ STORY: tuple[tuple[str | None, bytes], ...] = (
     ("raising.tar.gz", ROW),  # a miss, and the model's 500
     ("raising.tar.gz", ROW),  # a hit, and the model's 500
     ("exiting.tar.gz", ROW),  # a miss, and no answer of the model
-    ("torn.json", ROW),  # a miss: it can not be loaded
+    ("torn.json", ROW),  # a miss: it cannot be loaded
     # What the platform refuses by itself never reached a model, and is in no metric.
     ("none.json", ROW),
     ("../none.json", ROW),

@@ -89,8 +89,8 @@ def test_the_command_names_the_region_too(write: Writer, tmp_path: Path) -> None
         (replace(HOST, unit="Quantity"), "SKU S0, EU-Host:ml.r5.2xlarge, is priced by 'Quantity', not by the hour"),
         (replace(HOST, usd="cheap"), "has no price in US dollars"),
         (replace(HOST, currency="CNY"), "has no price in US dollars"),
-        (replace(HOST, usd="-0.5"), "has the price -0.5, which can not be"),
-        (replace(HOST, usd="nan"), "has the price nan, which can not be"),
+        (replace(HOST, usd="-0.5"), "has the price -0.5, which cannot be"),
+        (replace(HOST, usd="nan"), "has the price nan, which cannot be"),
         (Product("EU-Train:ml.m5.large", "0.1"), "has no prices for hosting or serverless inference"),
     ],
 )

@@ -350,7 +350,7 @@ def test_a_real_endpoint_is_fitted_while_it_runs(endpoint: torpor.Local) -> None
     assert 0 < result.overhead_s < 1
 
 
-# -- what can not be fitted --------------------------------------------------------------------------------------------
+# -- what cannot be fitted --------------------------------------------------------------------------------------------
 def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match=r"none\.sqlite is not there: name the ledger\.sqlite in an endpoint's data"):
         fitted(tmp_path / "none.sqlite")

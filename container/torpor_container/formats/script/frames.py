@@ -62,7 +62,7 @@ def encode(frame: Frame) -> bytes:
 
 
 def sizes(prefix: bytes) -> tuple[int, int]:
-    """The lengths of head and body that follow. Raises BadFrame where they can not be meant."""
+    """The lengths of head and body that follow. Raises BadFrame where they cannot be meant."""
     head, body = PREFIX.unpack(prefix)
     if head > HEAD_MAX or body > BODY_MAX:
         raise BadFrame(f"a frame with a head of {head} bytes and a body of {body}")

@@ -110,7 +110,7 @@ def _headers(invocation: Invocation) -> dict[str, str]:
 
 def _check_header(name: str, value: object) -> None:
     if not (isinstance(value, str) and value.isascii() and value.isprintable()):
-        raise PredictionFailed(f"the script's {name} can not be sent as a header: {value!r}")
+        raise PredictionFailed(f"the script's {name} cannot be sent as a header: {value!r}")
 
 
 def _load_beside(directory: Path, conventions: Conventions) -> ServedModel[Any]:

@@ -24,5 +24,5 @@ def sound(profiles: Mapping[str, ModelProfile]) -> Mapping[str, ModelProfile]:
 
 
 def unsound(profile: ModelProfile) -> str:
-    """The first field that can not be, in words; empty if all can."""
+    """The first field that cannot be, in words; empty if all can."""
     return next(filter(None, (wrong(name, getattr(profile, name), kind) for name, kind in FIELDS.items())), "")
