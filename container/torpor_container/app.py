@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -102,17 +102,16 @@ class Instance:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        try:
+        async with AsyncExitStack() as closing:  # every part is closed, the last one first, whatever another raises
+            closing.push_async_callback(self._parent.close)
+            closing.push_async_callback(self._workshop.close)
+            if self._shelf is not None:
+                closing.push_async_callback(self._shelf.close)
+            closing.push_async_callback(self._serving.close)
             if self._shelf is not None:
                 await self._shelf.restore()
             await self._serving.start()
             yield
-        finally:
-            await self._serving.close()
-            if self._shelf is not None:
-                await self._shelf.close()
-            await self._workshop.close()
-            await self._parent.close()
 
     # -- the parts -------------------------------------------------------------------------------------------------
     def _make_workshop(self, conventions: Conventions, ended: Callable[[], None]) -> Workshop:

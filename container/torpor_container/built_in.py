@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -87,10 +88,11 @@ class BuiltInWorkshop:
         """It is always open."""
 
     async def close(self) -> None:
-        for runner in tuple(self._runners):
-            await self.unload(runner)
-        for closing in (self._predictors, self._loaders, self._measurers):
-            closing.close()
+        async with AsyncExitStack() as closing:
+            for part in (self._measurers, self._loaders, self._predictors):
+                closing.callback(part.close)
+            for runner in tuple(self._runners):
+                closing.push_async_callback(self.unload, runner)
 
     def unready(self) -> str | None:
         """An instance with many threads stuck in models' own code is worn out: it asks to be replaced."""
@@ -158,11 +160,10 @@ class BuiltInWorkshop:
     async def _start_script(self, found: Recognised) -> Loaded:
         """In a process of its own."""
         runner, effort = await self._scripts.start(found.placed.directory, found.path)
-        try:
+        async with AsyncExitStack() as unknown:  # as long as nobody knows of it who could close it
+            unknown.push_async_callback(runner.close)
             size_bytes = await self._measurers.run(_held_bytes, runner)
-        except BaseException:  # the time to load is over: nobody knows of it yet who could close it
-            await runner.close()
-            raise
+            unknown.pop_all()
         self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
         self._scripted.add(runner)
         return Loaded(runner, size_bytes, effort=effort)

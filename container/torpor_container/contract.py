@@ -61,15 +61,14 @@ class Contract:
         if books.get(name) is not None:
             raise AlreadyLoaded(name)
         books.request(name, self._clock())
-        try:
+        with self._tier.coming_in(name):
             runner, size_bytes, took_s = await self._load(name, Path(url))
-        except BaseException as error:
-            books.failed(name, str(error) or type(error).__name__, self._clock())
-            raise
         self._loaded[name] = (url, runner)
         books.loaded(name, size_bytes, took_s, self._clock())
-        books.measured(await self._workshop.used_bytes())
-        self._tier.released(name)
+        try:
+            books.measured(await self._workshop.used_bytes())
+        finally:
+            self._tier.released(name)
 
     async def unload(self, name: str) -> None:
         """UnloadModel: no new calls from now on, those in flight end, and only then is it let go."""

@@ -193,15 +193,8 @@ class Keeper:
     async def _bring(self, name: str, story: Story) -> None:
         began_s, why = self._clock(), self._tier.books.why_absent(name)
         try:
-            async with asyncio.timeout(self._patience.load_timeout_s):
-                loaded = await self._bring_from_shelf(name, story)
-        except BaseException as error:
-            if self._tier.books.failed(name, str(error) or type(error).__name__, self._clock()):
-                self._tier.changed()
-            if isinstance(error, TimeoutError):
-                raise LoadTimedOut(name, self._patience.load_timeout_s) from None
-            raise
-        else:
+            with self._tier.coming_in(name):
+                loaded = await self._brought_in_time(name, story)
             self._runners[name] = loaded.runner
             if loaded.effort is not None:
                 story.efforts[Step.LOAD] = loaded.effort
@@ -220,6 +213,15 @@ class Keeper:
         finally:
             del self._coming[name]
         self._tier.go_on(self._measure(name))
+
+    async def _brought_in_time(self, name: str, story: Story) -> Loaded:
+        try:
+            async with asyncio.timeout(self._patience.load_timeout_s) as patience:
+                return await self._bring_from_shelf(name, story)
+        except TimeoutError:
+            if not patience.expired():  # the system's: some connection timed out
+                raise
+            raise LoadTimedOut(name, self._patience.load_timeout_s) from None
 
     async def _bring_from_shelf(self, name: str, story: Story) -> Loaded:
         placed = await self._shelf.take(name, story, partial(self._free_a_folder, name, story))

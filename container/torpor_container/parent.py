@@ -22,16 +22,19 @@ class Parent:
         return await (await self._warm()).fork(job, descriptors)
 
     async def close(self) -> None:
-        if self._own is not None:
-            await self._own.close()
-        if self._sockets is not None:
-            self._sockets.cleanup()
+        own, self._own = self._own, None
+        sockets, self._sockets = self._sockets, None
+        if own is not None:
+            await own.close()
+        if sockets is not None:
+            sockets.cleanup()
 
     async def _warm(self) -> WarmParent:
         if self._path:
             return WarmParent(Path(self._path))
         async with self._starting:
             if self._own is None or not self._own.running:
+                await self.close()  # of one that has ended
                 self._sockets = tempfile.TemporaryDirectory(prefix="torpor-")
                 self._own = await OwnedWarmParent.start(Path(self._sockets.name) / "warm")
         return self._own

@@ -65,7 +65,7 @@ class Routes:
 
     async def state(self, request: Request) -> Response:
         after = request.query_params.get("after", "0")
-        if not after.isdigit():
+        if not after.isdecimal():
             raise BadInput(f"after={after!r} is not a decision's number")
         return JSONResponse(await self._state(int(after), request.query_params.get("model")))
 
@@ -249,6 +249,6 @@ def _load_request(body: bytes) -> tuple[str, str]:
 def _page_start(token: str | None) -> int:
     if token is None:
         return 0
-    if not token.isdigit():
+    if not token.isdecimal():
         raise BadInput(f"next_page_token={token!r} is not one that this server gave")
     return int(token)

@@ -55,12 +55,8 @@ class Shelf:
             await self._drop_if_stale(name)
             self._unproved.discard(name)
         if not isinstance(await self._tier.requested(name), Hit):
-            try:
+            with self._tier.coming_in(name):
                 await self._fetch(name, story, make_room)
-            except BaseException as error:
-                self._tier.books.failed(name, str(error) or type(error).__name__, self._tier.clock())
-                self._tier.changed()
-                raise
             self._tier.changed()  # a download fewer is in flight
             self._tier.dismiss(self._tier.books.excess(name, self._tier.clock()))
         entry = self._entry(name)
@@ -144,7 +140,7 @@ class Shelf:
                     return await self._measured(story, self._unpack_in_place, key, head, head.file)
             return await self._bring_through(await asyncio.to_thread(self._disk.workspace), key, head, story)
         except asyncio.CancelledError:
-            await asyncio.to_thread(self._disk.remove, key)  # published just as its caller's time was up
+            await to_its_end(self._disk.remove, key)  # published just as its caller's time was up
             raise
 
     async def _bring_through(self, workspace: Path, key: str, head: ArtifactHead, story: Story) -> int:

@@ -12,11 +12,16 @@ class Threads:
     """A pool of `size` threads. A caller who is cancelled while his work runs leaves a lost thread behind."""
 
     def __init__(self, size: int, name: str) -> None:
-        self.lost = 0
+        self._lost: set[Future[Any]] = set()
         self._size = size
         self._name = name
         self._pool = self._made()
         self._free = asyncio.Semaphore(size)  # the line is here: in a pool that is given up, nobody waits
+
+    @property
+    def lost(self) -> int:
+        """How many still run what nobody waits for any more."""
+        return len(self._lost)
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
         """Do it on a thread, once one is free. Work that has begun cannot be stopped: cancelled, it runs on as lost."""
@@ -36,10 +41,7 @@ class Threads:
         return ThreadPoolExecutor(max_workers=self._size, thread_name_prefix=self._name)
 
     def _give_up(self, future: "Future[Any]") -> None:
-        self.lost += 1
-        future.add_done_callback(lambda _: self._came_back())
+        self._lost.add(future)
+        future.add_done_callback(self._lost.discard)  # on its own thread: sets take that, counts do not
         self._pool.shutdown(wait=False)  # the threads that are left there end what they do
         self._pool = self._made()
-
-    def _came_back(self) -> None:
-        self.lost -= 1

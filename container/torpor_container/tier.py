@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from torpor_container.core.residency import Admit, Hit, Later, Lead, Refuse, Residency, Wait
 from torpor_container.errors import NoRoom
@@ -61,6 +62,16 @@ class Tier:
                     leavers += victims
                     if make_room is None or self.books.at_limit or not await make_room(self._missing_bytes(size_bytes)):
                         await self.change()
+
+    @contextmanager
+    def coming_in(self, name: str) -> Iterator[None]:
+        """Around what brings one in that was asked for. If it fails, every pin on it ends, and its room is others'."""
+        try:
+            yield
+        except BaseException as error:
+            if self.books.failed(name, str(error) or type(error).__name__, self.clock()):
+                self.changed()
+            raise
 
     def released(self, name: str) -> bool:
         """Give a pin back. True if nobody uses the model now."""

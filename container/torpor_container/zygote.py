@@ -252,8 +252,9 @@ def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
     except BaseException:  # noqa: BLE001  the outermost edge of a process: say what happened, then go
         sys.excepthook(*sys.exc_info())
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # broken, closed, or replaced by a script's None
+                stream.flush()
         os._exit(code)
 
 

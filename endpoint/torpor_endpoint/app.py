@@ -5,8 +5,8 @@ import logging
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -261,26 +261,20 @@ class Endpoint:
     # -- its life --------------------------------------------------------------------------------------------------
     @asynccontextmanager
     async def _life(self) -> AsyncIterator[None]:
-        await asyncio.to_thread(lambda: self._around.disks.sweep(self._store.endpoints()))
-        await self._controller.start()
-        await self._trainer.start()
-        tasks = [asyncio.create_task(kept_up(name, chore)) for name, chore in self._chores().items()]
-        try:
+        async with AsyncExitStack() as closing:  # every part is closed, the last one first, whatever another raises
+            for part in (self._lock, self._objects, self._database, self._ledger):
+                closing.callback(part.close)
+            closing.callback(self._accounting.settle)
+            closing.callback(self._tail.close)
+            for served in (self._host, self._trainer, self._controller):
+                closing.push_async_callback(served.close)
+            closing.callback(self._roll.call)
+            await asyncio.to_thread(lambda: self._around.disks.sweep(self._store.endpoints()))
+            await self._controller.start()
+            await self._trainer.start()
+            tasks = [asyncio.create_task(kept_up(name, chore)) for name, chore in self._chores().items()]
+            closing.push_async_callback(_stopped, tasks)
             yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            self._roll.call()
-            await self._controller.close()
-            await self._trainer.close()
-            await self._host.close()
-            self._tail.close()
-            self._accounting.settle()
-            self._ledger.close()
-            self._database.close()
-            self._objects.close()
-            self._lock.close()
 
     def _chores(self) -> dict[str, Callable[[], Awaitable[None]]]:
         return {
@@ -308,6 +302,12 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",
         s3_folder=folders.objects if embedded else None,
     )
+
+
+async def _stopped(tasks: Sequence["asyncio.Task[None]"]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def kept_up(name: str, chore: Callable[[], Awaitable[None]]) -> None:

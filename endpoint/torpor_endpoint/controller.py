@@ -39,7 +39,7 @@ class Controller:
         self._deployments: dict[str, Deployment] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # while it works
 
     async def start(self) -> None:
         """Take up every endpoint that the store knows: this is also how a restart goes."""
@@ -50,11 +50,12 @@ class Controller:
             self._look(endpoint.name)
 
     def changed(self, name: str) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._look, name)
+        if (loop := self._loop) is not None:
+            loop.call_soon_threadsafe(self._look, name)
 
     async def close(self) -> None:
         """Stop working and stop every instance; the records stay as they are."""
+        self._loop = None
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -62,6 +63,8 @@ class Controller:
 
     # -- one endpoint ----------------------------------------------------------------------------------------------
     def _look(self, name: str) -> None:
+        if self._loop is None:
+            return
         if name in self._tasks:
             self._again.add(name)
         else:

@@ -176,10 +176,12 @@ class Crew:
             if member is not None and not await self._drained(member):
                 grace_s = 0.0  # it has had its time
         finally:
-            await self._yard.host.terminate(Slot(self.endpoint, self.variant.name, number), grace_s)
-            if member is not None:
-                self._yard.ended(member.life, why)
-            self._numbers.give(number)
+            try:
+                await self._yard.host.terminate(Slot(self.endpoint, self.variant.name, number), grace_s)
+            finally:
+                if member is not None:
+                    self._yard.ended(member.life, why)
+                self._numbers.give(number)
 
     async def _drained(self, member: Member) -> bool:
         """Let it finish what it has: whether it did in time."""

@@ -3,11 +3,13 @@
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from threading import RLock
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from torpor_endpoint.transaction import transaction
 
 
 class Record(Protocol):
@@ -45,14 +47,13 @@ class Database:
     def __init__(self, path: Path | str, migrations: tuple[str, ...]) -> None:
         """`migrations[N]` are the statements that lead from schema version N to N + 1. Raises `SchemaTooNew`."""
         self._lock = RLock()
-        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        try:
+        with ExitStack() as unfinished:
+            self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            unfinished.callback(self._connection.close)
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
             self._migrate(path, migrations)
-        except BaseException:
-            self._connection.close()
-            raise
+            unfinished.pop_all()
 
     def close(self) -> None:
         with self._lock:
@@ -75,14 +76,8 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """What this thread does inside happens at once or not at all; other threads wait. They do not nest."""
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+        with self._lock, transaction(self._connection):
+            yield
 
     def _migrate(self, path: Path | str, migrations: tuple[str, ...]) -> None:
         version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])

@@ -75,9 +75,16 @@ class Tending:
             except Exception as fault:  # an outer edge: a slot is not left empty for ever because of one odd answer
                 log.exception("%s is filled again", self.slot)
                 self._failed(f"{type(fault).__name__}: {fault}")
-            await self._yard.host.terminate(self.slot, 0.0)
+            await self._empty()
             await asyncio.sleep(self._paces.restart_pause_s(self._in_vain))
             self._why = "the one before it ended"
+
+    async def _empty(self) -> None:
+        """Whatever is left in the slot goes. A host that cannot say so is asked again with the next launch."""
+        try:
+            await self._yard.host.terminate(self.slot, 0.0)
+        except Exception:  # an outer edge, as above
+            log.exception("%s was not emptied", self.slot)
 
     def _failed(self, reason: str, final: bool = False) -> None:
         self._failures += 1

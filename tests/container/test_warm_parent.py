@@ -111,7 +111,7 @@ def test_a_child_inherits_nothing_that_is_to_be_forgotten(ground: Ground, forgot
 
 
 @pytest.mark.parametrize(
-    ("how", "code"), [("0", 0), ("3", 3), ("exit", 7), ("raise", 1), ("signal", -signal.SIGSEGV)], ids=str
+    ("how", "code"), [("0", 0), ("3", 3), ("exit", 7), ("raise", 1), ("mute", 5), ("signal", -signal.SIGSEGV)], ids=str
 )
 def test_the_way_a_child_ends_is_reported(ground: Ground, how: str, code: int) -> None:
     async def story() -> None:

@@ -78,6 +78,7 @@ class MortalHost:
         self.launches_to_fail = 0
         self.failure: Exception = HostError("there is no room")
         self.dies_slowly_s = 0.0
+        self.ends_to_fail = 0  # so many instances end, and their host fails all the same
         self.tries_s: dict[Slot, list[float]] = defaultdict(list)  # when a launch was tried
         self._names = count(1)
 
@@ -112,6 +113,9 @@ class MortalHost:
         finally:
             instance.die()
             del self.living[slot]
+        if self.ends_to_fail:
+            self.ends_to_fail -= 1
+            raise OSError("its folder is gone")
 
     def list(self) -> tuple[Launched, ...]:
         return tuple(instance.launched for instance in self.living.values())

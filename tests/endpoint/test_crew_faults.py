@@ -96,6 +96,36 @@ def test_a_fault_that_nobody_foresaw_does_not_leave_the_slot_empty_for_ever() ->
     run(story())
 
 
+def test_a_host_that_fails_to_empty_a_slot_does_not_leave_it_empty_for_ever() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            await world.ready(1)
+            host.ends_to_fail = 1
+            host.living[SLOT].die()
+            await world.crew.until(lambda: not world.crew.ready)
+            await world.crew.until(lambda: bool(world.crew.ready))
+            assert host.ends_to_fail == 0
+            await world.end()
+
+    run(story())
+
+
+def test_a_slot_whose_host_fails_at_its_end_is_told_of_and_free_again() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            await world.ready(1)
+            host.ends_to_fail = 1
+            await world.scale(0)
+            await asyncio.sleep(PACES.grace_s + 1.0)
+            assert world.numbers.all_free
+            assert world.lives[-1].stopped_s is not None
+            await world.end()
+
+    run(story())
+
+
 def test_what_went_wrong_is_forgotten_by_the_next_one_who_wakes_it() -> None:
     async def story() -> None:
         with MortalHost() as host:

@@ -179,10 +179,11 @@ class DiskTier:
         try:
             record = json.loads((folder / _RECORD).read_text())
             entry = Entry(record["key"], record["version"], folder.name, folder / MODEL, record["size_bytes"])
-        except (OSError, ValueError, LookupError, TypeError):
+            expected = artifact_id(self._bucket, entry.key, entry.version)
+            sound = folder.name == expected and record["boot"] == _boot() and entry.directory.is_dir()
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
-        expected = artifact_id(self._bucket, entry.key, entry.version)
-        return entry if folder.name == expected and record["boot"] == _boot() and entry.directory.is_dir() else None
+        return entry if sound else None
 
 
 @cache

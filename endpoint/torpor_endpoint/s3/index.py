@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from torpor_endpoint.transaction import transaction
+
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS buckets (
     name TEXT PRIMARY KEY, created_s REAL NOT NULL, region TEXT, inode INTEGER NOT NULL
@@ -99,15 +101,8 @@ class Index:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction, rolled back when the block raises."""
-        with self._alone:
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._writer
-                self._writer.execute("COMMIT")
-            except BaseException:
-                if self._writer.in_transaction:  # a full disk has already rolled it back
-                    self._writer.execute("ROLLBACK")
-                raise
+        with self._alone, transaction(self._writer):
+            yield self._writer
 
     def _connected(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)

@@ -55,6 +55,14 @@ def test_a_damaged_record_counts_as_unfinished(tmp_path: Path, record: bytes) ->
     assert not entry.directory.exists()
 
 
+@pytest.mark.parametrize("odd", [{"boot": None}, {"key": 7}, {"version": []}], ids=str)
+def test_a_record_with_an_odd_member_counts_as_unfinished(tmp_path: Path, odd: dict[str, object]) -> None:
+    record = put(DiskTier(tmp_path, 1000), "a").directory.parent / "artifact.json"
+    members = json.loads(record.read_text()) | odd
+    record.write_text(json.dumps({name: value for name, value in members.items() if value is not None}))
+    assert DiskTier(tmp_path, 1000).scan() == []
+
+
 def test_what_was_written_before_the_machine_last_started_is_not_trusted(tmp_path: Path) -> None:
     record = put(DiskTier(tmp_path, 1000), "a").directory.parent / "artifact.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"boot": "an earlier one"}))
