@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Mapping
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
@@ -37,20 +38,25 @@ class Scripts:
     async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
         """Run the script, and wait until it has loaded; what that took. Raises LoadFailed, LoadOutOfMemory."""
         began_s = CLOCKS.wall()
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = ScriptProcess(ours, await self._fork(directory, script, ours, theirs))
-        try:
-            effort = await process.loaded(self._settings.load_timeout_s)
-        except TimeoutError:
-            await process.close()
-            raise LoadFailed(f"the script did not load within {self._settings.load_timeout_s:g} s") from None
-        except BaseException:
-            await process.close()
-            raise
+        async with AsyncExitStack() as unfinished:
+            process = await self._forked(directory, script)
+            unfinished.push_async_callback(process.close)
+            try:
+                effort = await process.loaded(self._settings.load_timeout_s)
+            except TimeoutError:
+                raise LoadFailed(f"the script did not load within {self._settings.load_timeout_s:g} s") from None
+            unfinished.pop_all()
         return Scripted(process), effort._replace(wall_s=CLOCKS.wall() - began_s)
 
-    async def _fork(self, directory: Path, script: Path, ours: socket.socket, theirs: socket.socket) -> Child:
+    async def _forked(self, directory: Path, script: Path) -> ScriptProcess:
+        ours, theirs = socket.socketpair()
+        with theirs, ExitStack() as unfinished:
+            unfinished.enter_context(ours)
+            child = await self._fork(directory, script, theirs)
+            unfinished.pop_all()
+        return ScriptProcess(ours, child)
+
+    async def _fork(self, directory: Path, script: Path, theirs: socket.socket) -> Child:
         arguments = {
             "directory": str(directory),
             "script": str(script),
@@ -61,8 +67,4 @@ class Scripts:
         try:
             return await self._parent.fork(Job(START, arguments), [theirs.fileno(), *OUTPUT])
         except (OSError, ValueError) as error:
-            ours.close()
             raise LoadFailed(f"no process could be started for the script: {error}") from error
-        except BaseException:
-            ours.close()
-            raise

@@ -19,7 +19,7 @@ from starlette.types import Scope
 
 from torpor_container.exchange import Exchange
 from torpor_container.framed_requests import Client, FramedRequests
-from torpor_container.frames import UPGRADE, UPGRADED, Header, valid_lines
+from torpor_container.frames import UPGRADE, UPGRADED, BadHeaders, Header, valid_lines
 from torpor_container.server import FIELD_MAX_BYTES
 
 INVOCATION = re.compile(rb"POST (/[!-$&-<>@-~]*/(?:invocations|invoke)|/invocations) HTTP/1\.1\r\n")
@@ -195,7 +195,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
     def _tell(self, status: int, headers: list[Header], body: bytes) -> None:
         try:
             self._write(status, headers, body)
-        except Exception:  # as below
+        except BadHeaders:
             self.log.exception("Error in ASGI application")
             self._fail()
         self._take_up()

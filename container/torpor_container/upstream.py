@@ -10,6 +10,7 @@ import asyncio
 import errno
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -246,11 +247,10 @@ class Upstream:
         connection.request(head, body, timeout_s, partial(_settle, waiting))
         if method not in REPEATABLE:
             body.clear()
-        try:
+        with ExitStack() as unanswered:
+            unanswered.callback(connection.close)
             answer = await waiting
-        except BaseException:
-            connection.close()
-            raise
+            unanswered.pop_all()
         self._keep(connection)
         return answer
 

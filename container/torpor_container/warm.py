@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,24 +102,21 @@ class WarmParent:
         message = job.message()
         if len(message) > MESSAGE_MAX_BYTES:
             raise ValueError(f"the job's arguments and environment are over {MESSAGE_MAX_BYTES} bytes")
-        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
+        with ExitStack() as unfinished:
+            line = unfinished.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             line.connect(str(self.path))
             socket.send_fds(line, [message], list(descriptors))
             line.setblocking(False)
             reader, writer = await asyncio.open_unix_connection(sock=line)
-        except BaseException:
-            line.close()
-            raise
-        try:
+            unfinished.pop_all()
+        with ExitStack() as unfinished:
+            unfinished.callback(writer.close)  # and so the child ends, if it was forked already
             answer = json.loads(await reader.readline() or b"{}")
             if "error" in answer:
                 raise ChildProcessError(answer["error"])
             if "pid" not in answer:
                 raise ConnectionError("the warm parent ended before it forked")
-        except BaseException:
-            writer.close()  # and so the child ends, if it was forked already
-            raise
+            unfinished.pop_all()
         return Child(answer["pid"], reader, writer)
 
 

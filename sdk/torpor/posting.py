@@ -4,7 +4,7 @@ import os
 import ssl
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -44,15 +44,12 @@ class Post:
     def send(self, request: bytes) -> Answer:
         """The answer to a whole request. Raises Unsent, NoAnswer."""
         connection = self._taken() or self._opened()
-        try:
+        with ExitStack() as unkept:
+            unkept.callback(connection.close)
             answer, goes_on = _exchanged(connection, request)
-        except BaseException:
-            connection.close()
-            raise
-        if goes_on and not self._closed and len(self._kept) < KEPT_MAX:
-            self._kept.append((connection, os.getpid()))
-        else:
-            connection.close()
+            if goes_on and not self._closed and len(self._kept) < KEPT_MAX:
+                self._kept.append((connection, os.getpid()))
+                unkept.pop_all()
         return answer
 
     def close(self) -> None:

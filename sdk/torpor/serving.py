@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -205,15 +205,18 @@ class SharedProcess(EndpointProcess):
         from botocore.exceptions import BotoCoreError, ClientError
 
         endpoint = Local(self, planned(name, **options), alone=False)
-        try:
+
+        def undone() -> None:
+            with suppress(EndpointFailed, BotoCoreError, ClientError):  # what came first says more
+                endpoint.close()
+
+        with ExitStack() as unfinished:
+            unfinished.callback(undone)
             folder = self.bucket_folder(BUCKET) / name
             endpoint._clear()
             copy_models(models, folder)
             endpoint.deploy()
-        except BaseException:
-            with suppress(EndpointFailed, BotoCoreError, ClientError):  # what came first says more
-                endpoint.close()
-            raise
+            unfinished.pop_all()
         return endpoint
 
 
@@ -253,15 +256,13 @@ def local(
         image=image,
     )
     folder, rows = Path(data_dir) if data_dir else None, Path(images) if images else None
-    process = EndpointProcess(Start(folder, strict, images=rows, log_level=log_level))
-    try:
+    with ExitStack() as unfinished:
+        process = unfinished.enter_context(EndpointProcess(Start(folder, strict, images=rows, log_level=log_level)))
         copy_models(models, process.bucket_folder(BUCKET) / name)
         endpoint = Local(process, plan)  # its clients are made while the process starts
         process.until_ready()
         endpoint.deploy()
-    except BaseException:
-        process.close()
-        raise
+        unfinished.pop_all()
     return endpoint
 
 

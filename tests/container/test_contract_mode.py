@@ -169,6 +169,12 @@ def test_a_list_of_many_comes_in_pages_of_100(platform: Platform, tmp_path: Path
     assert platform.get("/models?next_page_token=x").status == 400
 
 
+@pytest.mark.parametrize("query", ["/models?next_page_token=", "/_torpor/state?after="])
+@pytest.mark.parametrize("number", ["x", "-1", "%C2%B2"], ids=["text", "negative", "a small 2"])
+def test_a_place_in_a_list_that_is_no_number_is_400(platform: Platform, query: str, number: str) -> None:
+    assert platform.get(query + number).status == 400
+
+
 def test_the_platform_s_header_does_not_choose_the_model(platform: Platform, loaded: str) -> None:
     headers = {**CSV, "X-Amzn-SageMaker-Target-Model": "other.tar.gz"}
     assert platform.invoke(loaded, b"1,2,3,4", headers).status == 200

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -109,13 +110,15 @@ class ForeignWorkshop(Behind):
         self._here.add(placed.model_id)
         self._entries += 1
         entries, alone = self._entries, len(self._here) == 1
-        try:
-            await self._contract.load(placed.model_id, str(placed.directory), placed.name)
-        except BaseException as error:
-            self._here.discard(placed.model_id)
-            if isinstance(error, NoMemoryNow) and alone and entries == self._entries:
-                self._too_large.append(placed.model_id)
-            raise
+        with ExitStack() as unfinished:
+            unfinished.callback(self._here.discard, placed.model_id)
+            try:
+                await self._contract.load(placed.model_id, str(placed.directory), placed.name)
+            except NoMemoryNow:
+                if alone and entries == self._entries:
+                    self._too_large.append(placed.model_id)
+                raise
+            unfinished.pop_all()
 
     async def _look(self) -> None:
         """The container is the truth about what it has: what it let go of by itself is loaded anew when asked for."""

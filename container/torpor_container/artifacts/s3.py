@@ -1,7 +1,7 @@
 """Artifacts from S3, or from anything that speaks its protocol. It reads one bucket, and writes nothing to it."""
 
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,14 +41,13 @@ class S3ArtifactStore:
 
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         receiver = Receiver(into)
-        try:
+        async with AsyncExitStack() as unfinished:
+            unfinished.push_async_callback(to_its_end, receiver.abandon)
             with disk_full_for(key):
                 await self._receive(key, head, receiver)
                 await self._verify(key, head, receiver)
                 await to_its_end(receiver.complete)
-        except BaseException:
-            await to_its_end(receiver.abandon)
-            raise
+            unfinished.pop_all()
 
     async def _receive(self, key: str, head: ArtifactHead, receiver: Receiver) -> None:
         async with aclosing(self._chunks(key, head)) as chunks:

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -108,14 +108,14 @@ class LocalHost:
         name = f"i-{secrets.token_hex(8)}"
         log = spec.logs / f"{name}.log" if spec.logs is not None else None
         launched = Launched(spec.slot, name, str(self._folder / name), Phase.RUNNING, log=log)
-        try:
-            async with asyncio.timeout(FORK_TIMEOUT_S):
-                child = await self._fork(spec, launched)
-        except BaseException as error:
-            _forget(launched)
-            if isinstance(error, (OSError, ValueError)):  # TimeoutError is one of the first
+        with ExitStack() as unfinished:
+            unfinished.callback(_forget, launched)
+            try:
+                async with asyncio.timeout(FORK_TIMEOUT_S):
+                    child = await self._fork(spec, launched)
+            except (OSError, ValueError) as error:  # TimeoutError is one of the first
                 raise HostError(f"the instance could not be started: {error or 'no answer in time'}") from error
-            raise
+            unfinished.pop_all()
         self._running[spec.slot] = Running(launched, child, spec.environment.get("SAGEMAKER_BASE_DIR", ""))
         return launched
 

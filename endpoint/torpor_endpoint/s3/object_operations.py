@@ -38,19 +38,15 @@ _TO_ITSELF: Final = (
 async def put_object(call: Call) -> Answer:
     said, wish = traits(call.headers), conditions(call.headers)
     await asyncio.to_thread(call.store.buckets.get, call.bucket)
-    staged = call.store.staging.new()
-    intake = Intake(summed(promised_bytes(call.headers)), staged)
+    async with call.store.staging.receiving() as staged:
+        intake = Intake(summed(promised_bytes(call.headers)), staged)
 
-    def stored() -> Entry:
-        receipt = intake.finish()
-        draft = Draft(staged, receipt.etag, replace(said, checksum=receipt.checksum))
-        return call.store.objects.put(call.name, draft, wish)
+        def stored() -> Entry:
+            receipt = intake.finish()
+            draft = Draft(staged, receipt.etag, replace(said, checksum=receipt.checksum))
+            return call.store.objects.put(call.name, draft, wish)
 
-    try:
         entry = await taken_in(call.request.body, intake, stored)
-    except BaseException:  # also when the caller hangs up
-        await asyncio.to_thread(staged.discard)
-        raise
     return Answer(headers={"etag": f'"{entry.etag}"', **checksum_headers(entry), **encryption_headers(said.headers)})
 
 

@@ -39,13 +39,9 @@ class _Form:
 
 async def post_object(call: Call) -> Answer:
     await asyncio.to_thread(call.store.buckets.get, call.bucket)
-    staged = call.store.staging.new()
-    try:
+    async with call.store.staging.receiving() as staged:
         posted = _Posted(call, staged)
         return await taken_in(call.request.body, posted, posted.answer)
-    except BaseException:  # also when the caller hangs up
-        await asyncio.to_thread(staged.discard)
-        raise
 
 
 class _Posted:

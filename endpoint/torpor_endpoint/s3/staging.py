@@ -1,10 +1,11 @@
 """Files on their way in: written beside the buckets, then moved into place or thrown away; they have no key."""
 
+import asyncio
 import os
 import secrets
 import threading
-from collections.abc import Container
-from contextlib import suppress
+from collections.abc import AsyncIterator, Container
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Final
@@ -76,6 +77,15 @@ class Staging:
 
     def new(self) -> Staged:
         return Staged(self.path(secrets.token_hex(16)))
+
+    @asynccontextmanager
+    async def receiving(self) -> AsyncIterator[Staged]:
+        """A new one for what a caller sends. If the block raises, also because he hangs up, it is discarded."""
+        staged = self.new()
+        async with AsyncExitStack() as unfinished:
+            unfinished.push_async_callback(asyncio.to_thread, staged.discard)
+            yield staged
+            unfinished.pop_all()
 
     def path(self, name: str) -> Path:
         return self._folder / name

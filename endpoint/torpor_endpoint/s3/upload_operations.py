@@ -1,6 +1,7 @@
 """S3's operations on multipart uploads: each parses its call, asks the store, and answers."""
 
 import asyncio
+from contextlib import ExitStack
 from dataclasses import replace
 
 from torpor_endpoint.s3.call import Call, moment, xml
@@ -38,19 +39,15 @@ async def create_multipart_upload(call: Call) -> Answer:
 async def upload_part(call: Call) -> Answer:
     number = part_number(call.query.get("partNumber", ""))
     upload = await asyncio.to_thread(upload_of, call)
-    staged = call.store.staging.new()
-    intake = Intake(_part_promise(call, upload), staged)
+    async with call.store.staging.receiving() as staged:
+        intake = Intake(_part_promise(call, upload), staged)
 
-    def added() -> Receipt:
-        receipt = intake.finish()
-        call.store.uploads.add(upload, _part(call, upload, number, staged, receipt), staged)
-        return receipt
+        def added() -> Receipt:
+            receipt = intake.finish()
+            call.store.uploads.add(upload, _part(call, upload, number, staged, receipt), staged)
+            return receipt
 
-    try:
         receipt = await taken_in(call.request.body, intake, added)
-    except BaseException:  # also when the caller hangs up
-        await asyncio.to_thread(staged.discard)
-        raise
     # AWS: "This will only be present if the checksum was provided in the request."
     told = receipt.checksum if upload.algorithm or wanted(call.headers) else None
     checksum = {told.header: told.value} if told else {}
@@ -131,12 +128,11 @@ def _part(call: Call, upload: Upload, number: int, staged: Staged, receipt: Rece
 def _copied_part(call: Call, number: int) -> tuple[Upload, Part]:
     upload = upload_of(call)
     staged = call.store.staging.new()
-    try:
+    with ExitStack() as unfinished:
+        unfinished.callback(staged.discard)
         part = _part(call, upload, number, staged, copied(call, staged, upload.part_algorithm).receipt)
         call.store.uploads.add(upload, part, staged)
-    except BaseException:
-        staged.discard()
-        raise
+        unfinished.pop_all()
     return upload, part
 
 
