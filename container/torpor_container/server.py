@@ -1,9 +1,8 @@
-"""Serves an ASGI application by gunicorn: its options, its arbiter, and what the arbiter forks.
+"""Serves an ASGI application by gunicorn: its options and its arbiter.
 
-Nothing here serves a request: that is `worker`, which only the forked process imports.
+Nothing here serves a request: that is `worker`, which only the forked process imports (see `late_worker`).
 """
 
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.config import Config
-from gunicorn.workers.base import Worker
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -24,25 +22,6 @@ KEEP_ALIVE_S = 3600
 
 FIELD_MAX_BYTES = 64 * 1024
 """Of one header: session tokens are long."""
-
-
-class LateWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
-    """A worker as the arbiter knows it. In its own process it hands over to the one that serves, imported there alone:
-    half of the arbiter's memory would be what it never uses."""
-
-    def init_process(self) -> None:
-        for number in self.SIGNALS:
-            signal.signal(number, signal.SIG_DFL)  # the arbiter's handlers are not for us
-
-        from torpor_container.worker import PromptWorker
-
-        self.app.wsgi()  # it is made while a signal still ends us: uvloop forgets those that come before it runs
-        worker = PromptWorker(self.age, self.ppid, self.sockets, self.app, self.timeout, self.cfg, self.log)
-        worker.pid = self.pid
-        try:
-            worker.init_process()
-        finally:
-            self.booted = worker.booted  # what could not even boot is not forked again
 
 
 @dataclass(frozen=True)
@@ -58,7 +37,7 @@ class ServerOptions:
         return {
             "bind": self.bind,
             "workers": 1,
-            "worker_class": "torpor_container.server.LateWorker",
+            "worker_class": "torpor_container.late_worker.LateWorker",
             "keepalive": self.keep_alive_s,
             "timeout": 0,  # a heartbeat missed under load is no reason to lose every model in memory
             "graceful_timeout": self.graceful_s + SHUTDOWN_S,

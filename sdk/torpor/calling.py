@@ -8,14 +8,14 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
 from botocore.session import get_session
 
-import torpor
 from torpor.called import Answer
-from torpor.connection import ANSWER_WITHIN_S
+from torpor.defaults import ANSWER_WITHIN_S
 from torpor.destination import Destination
 from torpor.errors import EndpointUnreachable
 from torpor.posting import Post, Unsent, connections
@@ -50,7 +50,7 @@ class Caller:
         self._sleep = sleep
         self._post = Post(connections(self._to.address, connect_within_s), answer_within_s)
         self._host, self._prefix = self._to.host, self._to.prefix
-        self._agent = f"torpor/{torpor.__version__}"
+        self._agent = f"torpor/{version('torpor')}"
 
     def __enter__(self) -> "Caller":
         return self

@@ -12,21 +12,11 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
 
+from torpor.defaults import ANSWER_WITHIN_S, KEY, REGION, SCHEMES, URL, URL_VARIABLE
 from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
-from torpor_endpoint.options import PORT
 
 if TYPE_CHECKING:
     from torpor.calling import Caller
-
-URL = f"http://127.0.0.1:{PORT}"
-SCHEMES = ("http://", "https://")
-URL_VARIABLE = "AWS_ENDPOINT_URL"
-REGION = "us-east-1"
-KEY = "torpor"
-"""Both halves of the credentials: boto3 wants some, and an endpoint of one's own asks for none."""
-
-ANSWER_WITHIN_S = 150.0
-"""A first call may wait 60 s for its model and then predict for 60 s. botocore would give up, and send it again."""
 
 
 @dataclass(frozen=True)

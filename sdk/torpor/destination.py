@@ -9,7 +9,7 @@ from botocore.exceptions import NoCredentialsError, NoRegionError
 from botocore.httpsession import get_cert_path
 from botocore.utils import get_environ_proxies
 
-from torpor.connection import KEY, REGION
+from torpor.defaults import KEY, REGION
 from torpor.posting import Address
 
 SERVICE = "sagemaker-runtime"

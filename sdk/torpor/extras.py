@@ -7,8 +7,19 @@ from torpor.errors import MissingExtra
 
 PACKAGES: Mapping[str, tuple[str, ...]] = {
     "cli": ("typer", "rich"),
-    "endpoint": ("starlette", "gunicorn", "cachetools", "httptools", "prometheus_client"),
-    "container": ("numpy", "obstore", "xgboost", "sklearn", "onnxruntime"),
+    "endpoint": ("starlette", "gunicorn", "httptools", "prometheus_client", "awscrt"),
+    "container": (
+        "starlette",
+        "gunicorn",
+        "httptools",
+        "obstore",
+        "numpy",
+        "xgboost",
+        "sklearn",
+        "skops",
+        "joblib",
+        "onnxruntime",
+    ),
     "simulator": ("numpy",),
     "parquet": ("pyarrow",),
     "pandas": ("pandas",),

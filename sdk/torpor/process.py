@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from torpor.attached import TEMPORARY
-from torpor.connection import REGION, Connection
+from torpor.connection import Connection
+from torpor.defaults import REGION
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.occupancy import ensure_free, ensure_writable

@@ -18,7 +18,8 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 
 from torpor.called import steps_ms
-from torpor.connection import ANSWER_WITHIN_S, Connection
+from torpor.connection import Connection
+from torpor.defaults import ANSWER_WITHIN_S
 from torpor.errors import EndpointUnreachable, TorporError
 from torpor.frames import STEPS
 from torpor.replayed import NOT_TOLD, Replayed

@@ -25,7 +25,7 @@ from torpor.cli import app
 from torpor.cli.logs import NOTHING, told
 from torpor.cli.ls import table
 from torpor.cli.up import next_step
-from torpor.connection import URL
+from torpor.defaults import URL
 from torpor.deploying import Plan, deploy, withdraw
 from torpor.process import EndpointProcess, Start
 from torpor.seen import Endpoint, Variant

@@ -9,7 +9,8 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from torpor import seen
-from torpor.connection import URL, URL_VARIABLE, Connection
+from torpor.connection import Connection
+from torpor.defaults import URL, URL_VARIABLE
 from torpor.errors import TorporError
 
 Url = Annotated[

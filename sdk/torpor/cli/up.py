@@ -12,7 +12,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from torpor.cli.env import exports
-from torpor.connection import URL, Connection
+from torpor.connection import Connection
+from torpor.defaults import URL
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.occupancy import ensure_free, ensure_writable

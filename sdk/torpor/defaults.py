@@ -1,0 +1,13 @@
+"""What every client of an endpoint takes for granted unless it is told otherwise."""
+
+from torpor_endpoint.options import PORT
+
+URL = f"http://127.0.0.1:{PORT}"
+SCHEMES = ("http://", "https://")
+URL_VARIABLE = "AWS_ENDPOINT_URL"
+REGION = "us-east-1"
+KEY = "torpor"
+"""Both halves of the credentials: boto3 wants some, and an endpoint of one's own asks for none."""
+
+ANSWER_WITHIN_S = 150.0
+"""A first call may wait 60 s for its model and then predict for 60 s. botocore would give up, and send it again."""
