@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
+from typing import AnyStr
 
 from torpor_endpoint.aws.asgi import App, AtOnce, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.calls import Otherwise
@@ -58,6 +59,8 @@ class Gateway:
         if scope["type"] != "http" or scope["path"].startswith(OWN):
             await self._own(scope, receive, send)
             return
+        if not scope["path"].startswith("/"):
+            scope = _in_origin_form(scope)
         name = _service_of(scope)
         if name not in self._services:
             await asyncio.to_thread(known_services)  # the first time it reads a folder
@@ -80,6 +83,17 @@ class Gateway:
 
         known_services()  # here, in a thread: the form's service may be any
         return UnsignedForm(self._service)
+
+
+def _in_origin_form(scope: Scope) -> Scope:
+    """RFC 9112, section 3.2.2: a client that takes us for its proxy sends `http://host/path`, and is to be served."""
+    path, raw_path = scope["path"], scope["raw_path"]
+    return {**scope, "path": f"/{_after_host(path, '/')}", "raw_path": b"/" + _after_host(raw_path, b"/")}
+
+
+def _after_host(url: AnyStr, slash: AnyStr) -> AnyStr:
+    """Of `scheme://host/path`, what follows the host's slash."""
+    return slash.join(url.split(slash)[3:])
 
 
 def _service_of(scope: Scope) -> str:

@@ -144,4 +144,4 @@ class Shelf(Generic[R]):
 
 
 def _encode(record: Any) -> str:
-    return json.dumps(asdict(record), separators=(",", ":"))
+    return json.dumps(asdict(record), separators=(",", ":"), allow_nan=False)  # SQLite reads no NaN

@@ -1,5 +1,6 @@
 """What the gateway hands on at once is what it would hand on by ASGI, by the service that the signature names."""
 
+import asyncio
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -48,6 +49,25 @@ def test_an_invocation_is_taken_up_at_once_if_it_is_one(asked: Scope, taken: boo
     for _ in range(2):  # the second time it is remembered
         assert gateway.at_once(asked, b"1,2", lambda *answer: None) is taken
     assert bodies == [b"1,2"] * 2 * taken
+
+
+def test_who_takes_us_for_a_proxy_is_served() -> None:
+    seen: list[Scope] = []
+
+    async def runtime(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope)
+
+    async def story() -> None:
+        url = f"http://somewhere{PATH}"
+        whole = {**scope(url, signed("sagemaker")), "raw_path": url.encode()}
+        await Gateway({"sagemaker-runtime": runtime}, nobody, "123456789012")(whole, unasked, unasked)
+
+    asyncio.run(story())
+    assert [(one["path"], one["raw_path"]) for one in seen] == [(PATH, PATH.encode())]
+
+
+async def unasked(*message: Any) -> Any:
+    raise AssertionError("nothing is read or sent")
 
 
 @pytest.mark.parametrize("long", [scope(f"/{'a' * 5000}/invocations"), scope(PATH, (b"x-amz-target", b"a" * 5000))])

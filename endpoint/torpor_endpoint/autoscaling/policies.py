@@ -19,6 +19,7 @@ from torpor_endpoint.autoscaling.tracked_metrics import customized
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.cloudwatch import querying
+from torpor_endpoint.cloudwatch.alarms.records import Alarm
 from torpor_endpoint.cloudwatch.querying import Query
 
 POLICIES_MAX = 50
@@ -34,8 +35,19 @@ def put_scaling_policy(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
         policy = _policy(autoscaling, call, kept)
         _check_beside_others(autoscaling, policy)
         autoscaling.policies.put(policy)
-    alarms = tracking_alarms.keep(autoscaling.alarms, policy)
-    return {"PolicyARN": policy.arn, "Alarms": list(map(shapes.alarm, alarms))}
+    return {"PolicyARN": policy.arn, "Alarms": list(map(shapes.alarm, _alarms_of(autoscaling, policy)))}
+
+
+def _alarms_of(autoscaling: Autoscaling, policy: ScalingPolicy) -> list[Alarm]:
+    """Those of a policy that was just put, whoever else puts or deletes it meanwhile."""
+    while True:
+        alarms = tracking_alarms.keep(autoscaling.alarms, policy)
+        stored = autoscaling.policies.get(policy.name)
+        if stored is None or stored.arn != policy.arn:
+            tracking_alarms.drop(autoscaling.alarms, policy.arn)
+        if stored is None or stored.arn != policy.arn or stored == policy:
+            return alarms
+        policy = stored
 
 
 def describe_scaling_policies(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:

@@ -30,6 +30,10 @@ def put_scheduled_action(autoscaling: Autoscaling, call: Call) -> dict[str, Any]
             raise error(Trouble.QUOTA, limit=ACTIONS_MAX, what="scheduled actions")
         action = _changed(kept or _new(autoscaling, call), call.params)
         _check(action)
+        if action.capacity_min is not None and (
+            why := autoscaling.refused(resource_id, dimension, action.capacity_min)
+        ):
+            raise invalid(why)
         autoscaling.schedules.put(action)
     autoscaling.bell.ring()
     return {}
@@ -109,5 +113,9 @@ def _check(action: ScheduledAction) -> None:
 def _check_bounds(capacity_min: int | None, capacity_max: int | None) -> None:
     if capacity_min is None and capacity_max is None:
         raise invalid("At least one of minimum capacity and maximum capacity should be provided")
+    if capacity_min is not None and capacity_min < 0:
+        raise invalid("Minimum capacity cannot be less than 0")
+    if capacity_max is not None and capacity_max < 0:
+        raise invalid("Maximum capacity cannot be less than 0")
     if capacity_min is not None and capacity_max is not None and capacity_max < capacity_min:
         raise invalid("Maximum capacity cannot be less than minimum capacity")

@@ -49,6 +49,8 @@ class Timetable:
         changed = _rebounded(target, action)
         if changed.capacity_max < changed.capacity_min:
             self._context.activities.add(wording.rescheduled(changed, action.action_name, now_s, NO_ROOM))
+        elif why := self._context.refused(target.resource_id, target.dimension, changed.capacity_min):
+            self._context.activities.add(wording.rescheduled(changed, action.action_name, now_s, why))
         elif self._context.targets.replace(changed, still=target.__eq__):
             self._context.activities.add(wording.rescheduled(changed, action.action_name, now_s))
             self._context.bounded(changed)

@@ -66,8 +66,9 @@ def keep(alarms: Alarms, policy: ScalingPolicy) -> list[Alarm]:
 
 
 def drop(alarms: Alarms, arn: str) -> None:
-    for alarm in of_side(alarms.all(), arn).values():
-        alarms.remove(alarm.name)
+    for alarm in invoking(alarms.all(), arn):
+        if is_kept(alarm):
+            alarms.remove(alarm.name)
 
 
 def _updated(wanted: Alarm, stored: Alarm) -> Alarm:
@@ -75,7 +76,8 @@ def _updated(wanted: Alarm, stored: Alarm) -> Alarm:
 
 
 def _wanted(policy: ScalingPolicy, side: str, present: Alarm | None, now_s: float) -> Alarm:
-    name = present.name if present else f"{PREFIX}{policy.resource_id}-{side}-{uuid.uuid4()}"
+    own = uuid.uuid5(uuid.NAMESPACE_URL, f"{policy.arn}/{side}")  # the same, whoever makes it, and however many do
+    name = present.name if present else f"{PREFIX}{policy.resource_id}-{side}-{own}"
     region, account = policy.arn.split(":")[3:5]
     standing = Standing(State.INSUFFICIENT_DATA, now_s, "Unchecked: Initial alarm creation")
     arn = f"arn:aws:cloudwatch:{region}:{account}:alarm:{name}"

@@ -17,7 +17,7 @@ BURSTABLE = (
 
 
 def refusal(store: Store, *, strict: bool) -> Refusal:
-    """`strict` refuses what AWS refuses: to scale instances of a burstable type, and to none those that never sleep."""
+    """`strict` refuses what AWS refuses: to scale instances of a burstable type."""
 
     def refused(resource_id: str, dimension: str, capacity_min: int) -> str | None:
         named = VARIANT.fullmatch(resource_id)
@@ -29,7 +29,7 @@ def refusal(store: Store, *, strict: bool) -> Refusal:
         variant = next((variant for variant in endpoint.variants if variant.name == named["variant"]), None)
         if variant is None:
             return f"Endpoint {endpoint.name} has no production variant {named['variant']}."
-        if strict and capacity_min == 0 and dimension == INSTANCES and not may_sleep(variant):
+        if capacity_min == 0 and dimension == INSTANCES and not may_sleep(variant):
             return f"Minimum capacity cannot be less than 1 for production variant {variant.name}."
         return _unscalable(variant, dimension, strict)
 

@@ -12,8 +12,8 @@ from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.json_rpc import error_headers, error_members
 from torpor_endpoint.aws.reading import read
 
-UNREADABLE = (ResponseParserError, ValueError, TypeError, OverflowError, MemoryError, RecursionError)
-"""What botocore's parser raises on bytes that are not CBOR, or that lie about their length."""
+UNREADABLE = (ResponseParserError, ValueError, TypeError, OverflowError, MemoryError, RecursionError, RuntimeError)
+"""What botocore's parser raises on bytes that are no CBOR, lie about their length, or tell a time no calendar has."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def _double(value: Any, shape: Shape) -> float:
     try:
         return float(value)
     except OverflowError:  # an integer beyond every double
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _boolean(value: Any, shape: Shape) -> bool:

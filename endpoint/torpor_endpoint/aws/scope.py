@@ -57,10 +57,10 @@ def service_of(method: str, path: str, headers: Mapping[str, str], query: str = 
     return MISDIRECTED if _elsewhere(service, target_of(path, headers)) else service
 
 
-def region_of(headers: Mapping[str, str], query: str = "") -> str:
+def region_of(headers: Mapping[str, str], query: str = "", otherwise: str = DEFAULT_REGION) -> str:
     """The region that the request was signed for."""
     parts = _credential(headers, query)
-    return parts[2] if len(parts) == 5 and parts[2] else DEFAULT_REGION
+    return parts[2] if len(parts) == 5 and parts[2] else otherwise
 
 
 def _credential(headers: Mapping[str, str], query: str) -> list[str]:

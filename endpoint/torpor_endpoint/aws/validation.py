@@ -4,6 +4,7 @@ Required members, lengths, ranges, enums and patterns; types are `reading`'s.
 """
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from torpor_endpoint.aws.models import Shape
 
 SHOWN = 10
+LARGEST = sys.float_info.max
 """How many violations a message spells out; all of them are counted."""
 
 JAVA_PATTERNS = {
@@ -90,10 +92,14 @@ def _broken(value: Any, shape: Shape) -> Iterator[str]:
 
 
 def _outside(size: float, what: str, shape: Shape) -> Iterator[str]:
+    """What is no number lies outside of any bound, and what is infinite beyond the one that is not given."""
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
-    if least is not None and size < least:
+    if least is None and most is None:
+        return
+    least, most = -LARGEST if least is None else least, LARGEST if most is None else most
+    if not size >= least:
         yield f"Member must have {what} greater than or equal to {least}"
-    if most is not None and size > most:
+    if size > most:
         yield f"Member must have {what} less than or equal to {most}"
 
 

@@ -12,6 +12,7 @@ from torpor_endpoint.cloudwatch.tally import Tally
 
 DATA_MAX = 1000
 VALUES_MAX = 150
+RESOLUTIONS_S = (1, 60)
 LARGEST = 2.0**360
 PAST_S = 14 * 86_400
 FUTURE_S = 2 * 3600
@@ -48,6 +49,8 @@ def _data(params: dict[str, Any]) -> list[Datum]:
 
 
 def _tally(datum: Datum, where: str) -> Tally:
+    if datum.get("StorageResolution", 60) not in RESOLUTIONS_S:
+        raise errors.invalid_value(f"{where}.StorageResolution", datum["StorageResolution"])
     given = [name for name in ("Value", "Values", "StatisticValues") if name in datum]
     if len(given) != 1:
         raise errors.invalid_combination(

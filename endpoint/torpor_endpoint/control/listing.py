@@ -14,10 +14,10 @@ DEFAULT_MAX_RESULTS = 10
 # "greater than or equal to the specified time" for CreationTimeAfter, "after" for LastModifiedTimeAfter.
 FILTERS: dict[str, Callable[[Any, Any], bool]] = {
     "NameContains": lambda record, text: text in record.name,
-    "CreationTimeBefore": lambda record, time_s: record.created_s < time_s,
-    "CreationTimeAfter": lambda record, time_s: record.created_s >= time_s,
-    "LastModifiedTimeBefore": lambda record, time_s: record.modified_s < time_s,
-    "LastModifiedTimeAfter": lambda record, time_s: record.modified_s > time_s,
+    "CreationTimeBefore": lambda record, time_s: _shown(record.created_s) < time_s,
+    "CreationTimeAfter": lambda record, time_s: _shown(record.created_s) >= time_s,
+    "LastModifiedTimeBefore": lambda record, time_s: _shown(record.modified_s) < time_s,
+    "LastModifiedTimeAfter": lambda record, time_s: _shown(record.modified_s) > time_s,
     "StatusEquals": lambda record, status: record.status == status,
 }
 
@@ -27,6 +27,11 @@ ORDERS: dict[str, Callable[[Any], tuple[str, str]]] = {
     "CreationTime": lambda record: (f"{record.created_s:020.6f}", record.name),
     "Status": lambda record: (record.status, record.name),
 }
+
+
+def _shown(at_s: float) -> float:
+    """As callers are told of it, in whole milliseconds: what they ask by is what they were told."""
+    return round(at_s, 3)
 
 
 def page(records: Iterable[R], params: Mapping[str, Any]) -> tuple[list[R], str | None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torpor_container import wire
 from torpor_container.upstream import Body, size_of
 from torpor_endpoint.aws.asgi import Disconnected, Headers, Receive, Scope, Send, Tell
-from torpor_endpoint.aws.scope import DEFAULT_REGION
+from torpor_endpoint.aws.scope import DEFAULT_REGION, region_of
 from torpor_endpoint.fleet import LiveEndpoint
 from torpor_endpoint.runtime.accounting import Accounting
 from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, from_answer, wire_form
@@ -51,12 +51,12 @@ class RuntimeApp:
         try:
             status, headers, chunks = await self._answered(scope, receive, operation, place, journey)
         except RuntimeFault as fault:
-            status, headers, *chunks = wire_form(fault, place)
+            status, headers, *chunks = _refused(scope, fault, place)
         except Disconnected:
             return
         except Exception:  # the outer edge: one request's fault is logged and answered, and is no other's
             log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
-            status, headers, *chunks = wire_form(RuntimeFault(Situation.INTERNAL), place)
+            status, headers, *chunks = _refused(scope, RuntimeFault(Situation.INTERNAL), place)
         self._end(journey, status, headers, size_of(chunks))
         try:
             await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -82,10 +82,10 @@ class RuntimeApp:
                 answer = b"".join(chunks)
                 chunks.clear()
             except RuntimeFault as fault:
-                status, headers, answer = wire_form(fault, place)
+                status, headers, answer = _refused(scope, fault, place)
             except Exception:  # the outer edge, as above
                 log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
-                status, headers, answer = wire_form(RuntimeFault(Situation.INTERNAL), place)
+                status, headers, answer = _refused(scope, RuntimeFault(Situation.INTERNAL), place)
             self._end(journey, status, headers, len(answer))
             tell(status, headers, answer)
             self._accounting.add(journey)
@@ -162,6 +162,13 @@ def _told(route: Route, outcome: Served | RuntimeFault, place: Place, journey: J
     headers = [header for header in answer.headers if header[0] in COPIED]
     headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
     return answer.status, headers, answer.chunks
+
+
+def _refused(scope: Scope, fault: RuntimeFault, place: Place) -> tuple[int, Headers, bytes]:
+    """In the words of the region that the request was signed for, if it was."""
+    told = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    region = region_of(told, scope.get("query_string", b"").decode("latin-1"), otherwise=place.region)
+    return wire_form(fault, place._replace(region=region))
 
 
 async def _send_all(chunks: Body, send: Send) -> None:

@@ -78,6 +78,12 @@ class Situation(Enum):
         "INTERNAL_FAILURE_FROM_MODEL",
         "Received server error ({status}) from {container} and could not load the entire response body. {see}",
     )
+    MODEL_CLIENT_UNKEPT = (
+        "ModelError",
+        424,
+        "CLIENT_ERROR_FROM_MODEL",
+        "Received client error ({status}) from {container} and could not load the entire response body. {see}",
+    )
     NOT_IMPLEMENTED = ("UnknownOperationException", 400, None, "Torpor does not implement {detail}.")
     INTERNAL = ("InternalFailure", 500, None, "The request processing has failed because of an unknown error.")
 
@@ -163,10 +169,12 @@ def from_answer(answer: Answer, place: Place) -> RuntimeFault:
 
 def model_error(status: int, original: str) -> RuntimeFault:
     """The container answered with a status that is no success; 0 if it gave no answer."""
-    if len(original) > ORIGINAL_MAX:
-        return RuntimeFault(Situation.MODEL_UNKEPT, original=(status, original[:MESSAGE_MAX]), status=status)
-    situation = Situation.MODEL_CLIENT if 400 <= status < 500 else Situation.MODEL_SERVER
-    return RuntimeFault(situation, original=(status, original), status=status)
+    kept, clients = len(original) <= ORIGINAL_MAX, 400 <= status < 500
+    if kept:
+        situation = Situation.MODEL_CLIENT if clients else Situation.MODEL_SERVER
+    else:
+        situation = Situation.MODEL_CLIENT_UNKEPT if clients else Situation.MODEL_UNKEPT
+    return RuntimeFault(situation, original=(status, original if kept else original[:MESSAGE_MAX]), status=status)
 
 
 def timed_out(place: Place) -> RuntimeFault:
@@ -189,11 +197,15 @@ def wire_form(fault: RuntimeFault, place: Place) -> tuple[int, list[tuple[bytes,
 
 
 def _message(fault: RuntimeFault, place: Place) -> str | None:
-    if fault.situation.text is None:
+    """No longer than MESSAGE_MAX for what it quotes: the sentence around that is always whole."""
+    text = fault.situation.text
+    if text is None:
         return None
-    original = fault.original[1][:MESSAGE_MAX] if fault.original else ""
-    known = {**place._asdict(), "see": place.see, "original": original, **fault.fields}
-    return fault.situation.text.format(**known)
+    known = {**place._asdict(), "see": place.see, "original": "", **fault.fields}
+    if fault.original is None:
+        return text.format(**known)
+    room = max(0, MESSAGE_MAX - len(text.format(**known)))
+    return text.format(**{**known, "original": fault.original[1][:room]})
 
 
 def _members(fault: RuntimeFault, place: Place, message: str | None) -> dict[str, object]:

@@ -26,8 +26,10 @@ INVOCATIONS: dict[str, Any] = {
 
 
 def refused(resource_id: str, dimension: str, capacity_min: int) -> str | None:
-    """There is everything but the endpoint `ghost`."""
-    return "Could not find endpoint ghost." if "ghost" in resource_id else None
+    """There is everything but the endpoint `ghost`, and the variant `sleepless` never sleeps."""
+    if "ghost" in resource_id:
+        return "Could not find endpoint ghost."
+    return "it never sleeps" if capacity_min == 0 and "sleepless" in resource_id else None
 
 
 class Desk:

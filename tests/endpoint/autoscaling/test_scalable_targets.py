@@ -142,7 +142,8 @@ def test_a_variant_is_a_target_only_if_it_is_there_and_can_be_scaled_so() -> Non
     store = Store(database, lambda: NOW_S)
     store.add_endpoint(Endpoint("ep", "arn", NOW_S, NOW_S, EndpointStatus.IN_SERVICE, "ep", (big, small)))
     refused, strictly = refusal(store, strict=False), refusal(store, strict=True)
-    assert refused("endpoint/ep/variant/big", INSTANCES, 0) is None
+    assert refused("endpoint/ep/variant/big", INSTANCES, 1) is None
+    assert "Minimum capacity cannot be less than 1" in str(refused("endpoint/ep/variant/big", INSTANCES, 0))
     assert refused("endpoint/ep/variant/small", CONCURRENCY, 0) is None
     assert refused("endpoint/nope/variant/big", INSTANCES, 1) == "Could not find endpoint nope."
     assert refused("endpoint/ep/variant/nope", INSTANCES, 1) == "Endpoint ep has no production variant nope."
@@ -150,5 +151,4 @@ def test_a_variant_is_a_target_only_if_it_is_there_and_can_be_scaled_so() -> Non
     assert "it has no instances to count" in str(refused("endpoint/ep/variant/small", INSTANCES, 1))
     assert "no inference components" in str(refused("inference-component/c", INSTANCES, 1))
     assert "You cannot register a variant with ml.t2.medium" in str(strictly("endpoint/ep/variant/big", INSTANCES, 1))
-    assert "Minimum capacity cannot be less than 1" in str(strictly("endpoint/ep/variant/big", INSTANCES, 0))
     database.close()

@@ -42,6 +42,14 @@ def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(desk: Desk) ->
     assert "EndTime" not in action
 
 
+def test_what_no_target_may_have_no_action_may_bring(desk: Desk) -> None:
+    sleepless = {**OF, "ResourceId": "endpoint/ep/variant/sleepless"}
+    desk.register(**sleepless)
+    action = {"Schedule": "rate(1 hour)", "ScalableTargetAction": {"MinCapacity": 0}}
+    with pytest.raises(ClientError, match="it never sleeps"):
+        desk.client.put_scheduled_action(**sleepless, ScheduledActionName="hourly", **action)
+
+
 @pytest.mark.parametrize(
     ("members", "why"),
     [
@@ -50,6 +58,8 @@ def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(desk: Desk) ->
         ({"StartTime": MAY, "EndTime": MARCH}, "StartTime must be before EndTime"),
         ({"ScalableTargetAction": {}}, "At least one of minimum capacity and maximum capacity should be provided"),
         ({"ScalableTargetAction": {"MinCapacity": 3, "MaxCapacity": 2}}, "Maximum capacity cannot be less than"),
+        ({"ScalableTargetAction": {"MinCapacity": -5, "MaxCapacity": -2}}, "Minimum capacity cannot be less than 0"),
+        ({"ScalableTargetAction": {"MaxCapacity": -2}}, "Maximum capacity cannot be less than 0"),
     ],
 )
 def test_an_action_that_could_not_act_is_refused(desk: Desk, members: dict[str, Any], why: str) -> None:

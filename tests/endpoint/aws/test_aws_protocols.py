@@ -1,3 +1,4 @@
+import struct
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -89,6 +90,23 @@ def test_bytes_that_are_no_request_are_refused_and_nothing_worse(
     request = Request("POST", "/", FORM, "", body)
     with suppress(AwsError):
         protocol.params(request, cloudwatch.operation_model("GetMetricData").input_shape)
+
+
+@pytest.mark.parametrize("seconds", [1e300, float("inf"), -1e15])
+def test_a_time_that_no_calendar_has_is_refused_in_cbor_too(cloudwatch: ServiceModel, seconds: float) -> None:
+    body = b"\xa1\x69StartDate\xc1\xfb" + struct.pack(">d", seconds)
+    with pytest.raises(AwsError, match="Serialization"):
+        Cbor().params(
+            Request("POST", "/", {}, "", body), cloudwatch.operation_model("DescribeAlarmHistory").input_shape
+        )
+
+
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_whole_number_beyond_every_double_is_infinite(cloudwatch: ServiceModel, sign: str) -> None:
+    shape = cloudwatch.operation_model("PutMetricData").input_shape
+    body = b'{"Namespace": "x", "MetricData": [{"MetricName": "m", "Value": %b1%b}]}' % (sign.encode(), b"0" * 400)
+    datum = JsonRpc("application/x-amz-json-1.0").params(Request("POST", "/", {}, "", body), shape)["MetricData"][0]
+    assert datum["Value"] == float(f"{sign}inf")
 
 
 @pytest.mark.parametrize(

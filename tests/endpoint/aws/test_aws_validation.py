@@ -45,6 +45,9 @@ def test_a_name_against_its_pattern_reads_as_aws_says_it(sagemaker: ServiceModel
     [
         ({"InitialInstanceCount": -1}, "initialInstanceCount", "Member must have value greater than or equal to 1"),
         ({"InitialVariantWeight": -0.5}, "initialVariantWeight", "Member must have value greater than or equal to 0"),
+        ({"InitialVariantWeight": "NaN"}, "initialVariantWeight", "Member must have value greater than or equal to 0"),
+        ({"InitialVariantWeight": "Infinity"}, "initialVariantWeight", "Member must have value less than or equal to"),
+        ({"InitialVariantWeight": 10**400}, "initialVariantWeight", "Member must have value less than or equal to"),
         ({"InstanceType": "ml.huge"}, "instanceType", "Member must satisfy enum value set: [ml.t2.medium"),
         ({"VariantName": ""}, "variantName", "Member must satisfy regular expression pattern"),
         ({"ModelName": "m" * 64}, "modelName", "Member must have length less than or equal to 63"),

@@ -182,6 +182,9 @@ def test_a_state_can_be_set_for_alarms_that_exist_and_with_data_that_is_json(bot
     ("members", "expected"),
     [
         (without("Threshold"), "ValidationError"),
+        (without("ComparisonOperator"), "MissingParameter"),
+        (without("EvaluationPeriods"), "MissingParameter"),
+        ({**BUSY, "Threshold": float("nan")}, "InvalidParameterValue"),
         (without("Period"), "MissingParameter"),
         (without("MetricName"), "MissingParameter"),
         (without("Statistic"), "InvalidParameterCombination"),

@@ -322,6 +322,7 @@ def test_a_large_put_is_compressed_by_boto3_and_read(boto: Any) -> None:
         ("shop", {"Values": [1, 2], "Counts": [1]}, "InvalidParameterValue"),
         ("shop", {"Value": float("nan")}, "InvalidParameterValue"),
         ("shop", {"Value": 1e300}, "InvalidParameterValue"),
+        ("shop", {"Value": 1, "StorageResolution": 7}, "InvalidParameterValue"),
         ("shop", {"Value": 1, "Timestamp": NOON - timedelta(days=30)}, "InvalidParameterValue"),
         ("shop", {"Value": 1, "Timestamp": NOON + timedelta(days=1)}, "InvalidParameterValue"),
     ],

@@ -116,6 +116,15 @@ def test_the_newest_come_first_and_ten_of_them(desk: Desk) -> None:
     assert last["NextToken"] is None
 
 
+@pytest.mark.parametrize("created_s", [10.00049, 10.0005, 10.0006])
+def test_what_was_created_is_found_by_the_time_that_is_shown(desk: Desk, created_s: float) -> None:
+    desk.now_s = created_s
+    desk("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL)
+    shown_s = round(created_s, 3)
+    assert len(desk("ListModels", CreationTimeAfter=shown_s)["Models"]) == 1
+    assert desk("ListModels", CreationTimeBefore=shown_s)["Models"] == []
+
+
 @pytest.mark.parametrize(
     ("params", "names"),
     [

@@ -11,6 +11,7 @@ from torpor_container.wire import Fault
 from torpor_endpoint.runtime.app import request_id
 from torpor_endpoint.runtime.errors import (
     FAULTS,
+    MESSAGE_MAX,
     ORIGINAL_MAX,
     Place,
     RuntimeFault,
@@ -44,7 +45,9 @@ def test_every_fault_of_an_instance_becomes_a_situation(fault: Fault) -> None:
 def test_a_model_s_words_are_never_read_as_ours(original: str) -> None:
     members = json.loads(wire_form(model_error(500, original), PLACE)[2])
     assert members["OriginalMessage"] == original
-    assert f'from primary with message "{original[:2048]}". See' in members["Message"]
+    quoted = members["Message"].partition('from primary with message "')[2].rpartition('". See ')[0]
+    assert original.startswith(quoted)
+    assert quoted == original or len(members["Message"]) == MESSAGE_MAX
 
 
 def test_a_body_that_is_no_text_is_still_a_model_error() -> None:
@@ -55,6 +58,7 @@ def test_a_body_that_is_no_text_is_still_a_model_error() -> None:
 def test_an_error_body_is_kept_up_to_its_limit() -> None:
     assert model_error(500, "x" * ORIGINAL_MAX).situation is Situation.MODEL_SERVER
     assert model_error(500, "x" * (ORIGINAL_MAX + 1)).situation is Situation.MODEL_UNKEPT
+    assert model_error(400, "x" * (ORIGINAL_MAX + 1)).situation is Situation.MODEL_CLIENT_UNKEPT
 
 
 def test_a_request_id_is_a_uuid_of_version_4_and_nobody_elses() -> None:

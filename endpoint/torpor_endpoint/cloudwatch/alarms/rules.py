@@ -1,6 +1,7 @@
 """What PutMetricAlarm refuses beyond the constraints of its shapes. Values in, an error or nothing out."""
 
 import re
+from math import isfinite
 
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.cloudwatch import errors, querying
@@ -22,16 +23,24 @@ UNSUPPORTED = (
 )
 """Anomaly detection, PromQL and what else an alarm may have that changes how it is judged."""
 
+REQUIRED = ("ComparisonOperator", "EvaluationPeriods")
+"""Newer models call them optional, for alarms on queries that Torpor has none of."""
+
 
 def check(request: Request) -> None:
     """Raises an AwsError with the code that CloudWatch uses."""
     for name in UNSUPPORTED:
         if name in request:
             raise invalid(f"Torpor does not implement {name} of PutMetricAlarm.")
+    for name in REQUIRED:
+        if name not in request:
+            raise errors.missing(f"The parameter {name} is required.")
     if request["ComparisonOperator"] not in COMPARISONS:
         raise invalid("Torpor does not implement alarms on anomaly detection.")
     if "Threshold" not in request:
         raise invalid("The parameter Threshold is required.")
+    if not isfinite(request["Threshold"]):
+        raise errors.invalid_value("Threshold", request["Threshold"])
     _check_words(request)
     _check_actions(request)
     _check_metric(request)
