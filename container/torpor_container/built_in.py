@@ -101,9 +101,12 @@ class BuiltInWorkshop:
 
     async def recognise(self, placed: Placed) -> Found:
         script = await self._submitted.script() if self._submitted else None
-        known, path, disk_bytes = await self._loaders.run(
-            _look, placed.directory, script, self._settings.program, self._formats
-        )
+        try:
+            known, path, disk_bytes = await self._loaders.run(
+                _look, placed.directory, script, self._settings.program, self._formats
+            )
+        except OSError as error:
+            raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
         predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
         return Found(predicted, partial(self._load, Recognised(placed, known, path, disk_bytes, predicted)))
 

@@ -19,7 +19,7 @@ class Contract:
 
     def __init__(self, workshop: Workshop, books: Residency, clock: Callable[[], float], timeout_s: float) -> None:
         self._workshop = workshop
-        self._tier = Tier(books, clock, self._unload)
+        self._tier = Tier(books, clock, self._unload, self._settled)
         self._clock = clock
         self._timeout_s = timeout_s
         self._loaded: dict[str, tuple[str, Runner]] = {}  # url and runner, by the platform's model_name
@@ -66,9 +66,12 @@ class Contract:
         self._loaded[name] = (url, runner)
         books.loaded(name, size_bytes, took_s, self._clock())
         try:
-            books.measured(await self._workshop.used_bytes())
+            fits = await self._fits()
         finally:
             self._tier.released(name)
+        if not fits:
+            await self.unload(name)
+            raise LoadOutOfMemory(f"{name} takes {size_bytes:,} bytes, more than was left of {books.budget_bytes:,}")
 
     async def unload(self, name: str) -> None:
         """UnloadModel: no new calls from now on, those in flight end, and only then is it let go."""
@@ -111,16 +114,34 @@ class Contract:
         return self._loaded[name][1]
 
     async def _load(self, name: str, directory: Path) -> tuple[Runner, int, float]:
-        if not await asyncio.to_thread(directory.is_dir):
+        if not await asyncio.to_thread(_is_there, directory):
             raise ModelNotFound(name, f"there is no folder {directory}")
         found = await self._workshop.recognise(Placed(name, name, directory))
-        plan = self._tier.books.admit(name, found.predicted_bytes, self._clock())
+        plan = await self._tier.planned(name, found.predicted_bytes)
         if not isinstance(plan, Admit):
             raise LoadOutOfMemory(plan.reason)
         loaded = await found.load()
         return loaded.runner, loaded.size_bytes, loaded.took_s
 
+    async def _fits(self) -> bool:
+        """Whether all that is loaded is within the budget, as measured."""
+        books = self._tier.books
+        books.measured(await self._workshop.used_bytes())
+        if not books.has_room(0):
+            books.measured(await self._settled())
+        return books.has_room(0)
+
+    async def _settled(self) -> int:
+        return (await self._workshop.settle()).used_bytes
+
     async def _unload(self, name: str) -> None:
         _, runner = self._loaded.pop(name)
         await self._workshop.unload(runner)
-        self._tier.books.measured((await self._workshop.settle()).used_bytes, gone=name)
+        self._tier.books.measured(await self._settled(), gone=name)
+
+
+def _is_there(folder: Path) -> bool:
+    try:
+        return folder.is_dir()
+    except OSError:  # a name longer than any is
+        return False

@@ -13,7 +13,7 @@ from functools import partial
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
 from torpor_container.core.resting import Resting
 from torpor_container.effort import Effort
-from torpor_container.errors import LoadTimedOut, NoMemoryNow, NotReady
+from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, NotReady
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.tier import Tier
@@ -59,7 +59,7 @@ class Keeper:
         """`resting` is told of every use, for who makes models leave and come by their callers' habits."""
         self._shelf = shelf
         self._workshop = workshop
-        self._tier = Tier(books, clock, self._unload)
+        self._tier = Tier(books, clock, self._unload, self._settled)
         self._patience = patience
         self._clock = clock
         self._cache = cache
@@ -233,6 +233,9 @@ class Keeper:
                 loaded = await self._load(name, found, story)
             kept = loaded.runner.needs_folder
             return loaded
+        except LoadFailed:
+            self._shelf.doubt(name)  # its owner may have mended it meanwhile
+            raise
         finally:
             if not kept:
                 self._shelf.give(name)
@@ -264,6 +267,9 @@ class Keeper:
                 story.victims.extend(leavers)
                 await self._tier.dismiss(leavers)
 
+    async def _settled(self) -> int:
+        return (await self._workshop.settle()).used_bytes
+
     async def _measure(self, newcomer: str) -> None:
         """The instance's real memory has the last word, also over what was admitted.
 
@@ -273,7 +279,7 @@ class Keeper:
         books.measured(await self._workshop.used_bytes())
         model = books.get(newcomer)
         if not books.has_room(model.size_bytes if model is not None else 0):
-            books.measured((await self._workshop.settle()).used_bytes)
+            books.measured(await self._settled())
         self._tier.dismiss(books.excess(newcomer, self._clock()))
         self._tier.changed()  # it may be less than was planned with
 

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
@@ -13,7 +14,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from torpor_container import wire
 from torpor_container.contract import Contract
-from torpor_container.errors import BadInput, BodyTooLarge, ContainerError, LoadFailed, ModelFault, NotSupported
+from torpor_container.errors import (
+    BadInput,
+    BodyTooLarge,
+    ContainerError,
+    LoadFailed,
+    ModelFault,
+    ModelNotFound,
+    NotSupported,
+)
 from torpor_container.exchange import Tell
 from torpor_container.frames import Header
 from torpor_container.invocation import Invocation, Reply
@@ -22,6 +31,10 @@ from torpor_container.timing import Clock, Timing
 
 log = logging.getLogger(__name__)
 
+LOAD_MEMBERS = {
+    "model_name": re.compile(r"[^/\x00-\x1f\x7f\ud800-\udfff]+"),  # it is one segment of the paths that follow
+    "url": re.compile(r"[^\x00\ud800-\udfff]+"),
+}
 PAGE = 100
 """Models on one page of `GET /models`, as in AWS's own model server."""
 
@@ -92,8 +105,12 @@ class Routes:
         return JSONResponse({"status": f"unloaded {name}"})
 
     def _described(self, name: str) -> dict[str, str]:
-        url = self._serving.url_of(name) if isinstance(self._serving, Contract) else name
-        return {"modelName": name, "modelUrl": url}
+        """Raises ModelNotFound."""
+        if isinstance(self._serving, Contract):
+            return {"modelName": name, "modelUrl": self._serving.url_of(name)}
+        if all(model["name"] != name for model in self._serving.models()):
+            raise ModelNotFound(name)
+        return {"modelName": name, "modelUrl": name}
 
     def _contract(self) -> Contract:
         if not isinstance(self._serving, Contract):
@@ -238,11 +255,13 @@ def _load_request(body: bytes) -> tuple[str, str]:
     """LoadModel's members. Raises BadInput that names the member."""
     try:
         document = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"the body is not JSON: {error}") from None
-    for member in ("model_name", "url"):
+    for member, allowed in LOAD_MEMBERS.items():
         if not isinstance(document, dict) or not isinstance(document.get(member), str) or not document[member]:
             raise BadInput(f'LoadModel needs {{"model_name": "…", "url": "…"}}: {member} is missing or no text')
+        if not allowed.fullmatch(document[member]):
+            raise BadInput(f"{member} has a character that no {member} may have: {document[member]!a}")
     return document["model_name"], document["url"]
 
 

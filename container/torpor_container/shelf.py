@@ -44,7 +44,7 @@ class Shelf:
         self._limits = limits
         self._revalidate = revalidate
         self._meter = meter or Meter()
-        self._unproved: set[str] = set()  # left by an earlier process: the object in S3 may be a newer one by now
+        self._unproved: set[str] = set()  # the object in S3 may be a newer one by now, and should be used then
 
     async def take(self, name: str, story: Story, make_room: MakeRoom | None = None) -> Placed:
         """The folder of this model, from disk if it is there, pinned until given back.
@@ -54,6 +54,7 @@ class Shelf:
         if self._revalidate or name in self._unproved:
             await self._drop_if_stale(name)
             self._unproved.discard(name)
+        await self._drop_if_gone(name)
         if not isinstance(await self._tier.requested(name), Hit):
             with self._tier.coming_in(name):
                 await self._fetch(name, story, make_room)
@@ -61,6 +62,10 @@ class Shelf:
             self._tier.dismiss(self._tier.books.excess(name, self._tier.clock()))
         entry = self._entry(name)
         return Placed(name, entry.model_id, entry.directory)
+
+    def doubt(self, name: str) -> None:
+        """What is on disk serves nobody: before it is taken again S3 is asked for a newer version."""
+        self._unproved.add(name)
 
     def give(self, name: str) -> None:
         """The folder is needed no more by this caller; it stays for the next one."""
@@ -177,6 +182,12 @@ class Shelf:
         entry = self._disk.find(key)
         if entry is not None and (await self._store.head(key)).version != entry.version:
             await self.drop(name, "the object in S3 is newer")
+
+    async def _drop_if_gone(self, name: str) -> None:
+        """Somebody else may tidy up on this disk."""
+        entry = self._disk.find(self._prefix.key_of(name))
+        if entry is not None and not entry.directory.is_dir():
+            await self.drop(name, "its folder is gone")
 
     async def _remove(self, name: str) -> None:
         await asyncio.to_thread(self._disk.remove, self._prefix.key_of(name))

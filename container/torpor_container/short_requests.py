@@ -111,6 +111,16 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         else:
             self._leave_to_gunicorn(data)
 
+    def _on_headers_complete(self) -> Any:
+        """gunicorn asks for a body once somebody reads it, and never for one of no bytes. The AWS CLI, and botocore up to
+        1.41, wait to be asked for an empty file too: where they are not, they lose the connection's next answer."""
+        ready = super()._on_headers_complete()
+        receiver = self._body_receiver
+        if receiver is not None and receiver.expect_continue and receiver.request.content_length == 0:
+            receiver.expect_continue = False
+            self._safe_write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return ready
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
         self._held.clear()

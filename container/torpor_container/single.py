@@ -39,6 +39,8 @@ class Single:
         self._timeout_s = timeout_s
         self._runner: Runner | None = None
         self._size_bytes = 0
+        self._hits = self._in_flight = 0
+        self._used_s = clock()
         self._loading: asyncio.Task[None] | None = None
         self.failure: ContainerError | None = None
 
@@ -66,10 +68,10 @@ class Single:
             {
                 "name": self._key or "model",
                 "size_bytes": self._size_bytes,
-                "in_flight": 0,
-                "idle_s": 0.0,
+                "in_flight": self._in_flight,
+                "idle_s": 0.0 if self._in_flight else self._clock() - self._used_s,
                 "format": self._runner.format,
-                "hits": 0,
+                "hits": self._hits,
             }
         ]
 
@@ -81,9 +83,13 @@ class Single:
 
     async def _invoke(self, invocation: Invocation, timing: Timing) -> Reply:
         runner = await self._ready(timing)
+        self._hits += 1
+        self._in_flight += 1
         try:
             return await runner.invoke(invocation, self._timeout_s, timing)
         finally:
+            self._in_flight -= 1
+            self._used_s = self._clock()
             if runner is self._runner and not runner.alive:
                 self._runner = None
                 self._loading = asyncio.create_task(self._load(instead_of=runner))

@@ -20,10 +20,18 @@ nothing, if so much is not to be had now."""
 class Tier:
     """Asks the books again whenever something changed, until they say yes or never; sees leavers out."""
 
-    def __init__(self, books: Residency, clock: Callable[[], float], remove: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        books: Residency,
+        clock: Callable[[], float],
+        remove: Callable[[str], Awaitable[None]],
+        measure: Callable[[], Awaitable[int]] | None = None,
+    ) -> None:
+        """`measure` tells what the tier takes now, once what others left behind is given back."""
         self.books = books
         self.clock = clock
         self._remove = remove
+        self._measure = measure
         self._bell: asyncio.Event | None = None  # while somebody waits
         self._background: set[asyncio.Task[None]] = set()
 
@@ -51,7 +59,7 @@ class Tier:
         """
         leavers: tuple[str, ...] = ()
         while True:
-            match self.books.admit(name, size_bytes, self.clock()):
+            match await self.planned(name, size_bytes):
                 case Admit(victims=victims):
                     await self.dismiss(victims)
                     return leavers + victims
@@ -62,6 +70,14 @@ class Tier:
                     leavers += victims
                     if make_room is None or self.books.at_limit or not await make_room(self._missing_bytes(size_bytes)):
                         await self.change()
+
+    async def planned(self, name: str, size_bytes: int) -> Admit | Later | Refuse:
+        """The books' plan. What they cannot explain may be gone again: before they refuse, it is measured anew."""
+        plan = self.books.admit(name, size_bytes, self.clock())
+        if self._measure is None or not isinstance(plan, Refuse) or not self.books.unaccounted_bytes:
+            return plan
+        self.books.measured(await self._measure())
+        return self.books.admit(name, size_bytes, self.clock())
 
     @contextmanager
     def coming_in(self, name: str) -> Iterator[None]:

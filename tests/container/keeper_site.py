@@ -77,6 +77,9 @@ class FakeShelf(Shelf):
     def give(self, name: str) -> None:
         self._scene.happened("give", name)
 
+    def doubt(self, name: str) -> None:
+        """It has no versions."""
+
     def changed(self) -> None:
         """It always has room."""
 
@@ -89,6 +92,7 @@ class FakeWorkshop:
         self._scene = scene
         self.loaded: list[FakeRunner] = []
         self.litter_bytes = 0  # what each load leaves behind, until it is given back
+        self.spike_bytes = 0  # what something else takes for a while
         self._left_bytes = 0
 
     async def start(self) -> None:
@@ -129,7 +133,8 @@ class FakeWorkshop:
 
     async def used_bytes(self) -> int:
         await self._scene.pause()
-        return sum(SIZE_BYTES + runner.grown_bytes for runner in self.loaded) + self._left_bytes
+        models_bytes = sum(SIZE_BYTES + runner.grown_bytes for runner in self.loaded)
+        return models_bytes + self._left_bytes + self.spike_bytes
 
     async def cpu_s(self) -> float:
         return 0.0

@@ -1,5 +1,6 @@
 """The container contract as a platform drives it: load, list, get, invoke, unload, and each of its status codes."""
 
+import io
 import json
 import os
 import socket
@@ -13,6 +14,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 import xgboost
@@ -142,13 +144,64 @@ def test_over_budget_is_507_and_nothing_is_evicted_for_it(tmp_path: Path, booste
         assert platform.invoke("small", b"1,2,3,4").status == 200
 
 
-NO_LOAD = (b"", b"{", b"[]", b'{"model_name": "a"}', b'{"url": "/x"}', b'{"model_name": 1, "url": "/x"}')
+def test_models_of_one_size_are_loaded_until_the_next_one_is_over_budget(tmp_path: Path, booster: bytes) -> None:
+    url = unpacked(tmp_path, "table", {"model.joblib": joblib_of(Table(20 * MIB))})
+    with Platform(tmp_path, TORPOR_MEMORY_MIB=budget_mib(50)) as platform:
+        statuses = [platform.load(name, url).status for name in "abcd"]
+        assert statuses == [200, 200, 507, 507]
+        assert platform.delete("a").status == 200
+        assert platform.load("c", url).status == 200
+        assert sorted(model["modelName"] for model in platform.get("/models").json()["models"]) == ["b", "c"]
+
+
+def test_a_model_that_turns_out_too_large_is_507_and_gone(tmp_path: Path) -> None:
+    small_on_disk = joblib_of(Table(100 * MIB), compress=1)
+    with Platform(tmp_path, TORPOR_MEMORY_MIB=budget_mib(50)) as platform:
+        assert platform.load("large", unpacked(tmp_path, "large", {"model.joblib": small_on_disk})).status == 507
+        assert platform.get("/models").json() == {"models": []}
+
+
+class Table:
+    """A model that is as large as told, and says nothing."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.values = np.zeros(size_bytes, np.int8)
+
+    def predict(self, rows: object) -> None:
+        """Nobody asks."""
+
+
+def joblib_of(model: Table, compress: int = 0) -> bytes:
+    written = io.BytesIO()
+    joblib.dump(model, written, compress=compress)
+    return written.getvalue()
+
+
+NO_LOAD = (
+    b"",
+    b"{",
+    b"[" * 100_000,
+    b"[]",
+    b'{"model_name": "a"}',
+    b'{"url": "/x"}',
+    b'{"model_name": 1, "url": "/x"}',
+)
+NO_NAMES = ("a/b", "a/invoke", "a\n", "\ud800")
 
 
 @pytest.mark.parametrize("body", NO_LOAD)
 def test_a_load_request_that_is_none_is_400(platform: Platform, body: bytes) -> None:
     answer = platform.request("POST", "/models", body)
     assert (answer.status, answer.json()["type"]) == (400, "BadRequestException")
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_a_name_that_no_path_can_have_is_not_loaded(
+    platform: Platform, tmp_path: Path, booster: bytes, name: str
+) -> None:
+    assert platform.load(name, unpacked(tmp_path, "fine", {"model.json": booster})).status == 400
+    assert platform.load("fine", f"/nowhere/{'a' * 5000}").status == 404
+    assert platform.get("/models").json() == {"models": []}
 
 
 def test_a_list_of_many_comes_in_pages_of_100(platform: Platform, tmp_path: Path, booster: bytes) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keeper_site import SIZE_BYTES, FakeRunner, Scene, Site
 
-from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, ModelDied, NotReady
+from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, ModelDied, NoRoom, NotReady
 from torpor_container.keeper import Patience
 from torpor_container.timing import Timing
 from torpor_container.wire import UNLOAD
@@ -210,6 +210,20 @@ def test_a_caller_who_leaves_a_script_broken_leaves_it_to_nobody_else() -> None:
         await asyncio.gather(caller, return_exceptions=True)
         assert "a" not in site.books
         never.set()
+
+    run(story())
+
+
+def test_memory_that_was_taken_for_a_while_keeps_nobody_out_afterwards() -> None:
+    async def story() -> None:
+        site = Site(room=2)
+        site.workshop.spike_bytes = 10 * SIZE_BYTES
+        await site.call("a")
+        await site.settled()
+        with pytest.raises(NoRoom):
+            await site.call("b")
+        site.workshop.spike_bytes = 0
+        assert await site.call("b") == b"b"
 
     run(story())
 

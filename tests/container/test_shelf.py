@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import io
+import shutil
 import tarfile
 import threading
 from collections import Counter
@@ -20,7 +21,7 @@ from torpor_container.artifacts.store import ArtifactHead
 from torpor_container.artifacts.unpack import UnpackLimits
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Residency
-from torpor_container.errors import NoRoom
+from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.meter import Meter
 from torpor_container.shelf import Shelf
 from torpor_container.timing import Story, Timing
@@ -106,6 +107,35 @@ def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_pa
         assert await content(after, "a") == b"one"
         assert store.reads == {"a": 1}
         assert after.used_bytes == before.used_bytes > 0
+
+    run(story())
+
+
+def test_what_loads_not_is_looked_for_in_s3_again_and_fetched_if_it_is_newer(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"broken")
+        site = Site(shelf=shelf(tmp_path, store))
+        site.scene.broken = {"a"}
+        for _ in range(2):
+            with pytest.raises(LoadFailed):
+                await site.call("a")
+        assert store.reads == {"a": 1}
+        store.objects["a"], site.scene.broken = b"mended", set()
+        assert await site.call("a") == b"a"
+        assert store.reads == {"a": 2}
+
+    run(story())
+
+
+def test_a_folder_that_somebody_else_removed_is_fetched_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one")
+        tier = shelf(tmp_path, store)
+        assert await content(tier, "a") == b"one"
+        (folder,) = found(tmp_path, "*/artifact.json")
+        shutil.rmtree(folder.parent)
+        assert await content(tier, "a") == b"one"
+        assert store.reads == {"a": 2}
 
     run(story())
 

@@ -78,6 +78,14 @@ def test_a_body_that_waits_to_be_asked_for_is_asked_for(server: Address) -> None
         assert answer(connection)[2]["body"] == "1,2"
 
 
+def test_who_waits_to_be_asked_for_no_bytes_is_asked_too(server: Address) -> None:
+    with closing(connected(server)) as connection:
+        for _ in range(2):
+            connection.sendall(post("/a/invocations", b"", "Expect: 100-continue"))
+            assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            assert answer(connection)[2]["body"] == ""
+
+
 @given(cuts=st.lists(st.integers(0, 400), max_size=6))
 @example(cuts=[len(post("/now/invocations", b"0")) + 1])
 @settings(max_examples=40, deadline=None)

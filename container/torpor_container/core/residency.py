@@ -141,7 +141,7 @@ class Residency:
         self.planned_bytes = 0  # HERE + LOADING
         self.idle_bytes = 0  # HERE without a pin
         self._leaving_bytes = 0
-        self._unaccounted_bytes = 0  # what the measurement shows beyond the books
+        self.unaccounted_bytes = 0  # what the measurement shows beyond the books
         self._left: OrderedDict[str, str] = OrderedDict()  # why those left that did so last
 
     # -- asking ----------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class Residency:
             return Refuse(reason)
         if self.at_limit:
             return self._limit
-        missing_bytes = self.planned_bytes + self._unaccounted_bytes + size_bytes - self.budget_bytes
+        missing_bytes = self.planned_bytes + self.unaccounted_bytes + size_bytes - self.budget_bytes
         model = self._models[name]
         if model.awaited and missing_bytes > self._unawaited_bytes():
             reason = f"{missing_bytes:,} bytes are missing, and who is expected drives out nobody who is expected too"
@@ -251,12 +251,12 @@ class Residency:
         Whoever is on the way out is in it still, but for the one that is `gone`, and about to be reported unloaded.
         """
         leaving_bytes = self._leaving_bytes - (self._models[gone].size_bytes if gone is not None else 0)
-        self._unaccounted_bytes = max(0, used_bytes - self.planned_bytes - leaving_bytes)
+        self.unaccounted_bytes = max(0, used_bytes - self.planned_bytes - leaving_bytes)
 
     # -- making models leave ---------------------------------------------------------------------------------------
     def excess(self, newcomer: str, now_s: float) -> tuple[str, ...]:
         """Who must leave because more is used than planned. Busy models stay, so it may not be enough."""
-        over_bytes = self.planned_bytes + self._unaccounted_bytes - self.budget_bytes
+        over_bytes = self.planned_bytes + self.unaccounted_bytes - self.budget_bytes
         return self._evict(over_bytes, newcomer, now_s) if over_bytes > 0 else ()
 
     def one_more(self, newcomer: str, now_s: float) -> tuple[str, ...]:
@@ -278,7 +278,7 @@ class Residency:
         model = self._models.get(name)
         if model is None or model.stage is not HERE or model.pins:
             return False
-        free_bytes = self.budget_bytes - self.planned_bytes - self._unaccounted_bytes
+        free_bytes = self.budget_bytes - self.planned_bytes - self.unaccounted_bytes
         if self._policy.keeps(name, free_bytes):
             return False
         self._leave(name, now_s, "served, and not kept by the policy")
@@ -305,11 +305,11 @@ class Residency:
 
     def has_room(self, size_bytes: int) -> bool:
         """Whether one more model of this size could come in without another leaving."""
-        return self.planned_bytes + self._unaccounted_bytes + size_bytes <= self.budget_bytes
+        return self.planned_bytes + self.unaccounted_bytes + size_bytes <= self.budget_bytes
 
     def why_absent(self, name: str) -> str:
         """Why a model had to be brought in: what made it leave the last time, if it is remembered."""
-        return self._left.get(name, "it was not here before")
+        return self._left.get(name, "it is the first request for it on this instance")
 
     # -- inside ----------------------------------------------------------------------------------------------------
     def _may_leave(self, name: str) -> bool:
@@ -325,6 +325,10 @@ class Residency:
 
     def _short(self, missing_bytes: int, name: str, size_bytes: int, now_s: float) -> Later | Refuse | None:
         """Why the room cannot be made now, or ever; None if idle models can make it."""
+        if not self._policy.evicts:
+            reason = f"it needs {size_bytes:,} bytes, {missing_bytes:,} are missing, and nobody is unloaded for it"
+            self._note(now_s, name, "refuse", reason, size_bytes)
+            return Refuse(reason)
         if missing_bytes <= self.idle_bytes:
             return None
         if self.idle_bytes < self.planned_bytes:
@@ -333,8 +337,8 @@ class Residency:
             return Later(f"{missing_bytes:,} bytes are missing until those who leave are gone")
         if leavers := self._evict(1, name, now_s):
             return Later(f"{missing_bytes:,} bytes are missing, more than the books can give", leavers)
-        used = f"the process itself uses {self._unaccounted_bytes:,} of {self.budget_bytes:,}"
-        reason = f"it needs {size_bytes:,} bytes and {used}"
+        used = f"the process itself uses {self.unaccounted_bytes:,} of {self.budget_bytes:,}"
+        reason = f"it needs {size_bytes:,} bytes and {used}: give the instance more (TORPOR_MEMORY_MIB)"
         self._note(now_s, name, "refuse", reason, size_bytes)
         return Refuse(reason)
 

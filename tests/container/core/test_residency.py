@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
-from torpor_container.core.policies import LRU, POLICIES, policy
+from torpor_container.core.policies import LRU, POLICIES, Nobody, policy
 from torpor_container.core.residency import WAIT, Admit, Decision, Hit, Later, Lead, Refuse, Residency, Wait
 
 BUDGET = 100
@@ -179,7 +179,7 @@ def test_a_decision_says_who_left_for_whom_and_why() -> None:
     assert (evicted.model, evicted.for_model) == ("Houston_TX.tar.gz", "Boston_MA.tar.gz")
     assert evicted.reason == "Boston_MA.tar.gz needs the room; idle for 7.0 s after 0 hits"
     assert books.why_absent("Houston_TX.tar.gz") == "Boston_MA.tar.gz needs the room"
-    assert books.why_absent("Austin_TX.tar.gz") == "it was not here before"
+    assert books.why_absent("Austin_TX.tar.gz") == "it is the first request for it on this instance"
 
 
 def test_a_load_that_can_never_fit_is_refused_at_once() -> None:
@@ -197,6 +197,17 @@ def test_memory_that_no_model_explains_takes_room_too() -> None:
     plan = books.admit("a", 60, 0.0)
     assert isinstance(plan, Refuse)
     assert "the process itself uses 50" in plan.reason
+
+
+def test_where_nobody_is_unloaded_a_model_that_does_not_fit_is_refused_beside_idle_ones() -> None:
+    books = Residency(100, Nobody(), 4)
+    for name in "ab":
+        brought(books, name, 40)
+    books.request("c", 1.0)
+    plan = books.admit("c", 40, 1.0)
+    assert isinstance(plan, Refuse)
+    assert "20 are missing" in plan.reason
+    assert books.planned_bytes == 80
 
 
 def test_idle_models_leave_one_by_one_while_the_process_uses_more_than_the_books_explain() -> None:

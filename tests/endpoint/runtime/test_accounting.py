@@ -49,7 +49,10 @@ def test_a_cold_start_is_told_whole_and_its_steps_add_up(live: LiveEndpoint, cou
         assert abs(sum(one["steps"].values()) - one["total_s"]) < 0.001
         assert {"download", "load", "predict"} <= one["steps"].keys()
         assert one["instance"].startswith("i-")
-        assert (one["cold"]["reason"], one["cold"]["victims"]) == ("it was not here before", [])
+        assert (one["cold"]["reason"], one["cold"]["victims"]) == (
+            "it is the first request for it on this instance",
+            [],
+        )
         assert one["request_bytes"] == len(ROW)
         assert one["cold"]["efforts"].keys() == {"unpack", "load"}
         for effort, step in ((one["effort"], "predict"), (one["cold"]["efforts"]["load"], "load")):

@@ -12,6 +12,8 @@ class Policy(ABC):
 
     selective: ClassVar[bool] = False
     """Whether `keeps` may say no. It is not asked otherwise."""
+    evicts: ClassVar[bool] = True
+    """Whether idle models leave for others at all."""
 
     @abstractmethod
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
@@ -39,6 +41,8 @@ class Policy(ABC):
 
 class Nobody(Policy):
     """Nobody ever leaves by itself: somebody else drives the unloading."""
+
+    evicts = False
 
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
         pass
