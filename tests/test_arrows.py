@@ -1,7 +1,8 @@
 """The arrows of the design, held against every import in the tree."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,42 @@ def test_cores_are_pure(core: str) -> None:
     assert wrong == []
 
 
+def modules() -> dict[str, Path]:
+    """Every module of the three packages, by its name."""
+    paths = {path.relative_to(ROOT / FOLDERS[package]): path for package in FOLDERS for path in files(package)}
+    return {".".join(path.with_suffix("").parts).removesuffix(".__init__"): file for path, file in paths.items()}
+
+
+def needed(node: ast.AST, known: Collection[str]) -> Iterator[str]:
+    """What code imports as it runs, also inside functions: not what only a type checker sees.
+
+    `from package import name` needs the module of this name, or else what the package itself defines. So a package may
+    gather its modules, and they may import one another; who imports from its own package goes in a circle.
+    """
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.Import):
+            yield from (name.name for name in part.names)
+        elif isinstance(part, ast.ImportFrom):
+            named = ((f"{part.module}.{name.name}", part.module or "") for name in part.names)
+            yield from (module if module in known else package for module, package in named)
+        elif not (isinstance(part, ast.If) and ast.unparse(part.test) == "TYPE_CHECKING"):
+            yield from needed(part, known)
+
+
+def circle(arrows: Mapping[str, Collection[str]]) -> list[str]:
+    """Modules that each need the next, back to the first; none if all arrows lead away."""
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    known = modules()
+    assert circle({name: list(needed(ast.parse(path.read_text()), known)) for name, path in known.items()}) == []
+
+
 def test_notebooks_import_only_the_face() -> None:
     sources = [*(ROOT / "notebooks").rglob("*.ipynb"), *(ROOT / "notebooks").rglob("*.py")]
     assert not [
@@ -95,3 +132,18 @@ def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:
     module.write_text("def f():\n    from torpor_endpoint.app import Endpoint\n")
     assert list(imports(module)) == ["torpor_endpoint.app.Endpoint"]
     assert not any(is_under("torpor_endpoint.app.Endpoint", allowed) for allowed in MAY_IMPORT[SDK])
+
+
+@pytest.mark.parametrize(
+    ("of_the_module", "found"),
+    [
+        ("from p import a_name", ["p", "p.m", "p"]),
+        ("def f():\n    from p import a_name", ["p", "p.m", "p"]),
+        ("import p", ["p", "p.m", "p"]),
+        ("from p import n", []),
+        ("if TYPE_CHECKING:\n    from p import a_name", []),
+    ],
+)
+def test_the_check_sees_a_circle(of_the_module: str, found: list[str]) -> None:
+    sources = {"p": "from p import m, n", "p.m": of_the_module, "p.n": ""}
+    assert circle({name: list(needed(ast.parse(source), sources)) for name, source in sources.items()}) == found
