@@ -82,6 +82,23 @@ def test_who_waits_for_an_instance_learns_that_it_can_not_be_launched() -> None:
     run(story())
 
 
+def test_one_that_was_ready_and_cannot_start_again_is_tried_with_patience() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            world = World(host)
+            await world.ready(1)
+            host.launches_to_fail = 1000
+            host.living[SLOT].die()
+            await asyncio.sleep(4.5)
+            assert 3 <= len(host.tries_s[SLOT]) <= 6  # a hot loop would make dozens of them
+            assert world.crew.hopeless
+            host.launches_to_fail = 0
+            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.end()
+
+    run(story())
+
+
 def test_a_fault_that_nobody_foresaw_does_not_leave_the_slot_empty_for_ever() -> None:
     async def story() -> None:
         with MortalHost() as host:
