@@ -123,12 +123,15 @@ class WarmParent:
 class OwnedWarmParent(WarmParent):
     """A warm parent that this process started, and that ends with it."""
 
-    def __init__(self, path: Path, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, path: Path, process: asyncio.subprocess.Process, closed_within_s: float) -> None:
         super().__init__(path)
         self._process = process
+        self._closed_within_s = closed_within_s
 
     @classmethod
-    async def start(cls, path: Path, command: Sequence[str] = ZYGOTE) -> "OwnedWarmParent":
+    async def start(
+        cls, path: Path, command: Sequence[str] = ZYGOTE, closed_within_s: float = CLOSED_WITHIN_S
+    ) -> "OwnedWarmParent":
         """Start it, listening at `path` at once: what is asked before its imports are done waits in line."""
         with suppress(FileNotFoundError):
             os.unlink(path)
@@ -142,7 +145,7 @@ class OwnedWarmParent(WarmParent):
                 pass_fds=[listener.fileno()],
                 start_new_session=True,
             )
-        return cls(path, process)
+        return cls(path, process, closed_within_s)
 
     @property
     def pid(self) -> int:
@@ -157,7 +160,7 @@ class OwnedWarmParent(WarmParent):
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            async with asyncio.timeout(CLOSED_WITHIN_S):
+            async with asyncio.timeout(self._closed_within_s):
                 await self._process.wait()
         except TimeoutError:
             self._process.kill()
