@@ -29,12 +29,21 @@ class Answer:
         return json.loads(self.body)
 
 
+class Leaping(asyncio.SelectorEventLoop):
+    """One whose clock can be put forward: what is due by then is due at once."""
+
+    ahead_s = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead_s
+
+
 class Platform:
     """Its event loop has a thread of its own, so a test may make calls that wait for each other. Use it with `with`."""
 
     def __init__(self, folder: Path, ended: Callable[[], None] = lambda: None, **settings: str) -> None:
         environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder), **settings}
-        self._loop = asyncio.new_event_loop()
+        self._loop = Leaping()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._app = Instance(Settings.read(environment), ended).app()
         self._stop = asyncio.Event()
@@ -77,6 +86,14 @@ class Platform:
 
     def invoke(self, name: str, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
         return self.request("POST", f"/models/{name}/invoke", body, headers or {"Content-Type": "text/csv"})
+
+    def leap(self, seconds: float) -> None:
+        """So much time is over for the instance, and for nobody else."""
+
+        async def put_forward() -> None:
+            self._loop.ahead_s += seconds
+
+        asyncio.run_coroutine_threadsafe(put_forward(), self._loop).result(WITHIN_S)
 
     def invoke_and_leave(self, name: str, begun: bytes) -> Answer:
         """The caller goes, or says nothing more, before the body is whole."""

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import joblib
 import numpy as np
 import pytest
 import xgboost
-from contract_platform import Answer, Platform
+from contract_platform import WITHIN_S, Answer, Platform
 
 from torpor_container.memory import uss_bytes
 from torpor_container.warm import WarmParent
@@ -351,9 +351,11 @@ import os, time
 def model_fn(model_dir):
     return None
 def transform_fn(model, body, content_type, accept):
-    if str(body) == "leave":
+    what, _, inside = str(body).partition(" ")
+    if what == "leave":
         os._exit(3)
-    if str(body) == "hang":
+    if what == "hang":
+        open(inside, "w").close()
         time.sleep(600)
     return "here", "text/plain"
 """
@@ -361,27 +363,45 @@ def transform_fn(model, body, content_type, accept):
 
 @pytest.fixture
 def fickle(tmp_path: Path, warm_parent: WarmParent) -> Iterator[Platform]:
-    """An instance with this script, and little patience."""
-    parent = str(warm_parent.path)
-    with Platform(tmp_path, TORPOR_WARM_PARENT=parent, TORPOR_INVOCATION_TIMEOUT_SECONDS="1") as platform:
+    """An instance with this script, which has a minute for each answer."""
+    with Platform(tmp_path, TORPOR_WARM_PARENT=str(warm_parent.path)) as platform:
         platform.load("fickle", unpacked(tmp_path, "fickle", {"inference.py": FICKLE.encode()}))
         yield platform
 
 
+@pytest.fixture
+def hanging(fickle: Platform, tmp_path: Path) -> "Future[Answer]":
+    """A call that the script is at work on, and will be for ever."""
+    inside = tmp_path / "inside"
+    os.mkfifo(inside)
+    call = fickle.sent("POST", "/models/fickle/invoke", f"hang {inside}".encode())
+    inside.open().close()  # returns when the script is at work
+    return call
+
+
 def test_a_script_that_ends_is_started_again(fickle: Platform) -> None:
-    for bad in (b"leave", b"hang"):
-        assert fickle.invoke("fickle", bad).status == 500
-        assert fickle.invoke("fickle", b"stay").body == b"here"
+    assert fickle.invoke("fickle", b"leave").status == 500
+    assert fickle.invoke("fickle", b"stay").body == b"here"
     assert fickle.delete("fickle").status == 200
 
 
-def test_who_waits_in_line_behind_a_script_that_hangs_is_served_once_it_is_started_again(fickle: Platform) -> None:
-    with ThreadPoolExecutor() as pool:
-        hanging = pool.submit(fickle.invoke, "fickle", b"hang")
-        time.sleep(0.3)
-        behind = [pool.submit(fickle.invoke, "fickle", b"stay") for _ in range(3)]
-        assert hanging.result().status == 500
-        assert [call.result().body for call in behind] == [b"here"] * 3
+def test_a_script_that_hangs_is_ended_in_time_and_started_again(fickle: Platform, hanging: "Future[Answer]") -> None:
+    fickle.leap(60.0)
+    assert hanging.result(WITHIN_S).status == 500
+    assert fickle.invoke("fickle", b"stay").body == b"here"
+    assert fickle.delete("fickle").status == 200
+
+
+def test_who_waits_in_line_behind_a_script_that_hangs_is_served_once_it_is_started_again(
+    fickle: Platform, hanging: "Future[Answer]"
+) -> None:
+    fickle.leap(30.0)
+    behind = [fickle.sent("POST", "/models/fickle/invoke", b"stay") for _ in range(3)]
+    assert fickle.get("/ping").status == 200  # they are in line
+    assert not hanging.done()
+    fickle.leap(30.0)
+    assert [call.result(WITHIN_S).body for call in behind] == [b"here"] * 3
+    assert hanging.result(WITHIN_S).status == 500
 
 
 def test_every_path_may_have_a_prefix(tmp_path: Path, booster: bytes) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests_of
 from artifacts import put, script
 from live import LiveEndpoint, Variant, many, one
 from processes import soon
@@ -38,7 +39,9 @@ def transform_fn(model, body, content_type, accept):
     if what == "stay":
         return "here", "text/plain"
     open(inside, "w").close()
-    time.sleep(0.5 if what == "leave" else 600)
+    if what == "hang":
+        time.sleep(600)
+    open(inside).close()
     os.kill(os.getpid(), 9)
 """
 TARGET = {"TargetModel": "m.tar.gz"}
@@ -90,7 +93,7 @@ def test_who_waits_in_line_behind_a_call_that_ends_the_script_is_served_by_the_n
     live: LiveEndpoint, tmp_path: Path, kind: str, how: str
 ) -> None:
     put(live.folder("fickle"), {"m.tar.gz": script(FICKLE)})
-    environment = {"TORPOR_INVOCATION_TIMEOUT_SECONDS": "2"}
+    environment = {"TORPOR_INVOCATION_TIMEOUT_SECONDS": "1"} if how == "hang" else {}
     container = many("fickle", environment) if kind == "Many" else one("fickle/m.tar.gz", environment)
     name = live.deploy(f"Fickle{kind}{how.title()}", Variant(container))
     members: dict[str, Any] = TARGET if kind == "Many" else {}
@@ -99,7 +102,11 @@ def test_who_waits_in_line_behind_a_call_that_ends_the_script_is_served_by_the_n
     with ThreadPoolExecutor() as pool:
         bad = pool.submit(refusal, lambda: live.invoke(name, f"{how} {inside}".encode(), **members))
         inside.open().close()  # returns when the script is at work
-        time.sleep(1.0 if how == "hang" else 0.2)  # who came with a call that hangs is out of time with it
+        if how == "hang":
+            time.sleep(0.4)  # who came with a call that hangs is out of time with it
         behind = [pool.submit(live.invoke, name, b"stay", **members) for _ in range(3)]
+        if how == "leave":
+            assert soon(lambda: requests_of.instance(live, name)["in_flight"] == 4)
+            inside.open("w").close()  # now it may
         assert bad.result()["OriginalStatusCode"] == (0 if how == "hang" else 507)
         assert [call.result()["Body"] for call in behind] == [b"here"] * 3
