@@ -37,6 +37,11 @@ class Scene:
     def happened(self, what: str, name: str) -> None:
         self.events.append((what, name))
 
+    async def until(self, what: str, name: str) -> None:
+        """Go on once this has happened."""
+        while (what, name) not in self.events:
+            await asyncio.sleep(0)
+
     def counts(self) -> Counter[tuple[str, str]]:
         return Counter(self.events)
 
@@ -59,6 +64,7 @@ class FakeRunner:
         return Reply(self.name.encode(), "text/plain")
 
     async def close(self) -> None:
+        self.scene.happened("close", self.name)
         await self.scene.pause()
 
     def processes(self) -> list[int]:
@@ -106,6 +112,7 @@ class FakeWorkshop:
 
     async def recognise(self, placed: Placed) -> Found:
         await self._scene.pause()
+        self._scene.happened("recognise", placed.name)
         return Found(SIZE_BYTES, partial(self._load, placed.name))
 
     async def _load(self, name: str) -> Loaded:

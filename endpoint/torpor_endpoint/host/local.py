@@ -80,14 +80,16 @@ class LocalHost:
         running = self._running.get(slot)
         return _present(running) if running is not None else None
 
-    async def retire(self, busy: Callable[[], bool], idle_s: float) -> None:
+    async def retire(
+        self, busy: Callable[[], bool], idle_s: float, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
         """End the warm parent when nobody has needed it for so long, for ever: at zero only the endpoint runs.
 
         `busy` tells whether processes that are not instances were forked from it.
         """
         idle_since_s = monotonic()
         while True:
-            await asyncio.sleep(min(idle_s, RETIRE_PERIOD_S))
+            await pause(min(idle_s, RETIRE_PERIOD_S))
             if self._running or self._starting.locked() or busy():
                 idle_since_s = monotonic()
             elif self._warm_parent is not None and monotonic() - idle_since_s >= idle_s:

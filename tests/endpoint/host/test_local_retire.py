@@ -29,7 +29,7 @@ def test_who_comes_as_the_warm_parent_retires_gets_another(tmp_path: Path, turns
         host = make_host(tmp_path / "r")
         first = await host.warm_parent()
         assert isinstance(first, OwnedWarmParent)
-        retiring = asyncio.create_task(host.retire(lambda: False, 0.05))
+        retiring = asyncio.create_task(host.retire(lambda: False, 0.0))
         while first.running:
             await asyncio.sleep(0)
         for _ in range(turns):
@@ -48,8 +48,10 @@ def test_it_does_not_retire_while_somebody_else_uses_it(tmp_path: Path) -> None:
     async def story() -> None:
         host = make_host(tmp_path / "r")
         parent = await host.warm_parent()
-        retiring = asyncio.create_task(host.retire(lambda: True, 0.05))
-        await asyncio.sleep(0.3)
+        looks: asyncio.Queue[float] = asyncio.Queue(1)
+        retiring = asyncio.create_task(host.retire(lambda: True, 0.0, looks.put))
+        for _ in range(3):
+            await looks.get()
         assert await host.warm_parent() is parent
         retiring.cancel()
         await host.close()
