@@ -69,6 +69,12 @@ async def get(upstream: Upstream, timeout_s: float = 5.0, body: bytes = b"") -> 
     return await upstream.send("POST", "/invocations", [(b"accept", b"text/csv")], [body], timeout_s)
 
 
+async def turns() -> None:
+    """As many of the event loop as it takes until both ends of a socket have heard what was done to one."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
 def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 10.0))
 
@@ -99,7 +105,7 @@ def test_an_idle_connection_that_was_closed_is_not_used_again(tmp_path: Path) ->
         async with instance(tmp_path, OK, OK) as (served, upstream):
             await get(upstream)
             served.writers[0].transport.abort()
-            await asyncio.sleep(0.05)
+            await turns()
             assert (await get(upstream)).status == 200
             assert served.connections == 2
 
@@ -287,7 +293,7 @@ def test_a_server_whose_line_is_full_is_there_and_waited_for(tmp_path: Path) -> 
             listener.listen(0)
             stack.enter_context(closing(connected(path)))
             asking = asyncio.create_task(upstream.send("GET", "/ping", [], [], 10.0))
-            await asyncio.sleep(0.05)
+            await turns()
             assert not asking.done()
             stack.enter_context(listener.accept()[0])
             answering, _ = await asyncio.to_thread(listener.accept)
