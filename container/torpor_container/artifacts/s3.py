@@ -1,6 +1,6 @@
 """Artifacts from S3, or from anything that speaks its protocol. It reads one bucket, and writes nothing to it."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,10 +28,11 @@ CHUNK_BYTES = 1024 * 1024
 
 
 class S3ArtifactStore:
-    """One bucket, read with obstore."""
+    """One bucket, read with obstore. `receiver` makes what writes a download into its file."""
 
-    def __init__(self, bucket: str, access: S3Access) -> None:
+    def __init__(self, bucket: str, access: S3Access, receiver: Callable[[Path], Receiver] = Receiver) -> None:
         self._bucket = bucket
+        self._receiver = receiver
         self._client = connect(bucket, access)
 
     async def head(self, key: str) -> ArtifactHead:
@@ -40,7 +41,7 @@ class S3ArtifactStore:
         return ArtifactHead(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat())
 
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
-        receiver = Receiver(into)
+        receiver = self._receiver(into)
         async with AsyncExitStack() as unfinished:
             unfinished.push_async_callback(to_its_end, receiver.abandon)
             with disk_full_for(key):

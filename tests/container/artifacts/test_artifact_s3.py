@@ -236,32 +236,44 @@ def test_a_cancelled_download_leaves_no_file(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
-def test_who_gives_up_a_download_waits_for_the_thread_that_still_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    writing, go_on = threading.Event(), threading.Event()
-    taken: list[str] = []
+class SlowReceiver(Receiver):
+    """Takes what comes once it may, and notes what was done."""
 
-    def slow(receiver: Receiver, chunk: bytes) -> None:
-        writing.set()
-        assert go_on.wait(10.0)
-        taken.append("taken")
+    def __init__(self, into: Path) -> None:
+        super().__init__(into)
+        self.taking, self.go_on = threading.Event(), threading.Event()
+        self.done: list[str] = []
 
-    async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
-        s3.objects[PATH] = FakeObject(BODY)
-        head = await store.head(KEY)
-        getting = asyncio.create_task(store.get(KEY, head, tmp_path / "archive"))
-        assert await asyncio.to_thread(writing.wait, 10.0)
-        getting.cancel()
-        await asyncio.sleep(0.05)
-        assert (getting.done(), taken) == (False, [])
-        go_on.set()
-        with pytest.raises(asyncio.CancelledError):
-            await getting
-        assert taken == ["taken"]
+    def take(self, chunk: bytes) -> None:
+        self.taking.set()
+        assert self.go_on.wait(10.0)
+        super().take(chunk)
+        self.done.append("taken")
 
-    monkeypatch.setattr(Receiver, "take", slow)
-    play(story)
+    def abandon(self) -> None:
+        super().abandon()
+        self.done.append("abandoned")
+
+
+def test_who_gives_up_a_download_waits_for_the_thread_that_still_writes(tmp_path: Path) -> None:
+    slow = SlowReceiver(tmp_path / "archive")
+
+    async def story() -> None:
+        async with FakeS3() as s3:
+            s3.objects[PATH] = FakeObject(BODY)
+            store = S3ArtifactStore("bucket", access(s3.url), lambda into: slow)
+            getting = asyncio.create_task(store.get(KEY, await store.head(KEY), tmp_path / "archive"))
+            await asyncio.to_thread(slow.taking.wait, 10.0)
+            getting.cancel()
+            for _ in range(10):  # time for other threads too
+                await asyncio.to_thread(lambda: None)
+            assert (getting.done(), slow.done) == (False, [])
+            slow.go_on.set()
+            with pytest.raises(asyncio.CancelledError):
+                await getting
+
+    asyncio.run(story())
+    assert slow.done == ["taken", "abandoned"]
     assert not any(tmp_path.iterdir())
 
 
