@@ -314,51 +314,68 @@ def test_no_script_leaves_in_vain(tmp_path: Path) -> None:
 
 
 class SlowDisk(DiskTier):
-    """Publishing takes until `go`."""
+    """One of its steps takes until `go`."""
 
-    def __init__(self, root: Path, budget_bytes: int, bucket: str) -> None:
-        super().__init__(root, budget_bytes, bucket)
-        self.published, self.go = threading.Event(), threading.Event()
+    def __init__(self, root: Path, slow: str) -> None:
+        super().__init__(root, 1_000_000, "bucket")
+        self._slow = slow
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    def workspace(self) -> Path:
+        workspace = super().workspace()
+        self._after("workspace")
+        return workspace
 
     def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
         entry = super().publish(key, version, workspace, size_bytes)
-        self.published.set()
-        assert self.go.wait(30.0)
+        self._after("publish")
         return entry
+
+    def discard(self, workspace: Path) -> None:
+        super().discard(workspace)
+        self._after("discard")
+
+    def _after(self, step: str) -> None:
+        if step == self._slow:
+            self.reached.set()
+            assert self.go.wait(30.0)
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-def test_what_is_published_when_its_callers_time_is_up_is_not_left_on_disk(tmp_path: Path, in_place: bool) -> None:
+@pytest.mark.parametrize("step", ["workspace", "publish", "discard"])
+def test_a_caller_whose_time_is_up_at_any_step_leaves_nothing_on_disk(
+    tmp_path: Path, step: str, in_place: bool
+) -> None:
     async def story() -> None:
-        disk = SlowDisk(tmp_path, 1_000_000, "bucket")
+        disk = SlowDisk(tmp_path, step)
         store = FakeStore(a=b"one")
         if in_place:
             store.lay("a", tmp_path / "a.tar")
         tier = shelf(tmp_path, store, disk=disk)
         caller = asyncio.create_task(content(tier, "a"))
-        await asyncio.to_thread(disk.published.wait, 30.0)
+        assert await asyncio.to_thread(disk.reached.wait, 30.0)
         caller.cancel()
         asyncio.get_running_loop().call_soon(disk.go.set)
         await asyncio.gather(caller, return_exceptions=True)
-        assert (tier.used_bytes, found(tmp_path, "*/artifact.json"), found(tmp_path, ".unfinished/*")) == (0, [], [])
+        assert (tier.used_bytes, found(tmp_path, "*/artifact.json"), found(tmp_path, ".unfinished/*/*")) == (0, [], [])
         assert await content(tier, "a") == b"one"
 
     run(story())
 
 
-@pytest.mark.parametrize("delay_s", [0.0, 0.001, 0.002, 0.004, 0.008, 0.016])
-def test_a_caller_whose_time_is_up_leaves_nothing_half_on_disk(tmp_path: Path, delay_s: float) -> None:
+def test_a_caller_whose_time_is_up_while_it_downloads_leaves_nothing_on_disk(tmp_path: Path) -> None:
     async def story() -> None:
-        store = FakeStore(a=bytes(CONTENT_BYTES))
+        store = FakeStore(a=b"one")
+        store.gate.clear()
         tier = shelf(tmp_path, store)
         caller = asyncio.create_task(content(tier, "a"))
-        await asyncio.sleep(delay_s)
+        while not store.reads["a"]:
+            await asyncio.sleep(0)
         caller.cancel()
-        ends = await asyncio.gather(caller, return_exceptions=True)
-        on_disk = found(tmp_path, "*/artifact.json")
-        assert len(on_disk) == (ends[0] == bytes(CONTENT_BYTES))
-        assert tier.used_bytes == CONTENT_BYTES * len(on_disk)
-        assert await content(tier, "a") == bytes(CONTENT_BYTES)
+        await asyncio.gather(caller, return_exceptions=True)
+        store.gate.set()
+        assert (tier.used_bytes, found(tmp_path, "*/artifact.json"), found(tmp_path, ".unfinished/*")) == (0, [], [])
+        assert await content(tier, "a") == b"one"
 
     run(story())
 
