@@ -54,9 +54,11 @@ class BuiltInWorkshop:
         clock: Callable[[], float],
         submitted: SubmittedCode | None = None,
         meter: Meter | None = None,
+        gauge: Gauge | None = None,
+        give_back: Callable[[], None] = give_back,
     ) -> None:
         """`submitted`: where the script of every model comes from, if not from its own artifact. `meter` is told of
-        whatever else takes memory in this process."""
+        whatever else takes memory in this process, `gauge` tells how much, and `give_back` returns what was freed."""
         self._settings = settings
         self._conventions = conventions
         self._formats = available()
@@ -71,7 +73,8 @@ class BuiltInWorkshop:
         self._predictors = Predictors(Threads(settings.vcpu, "predict"), Turns(sharing), clock)
         self._loaders = Threads(settings.loads_max, "load")
         self._measurers = Threads(1, "measure")  # never behind a model's own code
-        self._gauge = Gauge(clock)
+        self._gauge = gauge or Gauge(clock)
+        self._give_back = give_back
         self._others = Others(clock)
         self._scripts = scripts
         self._sizing = Sizing(
@@ -185,7 +188,7 @@ class BuiltInWorkshop:
 
     def _measure_after_trim(self) -> int:
         self._settling = None  # who comes from now on may have freed what this does not see
-        give_back()
+        self._give_back()
         return self._measure()
 
 

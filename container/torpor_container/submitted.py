@@ -7,6 +7,7 @@ the container to fetch it. Its `requirements.txt` is not installed: an instance 
 import asyncio
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from torpor_container.artifacts.errors import ArtifactError
@@ -20,16 +21,27 @@ log = logging.getLogger(__name__)
 
 REQUIREMENTS = "requirements.txt"
 
+Unpack = Callable[[Path, Path, UnpackLimits, str], object]
+
 
 class SubmittedCode:
     """The archive `key` of one bucket, unpacked into `folder` when the first model asks for its script."""
 
-    def __init__(self, store: ArtifactStore, key: str, folder: Path, program: str, limits: UnpackLimits) -> None:
+    def __init__(
+        self,
+        store: ArtifactStore,
+        key: str,
+        folder: Path,
+        program: str,
+        limits: UnpackLimits,
+        unpack: Unpack = unpack,
+    ) -> None:
         self._store = store
         self._key = key
         self._folder = folder
         self._program = program
         self._limits = limits
+        self._unpack = unpack
         self._fetching = asyncio.Lock()
         self._script: Path | None = None
 
@@ -46,13 +58,13 @@ class SubmittedCode:
             await to_its_end(_emptied, self._folder)
             archive = self._folder / "archive"
             await self._store.get(self._key, head, archive)
-            return await to_its_end(self._unpack, archive)
+            return await to_its_end(self._script_in, archive)
         except ArtifactError as error:
             raise LoadFailed(f"the code in SAGEMAKER_SUBMIT_DIRECTORY cannot be had: {error}") from error
 
-    def _unpack(self, archive: Path) -> Path:
+    def _script_in(self, archive: Path) -> Path:
         code = self._folder / "code"
-        unpack(archive, code, self._limits, self._key)
+        self._unpack(archive, code, self._limits, self._key)
         if (code / REQUIREMENTS).exists():
             log.warning("%s of %s is not installed: what it names must be there already", REQUIREMENTS, self._key)
         found = script.find(code, self._program)

@@ -2,29 +2,50 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xgboost
 
-from torpor_container import built_in
 from torpor_container.built_in import FLOOR_BYTES, BuiltInWorkshop
 from torpor_container.effort import Effort
 from torpor_container.formats import Conventions
 from torpor_container.gauge import Gauge
+from torpor_container.memory import give_back
 from torpor_container.parent import Parent
+from torpor_container.runners import Scripted
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.workshop import Loaded, Placed
 
-
-def workshop() -> BuiltInWorkshop:
-    settings, conventions = Settings.read({}), Conventions()
-    return BuiltInWorkshop(settings, conventions, Scripts(settings, conventions, Parent(""), {}), lambda: 0.0)
+SETTINGS, CONVENTIONS = Settings.read({}), Conventions()
 
 
-def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def workshop(
+    scripts: Scripts | None = None, gauge: Gauge | None = None, give_back: Callable[[], None] = give_back
+) -> BuiltInWorkshop:
+    scripts = scripts or Scripts(SETTINGS, CONVENTIONS, Parent(""), {})
+    return BuiltInWorkshop(SETTINGS, CONVENTIONS, scripts, lambda: 0.0, gauge=gauge, give_back=give_back)
+
+
+async def load(shop: BuiltInWorkshop, name: str, folder: Path) -> Loaded:
+    return await (await shop.recognise(Placed(name, f"{name}-1", folder))).load()
+
+
+class Told(Gauge):
+    """Each load has taken what it is told."""
+
+    def __init__(self, grown: Callable[[], int]) -> None:
+        super().__init__(lambda: 0.0)
+        self._told = grown
+
+    def grown(self, by_malloc: bool = False) -> Callable[[], int]:
+        return self._told
+
+
+def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path) -> None:
     rows = np.random.default_rng(7).normal(size=(300, 3))
     xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 50).save_model(tmp_path / "model.ubj")
     measured: list[int] = []
@@ -33,13 +54,11 @@ def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path, mon
         measured.append(1)
         return 1_000_000 + len(measured)
 
-    monkeypatch.setattr(Gauge, "grown", lambda gauge, by_malloc: grown)
-
     async def sizes() -> list[int]:
-        shop = workshop()
+        shop = workshop(gauge=Told(grown))
         found = []
         for _ in range(4):
-            loaded = await (await shop.recognise(Placed("m", "m-1", tmp_path))).load()
+            loaded = await load(shop, "m", tmp_path)
             found.append(loaded.size_bytes)
             await shop.unload(loaded.runner)
         await shop.close()
@@ -49,9 +68,7 @@ def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path, mon
     assert len(measured) == 2
 
 
-def test_a_load_during_which_another_model_leaves_tells_no_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_during_which_another_model_leaves_tells_no_size(tmp_path: Path) -> None:
     rows = np.random.default_rng(7).normal(size=(300, 3))
     xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 50).save_model(tmp_path / "model.ubj")
     loading, left = threading.Event(), threading.Event()
@@ -62,18 +79,13 @@ def test_a_load_during_which_another_model_leaves_tells_no_size(
         assert left.wait(10)
         return 77
 
-    monkeypatch.setattr(Gauge, "grown", lambda gauge, by_malloc: grown)
-
-    async def load(shop: BuiltInWorkshop, name: str) -> Loaded:
-        return await (await shop.recognise(Placed(name, f"{name}-1", tmp_path))).load()
-
     async def sizes() -> tuple[int, int]:
-        shop = workshop()
-        leaver = await load(shop, "leaver")
+        shop = workshop(gauge=Told(grown))
+        leaver = await load(shop, "leaver", tmp_path)
         predicted_bytes = (await shop.recognise(Placed("comer", "comer-1", tmp_path))).predicted_bytes
         left.clear()
         loading.clear()
-        coming = asyncio.create_task(load(shop, "comer"))
+        coming = asyncio.create_task(load(shop, "comer", tmp_path))
         assert await asyncio.to_thread(loading.wait, 10)
         await shop.unload(leaver.runner)
         left.set()
@@ -85,21 +97,19 @@ def test_a_load_during_which_another_model_leaves_tells_no_size(
     assert size_bytes == predicted_bytes != max(77, FLOOR_BYTES)
 
 
-def test_those_who_leave_while_memory_is_given_back_share_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_those_who_leave_while_memory_is_given_back_share_the_next_time() -> None:
     given: list[int] = []
-    go_on = threading.Event()
+    giving, go_on = threading.Event(), threading.Event()
 
     def give_back() -> None:
         given.append(1)
+        giving.set()
         assert go_on.wait(10)
 
-    monkeypatch.setattr(built_in, "give_back", give_back)
-
     async def five_leave() -> None:
-        shop = workshop()
+        shop = workshop(give_back=give_back)
         first = asyncio.create_task(shop.settle())
-        while not given:
-            await asyncio.sleep(0.001)
+        assert await asyncio.to_thread(giving.wait, 10.0)
         others = [asyncio.create_task(shop.settle()) for _ in range(4)]
         await asyncio.sleep(0)
         go_on.set()
@@ -111,36 +121,45 @@ def test_those_who_leave_while_memory_is_given_back_share_the_next_time(monkeypa
     assert len(given) == 2
 
 
-def test_a_script_whose_time_to_load_ends_while_it_is_measured_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_script_whose_time_to_load_ends_while_it_is_measured_is_closed(tmp_path: Path) -> None:
     (tmp_path / "inference.py").write_text("def model_fn(model_dir): ...")
-    runner, measuring = Started(), threading.Event()
-
-    async def start(scripts: Scripts, directory: Path, program: Path) -> tuple[Started, Effort]:
-        return runner, Effort(0.0, 0.0)
-
-    monkeypatch.setattr(Scripts, "start", start)
-    monkeypatch.setattr(built_in, "_held_bytes", lambda runner: measuring.wait(10.0))
+    script = Started()
 
     async def story() -> None:
-        shop = workshop()
-        found = await shop.recognise(Placed("m", "m-1", tmp_path))
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await found.load()
-        assert runner.closed
-        measuring.set()
+        shop = workshop(scripts=Starting(script))
+        loading = asyncio.create_task(load(shop, "m", tmp_path))
+        assert await asyncio.to_thread(script.measured.wait, 10.0)
+        loading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loading
+        assert script.closed
+        script.tell.set()
         await shop.close()
 
     asyncio.run(story())
 
 
-class Started:
-    """A script in its process."""
+class Started(Scripted):
+    """A script in its process, whose processes are told when they may be."""
 
     def __init__(self) -> None:
+        self.measured, self.tell = threading.Event(), threading.Event()
         self.closed = False
 
     async def close(self) -> None:
         self.closed = True
+
+    def processes(self) -> list[int]:
+        self.measured.set()
+        assert self.tell.wait(10.0)
+        return []
+
+
+class Starting(Scripts):
+    """Whatever is to be started, it is this one."""
+
+    def __init__(self, script: Scripted) -> None:
+        self._started = script
+
+    async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
+        return self._started, Effort(0.0, 0.0)

@@ -19,9 +19,14 @@ from torpor_container.submitted import SubmittedCode
 KEY = "code/sourcedir.tar.gz"
 
 
-def submitted(root: Path) -> SubmittedCode:
+Work = Callable[..., Any]
+STEPS: dict[str, Work] = {"copy": shutil.copyfile, "unpack": unpack}
+
+
+def submitted(root: Path, copy: Work = shutil.copyfile, unpack: Work = unpack) -> SubmittedCode:
     """As an instance has it, over a folder that stands for the bucket."""
-    return SubmittedCode(FolderArtifactStore(root / "bucket"), KEY, root / "here", "train.py", UnpackLimits())
+    store = FolderArtifactStore(root / "bucket", copy=copy)
+    return SubmittedCode(store, KEY, root / "here", "train.py", UnpackLimits(), unpack)
 
 
 def archive(root: Path, **files: str) -> None:
@@ -90,27 +95,20 @@ def test_requirements_are_said_not_to_be_installed(tmp_path: Path, caplog: pytes
     assert "requirements.txt of code/sourcedir.tar.gz is not installed" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("work", "where"),
-    [(unpack, "torpor_container.submitted.unpack"), (shutil.copyfile, "shutil.copyfile")],
-    ids=["unpacked", "copied"],
-)
-def test_who_gives_up_while_it_is_made_leaves_nothing_that_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: Callable[..., Any], where: str
-) -> None:
+@pytest.mark.parametrize("step", STEPS)
+def test_who_gives_up_while_it_is_made_leaves_nothing_that_writes(tmp_path: Path, step: str) -> None:
     archive(tmp_path, train="whole")
     working, go_on = threading.Event(), threading.Event()
 
     def slowly(*arguments: Any) -> Any:
         working.set()
-        go_on.wait(10.0)
-        return work(*arguments)
+        assert go_on.wait(10.0)
+        return STEPS[step](*arguments)
 
     async def story() -> None:
-        code = submitted(tmp_path)
-        monkeypatch.setattr(where, slowly)
+        code = submitted(tmp_path, **{step: slowly})
         first = asyncio.create_task(code.script())
-        await asyncio.to_thread(working.wait, 10.0)
+        assert await asyncio.to_thread(working.wait, 10.0)
         first.cancel()
         second = asyncio.create_task(code.script())
         for _ in range(10):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ class FolderArtifactStore:
     root: Path
     bucket: str = ""
     otherwise: ArtifactStore | None = None
+    copy: Callable[[Path, Path], object] = shutil.copyfile
 
     async def head(self, key: str) -> ArtifactHead:
         head = await asyncio.to_thread(self._local_head, key)
@@ -71,7 +73,7 @@ class FolderArtifactStore:
         partial = into.with_name(into.name + ".part")
         try:
             with disk_full_for(key):
-                shutil.copyfile(path, partial)
+                self.copy(path, partial)
             if self._local_head(key) != head:
                 raise DownloadBroken(self._named, key, "it was overwritten while it was read")
             partial.replace(into)
