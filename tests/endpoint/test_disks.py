@@ -51,3 +51,4 @@ def test_a_sweep_leaves_the_variants_that_are_and_those_to_come(tmp_path: Path) 
 
 def test_there_is_nothing_to_sweep_before_the_first_instance(tmp_path: Path) -> None:
     Disks(tmp_path / "instances").sweep([])
+    assert not any(tmp_path.iterdir())

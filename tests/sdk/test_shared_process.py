@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from sdk_models import CITIES, ROWS
 
 from torpor.errors import EndpointFailed
 from torpor.serving import BUCKET, Local, SharedProcess, planned
@@ -94,9 +95,12 @@ def test_it_may_be_gone_when_it_is_closed(shared: SharedProcess, sagemaker: Any,
     assert resources(sagemaker) == others
 
 
-def test_closed_again_it_leaves_another_of_its_name_alone(shared: SharedProcess) -> None:
-    with shared.local() as endpoint:
+def test_closed_again_it_leaves_another_of_its_name_alone(shared: SharedProcess, models: Path) -> None:
+    with shared.local(models) as endpoint:
+        answer = endpoint.invoke(CITIES[0], ROWS)
         endpoint.close()
-        with shared.local() as another:
+        with shared.local(models) as another:
             endpoint.close()
+            assert another.invoke(CITIES[0], ROWS) == answer
             another.deploy()
+            assert another.invoke(CITIES[0], ROWS) == answer

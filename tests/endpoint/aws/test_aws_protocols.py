@@ -1,5 +1,4 @@
 import struct
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -10,6 +9,7 @@ from botocore.model import ServiceModel
 from botocore.serialize import create_serializer
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import outcome
 
 from torpor_endpoint.aws.asgi import Request
 from torpor_endpoint.aws.cbor import Cbor
@@ -87,9 +87,9 @@ def test_a_request_tells_its_protocol_and_operation(cloudwatch: ServiceModel, pr
 def test_bytes_that_are_no_request_are_refused_and_nothing_worse(
     cloudwatch: ServiceModel, body: bytes, protocol: Query | JsonRpc | Cbor
 ) -> None:
-    request = Request("POST", "/", FORM, "", body)
-    with suppress(AwsError):
-        protocol.params(request, cloudwatch.operation_model("GetMetricData").input_shape)
+    request, shape = Request("POST", "/", FORM, "", body), cloudwatch.operation_model("GetMetricData").input_shape
+    found = outcome(lambda: protocol.params(request, shape))
+    assert found.senders_fault if isinstance(found, AwsError) else found.keys() <= shape.members.keys()
 
 
 @pytest.mark.parametrize("seconds", [1e300, float("inf"), -1e15])

@@ -67,7 +67,8 @@ def test_what_torpor_cannot_do_is_said_at_once(desk: Desk, params: dict[str, Any
 
 def test_data_capture_that_is_off_is_no_matter(desk: Desk) -> None:
     config = {"EndpointConfigName": "c", "ProductionVariants": [production()]}
-    desk("CreateEndpointConfig", **config, DataCaptureConfig={"EnableCapture": False})
+    created = desk("CreateEndpointConfig", **config, DataCaptureConfig={"EnableCapture": False})
+    assert created == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
 
 
 @pytest.mark.parametrize(
@@ -98,6 +99,8 @@ def test_strict_mode_refuses_what_aws_refuses(
 )
 def test_strict_mode_accepts_what_aws_accepts(strict_desk: Desk, variant: dict[str, Any]) -> None:
     strict_desk.configure("c", variant)
+    described = strict_desk("DescribeEndpointConfig", EndpointConfigName="c")["ProductionVariants"]
+    assert described == [{**variant, "InitialVariantWeight": 1.0}]
 
 
 def test_a_config_is_described_as_it_was_sent(desk: Desk) -> None:
