@@ -112,8 +112,8 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
             self._leave_to_gunicorn(data)
 
     def _on_headers_complete(self) -> Any:
-        """gunicorn asks for a body once somebody reads it, and never for one of no bytes. The AWS CLI, and botocore up to
-        1.41, wait to be asked for an empty file too: where they are not, they lose the connection's next answer."""
+        """gunicorn asks for a body once somebody reads it, and never for one of no bytes. The AWS CLI, and botocore up
+        to 1.41, wait to be asked for an empty file too: where they are not, they lose the connection's next answer."""
         ready = super()._on_headers_complete()
         receiver = self._body_receiver
         if receiver is not None and receiver.expect_continue and receiver.request.content_length == 0:
