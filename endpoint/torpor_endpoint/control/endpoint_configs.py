@@ -54,10 +54,12 @@ def found_endpoint_config(control: Control, call: Call) -> EndpointConfig:
 
 def resolved(control: Control, call: Call, request: Mapping[str, Any]) -> tuple[Variant, ...]:
     """The production variants of a CreateEndpointConfig request, with their models as they are now."""
-    variants = tuple(
-        shapes.variant(production, found_model(control, call, production["ModelName"]))
-        for production in request["ProductionVariants"]
-    )
+    productions = request["ProductionVariants"]
+    models = [found_model(control, call, production["ModelName"]) for production in productions]
+    variants = tuple(map(shapes.variant, productions, models))
     if control.strict:
         check(variant_rules.STRICT_RULES, variants)
+        for production, model in zip(productions, models, strict=True):
+            pair = (production, model.request)
+            check(variant_rules.STRICT_MODEL_RULES, pair, variant=production["VariantName"])
     return variants

@@ -103,6 +103,22 @@ STRICT_RULES: Rules[tuple[Variant, ...]] = (
     ),
 )
 
+# The same of a pair: a production variant as sent, and CreateModel's members of its model.
+STRICT_MODEL_RULES: Rules[tuple[Wire, Wire]] = (
+    (
+        lambda pair: "ServerlessConfig" in pair[0] and bool(pair[1].get("VpcConfig")),
+        'Production variant "{variant}": ServerlessConfig does not support a model with VpcConfig.',
+    ),
+    (
+        lambda pair: "ServerlessConfig" in pair[0] and bool(pair[1].get("EnableNetworkIsolation")),
+        'Production variant "{variant}": ServerlessConfig does not support a model with EnableNetworkIsolation.',
+    ),
+    (
+        lambda pair: "ServerlessConfig" in pair[0] and "ModelDataSource" in pair[1].get("PrimaryContainer", {}),
+        'Production variant "{variant}": ServerlessConfig does not support a model with ModelDataSource.',
+    ),
+)
+
 
 # -- UpdateEndpoint ----------------------------------------------------------------------------------------------------
 # "Instance-based to serverless is refused; serverless to instance-based is allowed." A pair is (current, new).

@@ -89,6 +89,27 @@ def test_strict_mode_refuses_what_aws_refuses(
 
 
 @pytest.mark.parametrize(
+    "members",
+    [
+        {"VpcConfig": {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}},
+        {"EnableNetworkIsolation": True},
+    ],
+    ids=lambda members: next(iter(members)),
+)
+def test_strict_mode_refuses_what_serverless_inference_has_not(
+    desk: Desk, strict_desk: Desk, members: dict[str, Any]
+) -> None:
+    config = {
+        "EndpointConfigName": "c",
+        "ProductionVariants": [production(ModelName="m", ServerlessConfig=serverless())],
+    }
+    for each in (desk, strict_desk):
+        each("CreateModel", ModelName="m", PrimaryContainer={"Image": "torpor"}, **members)
+    assert f"with {next(iter(members))}" in strict_desk.refusal("CreateEndpointConfig", **config)[2]
+    assert desk("CreateEndpointConfig", **config) == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
+
+
+@pytest.mark.parametrize(
     "variant",
     [
         production(),
