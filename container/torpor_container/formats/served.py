@@ -56,12 +56,17 @@ class ServedModel(Generic[Inputs]):
         try:
             prediction = self.predict(inputs)
             del inputs
-            return Reply(self.answers.encode(prediction, kind), kind)
         except MemoryError as error:
             raise OutOfMemory(f"out of memory while predicting: {error}") from error
         except self.refusals as error:
             raise BadInput(f"the model refuses the rows: {_first_line(error)}") from error
         except BaseException as error:  # a model may raise anything, even SystemExit, and it is its own fault
+            raise PredictionFailed.because(error) from error
+        try:
+            return Reply(self.answers.encode(prediction, kind), kind)
+        except MemoryError as error:
+            raise OutOfMemory(f"out of memory while writing the answer: {error}") from error
+        except BaseException as error:  # a prediction that cannot be written is the model's fault, and never the rows'
             raise PredictionFailed.because(error) from error
 
     def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
