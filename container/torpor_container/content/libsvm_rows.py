@@ -37,15 +37,29 @@ def _values(number: int, row: dict[int, float], layout: Layout) -> Rows:
 
 
 def _row(number: int, tokens: list[bytes]) -> dict[int, float]:
-    features = tokens[1:] if tokens and b":" not in tokens[0] else tokens
     try:
-        return dict(_feature(token) for token in features if not token.startswith(b"qid:"))
+        return dict(_feature(token) for token in _features(tokens) if not token.startswith(b"qid:"))
     except ValueError as error:
         raise BadInput(f"row {number}: {error}") from None
+
+
+def _features(tokens: list[bytes]) -> list[bytes]:
+    """All but the label, which is a number. ValueError for what is none."""
+    if not tokens or b":" in tokens[0]:
+        return tokens
+    try:
+        float(tokens[0])
+    except ValueError:
+        raise ValueError(f"{_shown(tokens[0])} is neither a label, which is a number, nor index:value") from None
+    return tokens[1:]
 
 
 def _feature(token: bytes) -> tuple[int, float]:
     index, colon, value = token.partition(b":")
     if not (colon and index.isdigit()):
-        raise ValueError(f"{token[:40].decode('utf-8', 'replace')!r} is not index:value")
+        raise ValueError(f"{_shown(token)} is not index:value")
     return int(index), float(value)
+
+
+def _shown(token: bytes) -> str:
+    return repr(token[:40].decode("utf-8", "replace"))

@@ -97,6 +97,8 @@ FAULTS = {
     "not utf-8": ("text/csv", b"\xff\xfe,2", "row 1, column 1"),
     "bad libsvm": ("text/libsvm", b"0:1\n1:x", "row 2"),
     "libsvm without index": ("text/libsvm", b"1 0:1 7", "'7' is not index:value"),
+    "libsvm that is text": ("text/libsvm", b"0:1\nhello", "row 2: 'hello' is neither a label, which is a number, nor"),
+    "libsvm that is csv": ("text/libsvm", b"1,2,3", "row 1: '1,2,3' is neither a label"),
     "libsvm with a huge index": ("text/libsvm", b"0:1 %d:1" % CELLS_MAX, "too many"),
     "not json": ("application/json", b"{", "not JSON"),
     "deep json": ("application/json", b"[" * 100_000, "not JSON"),
