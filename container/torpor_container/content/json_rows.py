@@ -25,13 +25,12 @@ def decode_json(body: bytes, layout: Layout) -> Rows:
 
 
 def decode_jsonlines(body: bytes, layout: Layout) -> Rows:
-    """One row a line: a list, or an object with `features`. Raises BadInput, which names the line."""
-    lines = [line for line in body.split(b"\n") if line.strip()]
-    try:
-        values = json.loads(b"[" + b",".join(lines) + b"]")
-    except (ValueError, RecursionError):
-        values = [_line(number, line) for number, line in enumerate(lines, start=1)]
-    return numbers(_rows(values), layout)
+    """One row a line: a list, an object with `features`, or the row's only number. Raises BadInput, which names the
+    line."""
+    rows = _rows(_lines([line for line in body.split(b"\n") if line.strip()]))
+    if layout.table:
+        rows = [row if isinstance(row, list) else [row] for row in rows]
+    return numbers(rows, layout)
 
 
 def parse(body: bytes) -> Any:
@@ -95,6 +94,17 @@ ENVELOPES: Mapping[str, Callable[[Any], Any]] = {
     "columns": lambda value: _columns(value["columns"]),
 }
 """By key, the first found wins: `data` stands before `columns`, which are mere names beside it."""
+
+
+def _lines(lines: list[bytes]) -> list[Any]:
+    """A value for each. Raises BadInput."""
+    try:
+        values: list[Any] = json.loads(b"[" + b",".join(lines) + b"]")
+    except (ValueError, RecursionError):
+        values = []
+    if len(values) == len(lines):
+        return values
+    return [_line(number, line) for number, line in enumerate(lines, start=1)]
 
 
 def _line(number: int, line: bytes) -> Any:

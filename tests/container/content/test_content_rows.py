@@ -87,6 +87,17 @@ def test_a_bare_json_list_is_one_row(body: bytes) -> None:
     assert decode(body, "application/json", DOUBLE).tolist() == [[1.0, 2.0]]
 
 
+def test_a_json_line_that_is_a_number_is_a_row_of_its_own() -> None:
+    assert decode(b"1\n2.5\n[3]\n", "application/jsonlines", DOUBLE).tolist() == [[1.0], [2.5], [3.0]]
+    assert np.isnan(decode(b"null\nNaN", "application/jsonlines", DOUBLE)).tolist() == [[True], [True]]
+    with pytest.raises(BadInput, match="takes 3 columns, and the rows have 1"):
+        decode(b"1\n2\n3", "application/jsonlines", Layout(columns=3))
+
+
+def test_a_json_line_is_a_number_of_a_tensor_with_one_dimension() -> None:
+    assert decode(b"1\n2\n3", "application/jsonlines", Layout(table=False)).tolist() == [1.0, 2.0, 3.0]
+
+
 FAULTS = {
     "empty": ("text/csv", b"", "empty"),
     "blank": ("application/json", b" \n", "empty"),
@@ -113,6 +124,7 @@ FAULTS = {
     "a third dimension": ("application/json", b"[[[1]]]", "shape"),
     "an endless number": ("application/json", b"[[%s]]" % (b"9" * 400), "int too large"),
     "bad json line": ("application/jsonlines", b"[1]\n{", "line 2"),
+    "two values in a json line": ("application/jsonlines", b"[1]\n2,3", "line 2 is not JSON"),
     "not npy": ("application/x-npy", b"hello", "not an .npy array"),
     "cut npy": ("application/x-npy", npy(ROWS)[:-8], "not an .npy array"),
     "npy headed by no dictionary": ("application/x-npy", npy_headed(b"{[]: 1}"), "not an .npy array"),
