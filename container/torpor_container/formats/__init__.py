@@ -2,7 +2,8 @@
 
 A directory may hold several files. Which of them is the model:
 
-1. a user script wins: `code/inference.py`, then `inference.py` (or the name in SAGEMAKER_PROGRAM);
+1. a user script wins: `code/inference.py`, then `inference.py`. SAGEMAKER_PROGRAM names another, and then these are an
+   error without it: the inference toolkit imports the one that is named, and no other;
 2. else the file that SageMaker's own training writes, `xgboost-model`;
 3. else the one file of a known format. Several are an error that names them; files of no known format are ignored.
 
@@ -15,7 +16,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from torpor_container.errors import AmbiguousArtifact, UnknownFormat
+from torpor_container.errors import AmbiguousArtifact, LoadFailed, UnknownFormat
 from torpor_container.formats import onnx, script, sklearn, xgboost
 from torpor_container.formats.format import Conventions, Format, Model
 
@@ -45,18 +46,33 @@ def look_up() -> None:
 
 
 def detect(directory: Path, program: str = script.PROGRAM, formats: Sequence[Format] = FORMATS) -> tuple[Format, Path]:
-    """The format and the file of the model in this directory. Raises UnknownFormat or AmbiguousArtifact."""
-    if script.FORMAT in formats and (found := script.find(directory, program)):
+    """The format and the file of the model in this directory. Raises UnknownFormat, AmbiguousArtifact or LoadFailed."""
+    if script.FORMAT in formats and (found := _script(directory, program)):
         return script.FORMAT, found
-    candidates = [(known, path) for known in formats for path in known.files(directory)]
+    candidates = [(known, path) for known in formats if known != script.FORMAT for path in known.files(directory)]
     canonical = [(known, path) for known, path in candidates if path.name in CANONICAL]
     return _only(canonical or candidates, directory, formats)
+
+
+def _script(directory: Path, program: str) -> Path | None:
+    """Raises LoadFailed where there is a script, and another one is asked for."""
+    found = script.find(directory, program)
+    if not found and (other := script.FORMAT.recognise(directory)):
+        raise LoadFailed(
+            f"there is no {program} in the artifact, which SAGEMAKER_PROGRAM names, but {_within(directory, other)}: "
+            "rename the script, or unset SAGEMAKER_PROGRAM"
+        )
+    return found
+
+
+def _within(directory: Path, path: Path) -> str:
+    return path.relative_to(directory).as_posix()
 
 
 def _only(candidates: list[tuple[Format, Path]], directory: Path, formats: Sequence[Format]) -> tuple[Format, Path]:
     if len(candidates) == 1:
         return candidates[0]
-    paths = sorted({path.relative_to(directory).as_posix() for _, path in candidates})
+    paths = sorted({_within(directory, path) for _, path in candidates})
     if not paths:
         raise UnknownFormat.of(sorted(path.name for path in directory.iterdir()), [known.name for known in formats])
     if len(paths) > 1:

@@ -34,6 +34,15 @@ def test_the_model_is_the_script_then_the_canonical_name_then_the_only_file(
     assert detect(tmp_path, program)[1] == tmp_path / found
 
 
+@pytest.mark.parametrize("others", [["code/inference.py"], ["inference.py", "model.joblib"]])
+def test_a_script_that_is_not_the_one_named_is_an_error_that_names_both(tmp_path: Path, others: list[str]) -> None:
+    """The inference toolkit imports the module that SAGEMAKER_PROGRAM names, and no other."""
+    for name in others:
+        write_script(tmp_path, "", name)
+    with pytest.raises(LoadFailed, match=rf"no other\.py .* SAGEMAKER_PROGRAM names, but {others[0]}"):
+        detect(tmp_path, "other.py")
+
+
 def test_several_models_are_an_error_that_names_them_all(tmp_path: Path) -> None:
     for name in ("a.joblib", "b.onnx", "notes.txt"):
         (tmp_path / name).touch()
