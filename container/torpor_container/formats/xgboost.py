@@ -22,6 +22,11 @@ TREES = _text(b"name") + b"S" + _text(b"gbtree") + b"}" + _text(b"learner_model_
 BEST = b"best_iteration"
 """Where this is nowhere in a UBJSON model, which escapes no letters, all its boosting rounds count."""
 
+OLD = (b"binf", b"bs64")
+"""How files in the binary format begin that XGBoost 3.1 and later no longer read. The oldest have no such head."""
+OLD_BOOSTERS = tuple(len(name).to_bytes(8, "little") + name for name in (b"gbtree", b"gblinear", b"dart"))
+"""One of these stands near the beginning of any such file."""
+
 
 def files(directory: Path) -> list[Path]:
     return named("xgboost-model", "*.model")(directory) + named("*.json", "*.ubj", holding=FIRST_KEY)(directory)
@@ -46,13 +51,27 @@ def _booster(path: Path, content: bytearray) -> Any:
     from xgboost import Booster
     from xgboost.core import XGBoostError
 
+    if not content:
+        raise LoadFailed(f"{path.name} is empty")  # XGBoost itself would end the process
     booster = Booster()
     try:
         # From memory XGBoost tells JSON from UBJSON by content; from a file, by a name that need not be right.
         booster.load_model(content)
+    except UnicodeDecodeError as error:  # XGBoost's own message holds what it found there, and is no text then
+        raise LoadFailed(_unread(path, content, "it is neither JSON nor UBJSON")) from error
     except XGBoostError as error:
-        raise LoadFailed(f"{path.name} is not a model that XGBoost can read: {str(error).splitlines()[0]}") from error
+        raise LoadFailed(_unread(path, content, str(error).splitlines()[0])) from error
     return booster
+
+
+def _unread(path: Path, content: bytearray, said: str) -> str:
+    head = bytes(content[:512])
+    if head.startswith(OLD) or any(name in head for name in OLD_BOOSTERS):
+        return (
+            f"{path.name} was saved in XGBoost's old binary format, which XGBoost 3.1 and later no longer read: "
+            "load it with an older XGBoost and save it as .json or .ubj"
+        )
+    return f"{path.name} is not a model that XGBoost can read: {said}"
 
 
 def _content(path: Path) -> bytearray:

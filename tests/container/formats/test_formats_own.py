@@ -1,5 +1,6 @@
 """What is particular to one format: missing values, early stopping, boosters of other kinds, trust, several inputs."""
 
+import base64
 import json
 import pickle
 import threading
@@ -153,6 +154,32 @@ def test_xgboost_answers_otherwise_on_a_single_model_endpoint(artifact: Callable
 def test_the_default_answer_type_can_be_set(artifact: Callable[..., Path]) -> None:
     conventions = Conventions(default_accept="application/jsonlines")
     assert load(artifact("model.json"), conventions).invoke(Invocation(ROW)).content_type == "application/jsonlines"
+
+
+OLD = (
+    bytes([0, 0, 0, 63, 4]) + bytes([255] * 131) + b"\x10".ljust(8, b"\0") + b"reg:squarederror" + b"\6".ljust(8, b"\0")
+)
+"""How a model begins in the binary format: its parameters, its objective, its booster."""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"binf" + OLD + b"gbtree", b"bs64\t" + base64.b64encode(OLD + b"gbtree"), OLD + b"gbtree"],
+    ids=["headed", "base64", "without a head"],
+)
+def test_the_old_binary_format_of_xgboost_is_a_load_failure_that_says_what_to_do(
+    tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "xgboost-model").write_bytes(content)
+    with pytest.raises(LoadFailed, match=r"xgboost-model was saved in XGBoost's old binary .* save it as \.json or"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"", "empty"), (b"ab\xff\xff", "neither JSON nor UBJSON")])
+def test_a_file_that_is_no_xgboost_model_says_why(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "xgboost-model").write_bytes(content)
+    with pytest.raises(LoadFailed, match=f"xgboost-model is .*{said}"):
+        load(tmp_path)
 
 
 # -- scikit-learn ------------------------------------------------------------------------------------------------------
