@@ -4,8 +4,10 @@
 [[1, 2], [3, 4]]                         rows
 {"instances": [[1, 2], ...]}             rows; also "rows" and "inputs"
 {"instances": [{"features": [1, 2]}]}    also {"data": {"features": {"values": [1, 2]}}}
-{"columns": {"a": [1, 3], "b": [2, 4]}}  columns, in the order given; also {"columns": [[1, 3], [2, 4]]}
+{"columns": {"a": [1, 3], "b": [2, 4]}}  columns; also {"columns": [[1, 3], [2, 4]]}, in the model's order
 {"columns": ["a", "b"], "data": [[1, 2], ...]}
+
+Columns with names may come in any order, if the model knows its own; otherwise they are taken in the order given.
 """
 
 import json
@@ -21,7 +23,10 @@ STEPS = ("data", "features", "values")
 
 def decode_json(body: bytes, layout: Layout) -> Rows:
     """Raises BadInput."""
-    return numbers(unwrap(parse(body)), layout)
+    value = parse(body)
+    rows = numbers(unwrap(value), layout)
+    names = _names(value)
+    return layout.ordered(rows, names) if names else rows
 
 
 def decode_jsonlines(body: bytes, layout: Layout) -> Rows:
@@ -83,6 +88,14 @@ def _columns(value: Any) -> Any:
     if len({len(column) for column in columns}) > 1:
         raise BadInput("the columns are not of one length")
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _names(value: Any) -> list[Any] | None:
+    """Of the columns, where the body tells them."""
+    columns = value.get("columns") if isinstance(value, dict) else None
+    if isinstance(columns, dict):
+        return list(columns)
+    return columns if isinstance(columns, list) and not any(isinstance(name, list) for name in columns) else None
 
 
 ENVELOPES: Mapping[str, Callable[[Any], Any]] = {

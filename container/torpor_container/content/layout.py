@@ -1,6 +1,8 @@
 """How a model wants its rows, and the check that they are so."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import nan
 from typing import Any
@@ -11,6 +13,12 @@ from numpy.typing import NDArray
 from torpor_container.errors import BadInput
 
 Rows = NDArray[Any]
+
+NAMES_SHOWN = 10
+
+
+def _nameless() -> None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,8 @@ class Layout:
     """What a cell means that a sparse row leaves out: missing for trees, zero for linear models."""
     table: bool = True
     """Rows by columns. Otherwise a tensor of any rank, which the model itself checks."""
+    names: Callable[[], Sequence[str] | None] = _nameless
+    """The model's names for its columns, in order. None where it has none."""
 
     def array(self, values: object) -> Rows:
         """An array of this type. Raises ValueError, TypeError or OverflowError, as numpy finds them."""
@@ -45,6 +55,34 @@ class Layout:
         if self.columns is not None and rows.shape[1] != self.columns:
             raise BadInput(f"the model takes {self.columns} columns, and the rows have {rows.shape[1]}")
         return rows
+
+    def ordered(self, rows: Rows, given: Sequence[object]) -> Rows:
+        """Rows whose columns were given by name, in the model's order if it knows its names.
+
+        Raises BadInput, which tells the names that are unknown, missing or there twice.
+        """
+        known = self.names()
+        if known is None or given == list(range(len(given))):  # pandas counts the columns of a frame without names
+            return rows
+        places = {str(name): place for place, name in enumerate(given)}
+        if len(given) != len(known) or places.keys() != set(known):
+            raise BadInput(_misnamed([str(name) for name in given], known))
+        return np.take(replace(self, columns=len(known)).fit(rows), [places[name] for name in known], axis=1)
+
+
+def _misnamed(given: Sequence[str], known: Sequence[str]) -> str:
+    wrong = {
+        "unknown": set(given) - set(known),
+        "missing": set(known) - set(given),
+        "more than once": [name for name, count in Counter(given).items() if count > 1],
+    }
+    said = "; ".join(f"{what}: {_listed(names)}" for what, names in wrong.items() if names)
+    return f"the names of the columns are not the model's: {said}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    return ", ".join(shown[:NAMES_SHOWN]) + (" and more" if len(shown) > NAMES_SHOWN else "")
 
 
 def whole(array: Rows, dtype: Any) -> Rows:

@@ -17,6 +17,7 @@ import numpy as np
 from torpor_container.content import Layout, Rows, decode
 from torpor_container.formats import dense
 from torpor_container.formats.format import Conventions
+from torpor_container.formats.naming import lazily
 from torpor_container.formats.served import ServedModel
 
 XGBOOST = "xgboost"
@@ -44,7 +45,8 @@ def serve(
 
     # Nothing that is set here needs looking over, which takes a fifth of a millisecond.
     booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
-    layout = Layout(columns=booster.num_features())
+    names = lazily(booster, lambda asked: asked.feature_names, on=_apart)
+    layout = Layout(columns=booster.num_features(), names=names)
     known = traits or _apart(lambda: Traits(_kind(booster), _iterations(booster)))
     return ServedModel(
         format=XGBOOST,

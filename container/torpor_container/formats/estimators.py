@@ -8,6 +8,7 @@ import numpy as np
 from torpor_container.content import Layout, Rows, decode
 from torpor_container.formats import forests
 from torpor_container.formats.format import Conventions
+from torpor_container.formats.naming import lazily
 from torpor_container.formats.served import ServedModel
 
 SCIKIT_LEARN = "scikit-learn"
@@ -30,7 +31,8 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
         if getattr(part, "n_jobs", None) is not None:
             part.n_jobs = 1  # one row needs no pool, and a pool per model would outnumber the cores
         forests.quicken(part)
-    layout = Layout(np.float64, columns=getattr(estimator, "n_features_in_", None), absent=0.0)
+    names = lazily(estimator, lambda asked: getattr(asked, "feature_names_in_", None))
+    layout = Layout(np.float64, columns=getattr(estimator, "n_features_in_", None), absent=0.0, names=names)
     return ServedModel(
         format=SCIKIT_LEARN,
         native=estimator,

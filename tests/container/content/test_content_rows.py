@@ -152,6 +152,52 @@ def test_an_npy_header_that_claims_the_moon_takes_no_memory() -> None:
         decode(body, "application/x-npy", DOUBLE)
 
 
+NAMED = Layout(np.float64, columns=2, names=lambda: ["x", "y"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"columns": {"y": [2, 4], "x": [1, 3]}}',
+        b'{"columns": {"x": [1, 3], "y": [2, 4]}}',
+        b'{"columns": ["y", "x"], "data": [[2, 1], [4, 3]]}',
+        b'{"columns": ["y", "x"], "instances": [{"features": [2, 1]}, [4, 3]]}',
+        b'{"columns": [0, 1], "data": [[1, 2], [3, 4]]}',
+        b'{"columns": [[1, 3], [2, 4]]}',
+    ],
+)
+def test_columns_with_names_are_the_models_columns_of_these_names(body: bytes) -> None:
+    assert decode(body, "application/json", NAMED).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_one_row_with_names_too() -> None:
+    assert decode(b'{"columns": ["y", "x"], "data": [2, 1]}', "application/json", NAMED).tolist() == [[1.0, 2.0]]
+
+
+def test_a_model_that_knows_no_names_takes_columns_in_the_order_given() -> None:
+    body = b'{"columns": ["y", "x"], "data": [[2, 1]]}'
+    assert decode(body, "application/json", DOUBLE).tolist() == [[2.0, 1.0]]
+
+
+MISNAMED = {
+    b'{"columns": {"y": [2], "z": [1]}}': "unknown: z; missing: x$",
+    b'{"columns": {"x": [2]}}': "missing: y$",
+    b'{"columns": ["x", "y", "x"], "data": [[1, 2, 1]]}': "more than once: x$",
+    b'{"columns": ["x", null], "data": [[1, 2]]}': "unknown: None; missing: y$",
+    b'{"columns": [1, 0], "data": [[1, 2]]}': "unknown: 0, 1; missing: x, y$",
+    json.dumps(
+        {"columns": {name: [1] for name in "abcdefghijk"}}
+    ).encode(): "unknown: a, b, .* j and more; missing: x, y$",
+    b'{"columns": ["y", "x"], "data": [[1, 2, 3]]}': "takes 2 columns, and the rows have 3$",
+}
+
+
+@pytest.mark.parametrize("body", MISNAMED)
+def test_names_that_are_not_the_models_are_told(body: bytes) -> None:
+    with pytest.raises(BadInput, match=MISNAMED[body]):
+        decode(body, "application/json", NAMED)
+
+
 @pytest.mark.parametrize("content_type", ["text/csv", "application/json", "text/libsvm"])
 def test_a_wrong_column_count_names_both_counts(content_type: str) -> None:
     body = {"text/csv": b"1,2,3", "application/json": b"[1,2,3]", "text/libsvm": b"0:1 2:3"}[content_type]

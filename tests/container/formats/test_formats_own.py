@@ -4,6 +4,7 @@ import base64
 import json
 import pickle
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -68,6 +69,59 @@ def test_xgboost_answers_the_objectives_own_output_for_any_booster(
     body = json.dumps(trained.rows.tolist()).encode()
     for model in (boosters.serve(booster.copy(), CONVENTIONS), load(tmp_path)):
         assert answer(model, body, "application/json") == booster.predict(matrix).tolist()
+
+
+def backwards(frame: Any) -> list[bytes]:
+    """JSON with the frame's columns in the opposite order, by name."""
+    other = frame[frame.columns[::-1]]
+    return [
+        json.dumps({"columns": other.to_dict("list")}).encode(),
+        json.dumps({"columns": list(other.columns), "data": other.to_numpy().tolist()}).encode(),
+    ]
+
+
+@pytest.mark.parametrize("saved", ["model.ubj", "model.json", "model.pkl", "wrapper.pkl"])
+def test_xgboost_takes_columns_by_their_names(trained: Trained, tmp_path: Path, saved: str) -> None:
+    frame = pytest.importorskip("pandas").DataFrame(trained.rows.astype(float), columns=list("xyzw"))
+    regressor = xgboost.XGBRegressor(n_estimators=4, n_jobs=1).fit(frame, trained.target)
+    booster = regressor.get_booster()
+    if saved.endswith(".pkl"):
+        (tmp_path / saved).write_bytes(pickle.dumps(booster if saved == "model.pkl" else regressor))
+    else:
+        booster.save_model(tmp_path / saved)
+    for body in backwards(frame):
+        assert answer(load(tmp_path), body, "application/json") == booster.predict(xgboost.DMatrix(frame)).tolist()
+    with pytest.raises(BadInput, match="unknown: v; missing: w, y, z"):
+        answer(load(tmp_path), b'{"columns": {"x": [1], "v": [2]}}', "application/json")
+
+
+def test_a_booster_is_asked_for_its_names_once_and_not_before_a_body_has_some(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    booster, asked = trained.booster.copy(), list[str]()
+
+    def names(booster: Any) -> list[str]:
+        asked.append(threading.current_thread().name)
+        return ["a", "b", "c", "d"]
+
+    monkeypatch.setattr(xgboost.Booster, "feature_names", property(names))
+    model = boosters.serve(booster, CONVENTIONS)
+    answer(model, b"[[1, 2, 3, 4]]", "application/json")
+    assert not asked
+    for _ in range(2):
+        answer(model, b'{"columns": ["a", "b", "c", "d"], "data": [[1, 2, 3, 4]]}', "application/json")
+    assert len(asked) == 1
+    assert asked[0].startswith("boosters")
+
+
+def test_no_name_keeps_a_closed_booster(trained: Trained) -> None:
+    booster = trained.booster.copy()
+    held = weakref.ref(booster)
+    model = boosters.serve(booster, CONVENTIONS)
+    answer(model, b'{"columns": {"a": [1], "b": [2], "c": [3], "d": [4]}}', "application/json")
+    del booster
+    model.close()
+    assert held() is None
 
 
 @pytest.mark.parametrize(
@@ -188,6 +242,28 @@ def test_scikit_learn_refuses_nan_unless_the_estimator_takes_it(trained: Trained
         answer(serve(LinearRegression().fit(trained.rows, trained.target), CONVENTIONS), b"1,nan,3,4")
     tolerant = HistGradientBoostingRegressor(max_iter=2).fit(trained.rows, trained.target)
     assert answer(serve(tolerant, CONVENTIONS), b"1,nan,3,4") == tolerant.predict([[1, np.nan, 3, 4]]).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("estimator", [LinearRegression(), make_pipeline(StandardScaler(), RandomForestRegressor(3))])
+def test_scikit_learn_takes_columns_by_their_names(trained: Trained, estimator: Any) -> None:
+    frame = pytest.importorskip("pandas").DataFrame(trained.rows.astype(float), columns=list("xyzw"))
+    model = serve(estimator.fit(frame, trained.target), CONVENTIONS)
+    for body in backwards(frame):
+        np.testing.assert_allclose(answer(model, body, "application/json"), estimator.predict(frame), rtol=1e-12)
+    with pytest.raises(BadInput, match="unknown: v; missing: w, y, z"):
+        answer(model, b'{"columns": {"x": [1], "v": [2]}}', "application/json")
+
+
+def test_an_object_that_cannot_be_held_weakly_has_no_names() -> None:
+    class Slim:
+        __slots__ = ()
+        feature_names_in_ = ("x", "y")
+
+        def predict(self, rows: Any) -> Any:
+            return rows[:, 0]
+
+    assert answer(serve(Slim(), CONVENTIONS), b'{"columns": {"y": [2], "x": [1]}}', "application/json") == [2.0]
 
 
 def test_a_classifier_answers_its_class_names(trained: Trained) -> None:

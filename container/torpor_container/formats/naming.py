@@ -1,0 +1,32 @@
+"""The names of a model's columns, asked for once and only when a body names its own: a load does without."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+Names = Sequence[str] | None
+
+
+def _here(work: Callable[[], Names]) -> Names:
+    return work()
+
+
+def lazily(
+    native: Any, ask: Callable[[Any], Names], on: Callable[[Callable[[], Names]], Names] = _here
+) -> Callable[[], Names]:
+    """`ask` the framework's object, wherever `on` has it done. It is held weakly, for who closes a model frees it."""
+    if not type(native).__weakrefoffset__:
+        return lambda: None
+    held = weakref.ref(native)
+
+    @cache
+    def names() -> Names:
+        return on(lambda: _asked(held(), ask))
+
+    return names
+
+
+def _asked(native: Any, ask: Callable[[Any], Names]) -> Names:
+    found = None if native is None else ask(native)
+    return None if found is None else [str(name) for name in found]
