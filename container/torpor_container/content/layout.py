@@ -40,6 +40,13 @@ class Layout:
             return whole(np.array(values), self.dtype)
         return np.array(values, dtype=self.dtype)
 
+    def cast(self, array: Rows) -> Rows:
+        """Another array as one of this type: itself, where it is one already. Raises ValueError."""
+        if self._whole:
+            return np.ascontiguousarray(whole(array, self.dtype))
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(array, dtype=self.dtype)
+
     @cached_property
     def _whole(self) -> bool:
         return bool(np.issubdtype(self.dtype, np.integer))
@@ -86,9 +93,11 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def whole(array: Rows, dtype: Any) -> Rows:
-    """Whole numbers, or ValueError where a cast would drop a fraction."""
+    """Whole numbers, or ValueError where a cast would drop a fraction or leave the type's range."""
+    if array.dtype == dtype:
+        return array
     with np.errstate(invalid="ignore"):
         cast = array.astype(dtype)
     if not np.array_equal(cast, array):
-        raise ValueError("the model takes whole numbers only")
+        raise ValueError(f"the model takes whole numbers only ({np.dtype(dtype).name})")
     return cast

@@ -22,10 +22,12 @@ def decode_npy(body: bytes, layout: Layout) -> Rows:
         # The header is the caller's: `frombuffer` refuses a shape that the body does not hold.
         flat = np.frombuffer(body, dtype=dtype, count=prod(shape), offset=stream.tell())
         array = flat.reshape(shape, order="F" if fortran else "C")
-        with np.errstate(over="ignore"):
-            return np.ascontiguousarray(array, dtype=layout.dtype)
     except (ValueError, OverflowError, TypeError) as error:
         raise _no_array(error) from None
+    try:
+        return layout.cast(array)
+    except ValueError as error:
+        raise BadInput(str(error)) from None
 
 
 def _header(stream: io.BytesIO) -> tuple[tuple[int, ...], bool, "np.dtype[np.generic]"]:

@@ -224,6 +224,26 @@ def test_whole_numbers_are_kept_exact_and_fractions_refused() -> None:
             decode(body, content_type, Layout(np.int64, absent=0.0))
 
 
+@pytest.mark.parametrize("wrong", [1.5, nan, inf, 300.0, -129.0, 2.0**63])
+def test_an_array_that_is_not_of_whole_numbers_in_range_is_refused(wrong: float) -> None:
+    with pytest.raises(BadInput, match=r"^the model takes whole numbers only \(int8\)$"):
+        decode(npy(np.array([[1.0, wrong]])), "application/x-npy", Layout(np.int8))
+
+
+@pytest.mark.parametrize("dtype", ["<f8", "<f4", ">i8", "<u2", "|i1", "|b1"])
+def test_an_array_of_whole_numbers_may_be_of_any_type(dtype: str) -> None:
+    rows = decode(npy(np.array([[1, 0]], dtype=dtype)), "application/x-npy", Layout(np.int8))
+    assert rows.dtype == np.int8
+    assert rows.tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_an_array_of_the_models_own_type_is_not_copied(dtype: type) -> None:
+    rows = decode(npy(np.array([[2**53 - 1]], dtype=dtype)), "application/x-npy", Layout(dtype))
+    assert not rows.flags.owndata
+    assert rows.tolist() == [[2**53 - 1]]
+
+
 def test_a_number_beyond_float32_is_infinite() -> None:
     with pytest.warns(RuntimeWarning, match="overflow"):
         assert decode(b"1e39,1", "text/csv", Layout()).tolist() == [[inf, 1.0]]
