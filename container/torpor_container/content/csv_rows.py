@@ -1,10 +1,16 @@
-"""Reads `text/csv`: no header, one row a line, an empty cell or `nan` is a missing value."""
+"""Reads `text/csv`: no header, one row a line, an empty cell or `nan` is a missing value.
 
+A model of whole numbers gets each digit, and one of text its cells as they are, by RFC 4180.
+"""
+
+import csv
+import io
 from collections.abc import Iterator
-from math import nan
 
 import numpy as np
 
+from torpor_container.content.faults import explain
+from torpor_container.content.kinds import TEXT, Kind
 from torpor_container.content.layout import Layout, Rows
 from torpor_container.errors import BadInput
 
@@ -29,13 +35,13 @@ def _numbers(body: bytes, layout: Layout) -> Rows:
     if b"_" in text:
         raise ValueError("Python reads 1_000 as a number, CSV does not")
     if b"\n" not in text:
-        return layout.array([list(map(float, text.split(b",")))])
+        return layout.of_floats([list(map(float, text.split(b",")))])
     lines = text.split(b"\n")
     commas = lines[0].count(b",")
     if any(line.count(b",") != commas for line in lines):
         raise ValueError("ragged rows")
     flat = list(map(float, b",".join(lines).split(b",")))
-    return layout.array(flat).reshape(len(lines), commas + 1)
+    return layout.of_floats(flat).reshape(len(lines), commas + 1)
 
 
 def _many(body: bytes, layout: Layout) -> Rows:
@@ -43,6 +49,8 @@ def _many(body: bytes, layout: Layout) -> Rows:
 
     ValueError or BadInput for whatever is not right. Only who reads the whole knows what to say of it.
     """
+    if layout.kind is TEXT:
+        raise ValueError("a line's end may be within a cell")
     start, end = _ends(body)
     count = body.count(b"\n", start, end) + 1
     commas, left = divmod(body.count(b",", start, end), count)
@@ -80,9 +88,9 @@ def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
 
 def _piece(text: bytes, layout: Layout) -> Rows:
     try:
-        return layout.array(_loaded(text))
+        return layout.of_floats(_loaded(text))
     except ValueError:
-        return layout.array(_rows(text.split(b"\n"), b","))
+        return layout.array(_rows(text.split(b"\n"), b",", layout.kind))
 
 
 def _loaded(text: bytes) -> Rows:
@@ -95,14 +103,22 @@ def _loaded(text: bytes) -> Rows:
 def _cells(text: bytes, layout: Layout) -> Rows:
     """The careful path: empty cells, quotes, other delimiters, and the error that names the cell."""
     lines = text.split(b"\n")
-    rows = _rows(lines, _delimiter(lines[0]))
+    rows = _texts(text) if layout.kind is TEXT else _rows(lines, _delimiter(lines[0]), layout.kind)
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
             raise BadInput(f"row {number} has {len(row)} columns, and row 1 has {len(rows[0])}")
     try:
         return layout.array(rows)
     except (ValueError, OverflowError) as error:
-        raise BadInput(str(error)) from error
+        raise BadInput(explain(rows, layout) or str(error)) from error
+
+
+def _texts(text: bytes) -> list[list[object]]:
+    """Between commas alone, for text may hold any other delimiter."""
+    try:
+        return [[*row] or [""] for row in csv.reader(io.StringIO(text.decode(), newline=""), strict=True)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"the body is not CSV in UTF-8: {error}") from None
 
 
 def _delimiter(line: bytes) -> bytes:
@@ -110,22 +126,22 @@ def _delimiter(line: bytes) -> bytes:
     return next((bytes([byte]) for byte in DELIMITERS if byte in line.strip()), b",")
 
 
-def _rows(lines: list[bytes], delimiter: bytes) -> list[list[float]]:
-    return [_row(number, line, delimiter) for number, line in enumerate(lines, start=1)]
+def _rows(lines: list[bytes], delimiter: bytes, kind: Kind) -> list[list[object]]:
+    return [_row(number, line, delimiter, kind) for number, line in enumerate(lines, start=1)]
 
 
-def _row(number: int, line: bytes, delimiter: bytes) -> list[float]:
-    return [_cell(number, column, cell) for column, cell in enumerate(line.split(delimiter), start=1)]
+def _row(number: int, line: bytes, delimiter: bytes, kind: Kind) -> list[object]:
+    return [_cell(number, column, cell, kind) for column, cell in enumerate(line.split(delimiter), start=1)]
 
 
-def _cell(row: int, column: int, cell: bytes) -> float:
+def _cell(row: int, column: int, cell: bytes, kind: Kind) -> object:
     text = cell.strip().strip(b'"').strip()
     if not text:
-        return nan
+        return kind.empty
     try:
         if b"_" in text:
             raise ValueError
-        return float(text)
+        return kind.read(text)
     except ValueError:
-        shown = text[:40].decode("utf-8", "replace")
-        raise BadInput(f"row {row}, column {column}: {shown!r} is not a number") from None
+        shown = kind.wrong.format(repr(text[:40].decode("utf-8", "replace")))
+        raise BadInput(f"row {row}, column {column}: {shown}") from None

@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from torpor_container.content.faults import explain
 from torpor_container.content.layout import Layout, Rows
 from torpor_container.errors import BadInput
 
@@ -61,7 +62,7 @@ def numbers(value: Any, layout: Layout) -> Rows:
     try:
         return layout.array(value)
     except (ValueError, TypeError, OverflowError) as error:
-        raise BadInput(_explain(value) or str(error)) from None
+        raise BadInput(explain(value, layout) or str(error)) from None
 
 
 def _rows(value: Any) -> Any:
@@ -125,19 +126,3 @@ def _line(number: int, line: bytes) -> Any:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"line {number} is not JSON: {error}") from None
-
-
-def _explain(value: Any) -> str | None:
-    """What is wrong with rows that numpy refused."""
-    if not isinstance(value, list):
-        return "rows of numbers are wanted"
-    rows = value if any(isinstance(row, list) for row in value) else [value]
-    for number, row in enumerate(rows, start=1):
-        if not isinstance(row, list):
-            return f"row {number} is not a list"
-        for column, cell in enumerate(row, start=1):
-            if not isinstance(cell, int | float | None | list):
-                return f"row {number}, column {column}: {json.dumps(cell)[:40]} is not a number"
-        if len(row) != len(rows[0]):
-            return f"row {number} has {len(row)} columns, and row 1 has {len(rows[0])}"
-    return None

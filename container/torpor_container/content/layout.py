@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torpor_container.content.kinds import NUMBERS, Kind, inexact, kind_of
 from torpor_container.errors import BadInput
 
 Rows = NDArray[Any]
@@ -23,7 +24,7 @@ def _nameless() -> None:
 
 @dataclass(frozen=True)
 class Layout:
-    """The numbers' type, and how many columns a row has where the model says so."""
+    """The cells' type, and how many columns a row has where the model says so."""
 
     dtype: Any = np.float32
     columns: int | None = None
@@ -36,20 +37,37 @@ class Layout:
 
     def array(self, values: object) -> Rows:
         """An array of this type. Raises ValueError, TypeError or OverflowError, as numpy finds them."""
-        if self._whole:
-            return whole(np.array(values), self.dtype)
-        return np.array(values, dtype=self.dtype)
+        if self._plain:
+            return np.array(values, dtype=self.dtype)
+        return self.cast(self.kind.gather(values))
+
+    def of_floats(self, cells: object) -> Rows:
+        """An array of cells that were read as floats, whatever they are. ValueError where these do not tell them."""
+        if self._plain:
+            return np.array(cells, dtype=self.dtype)
+        array = np.array(cells)
+        if inexact(array):
+            raise ValueError("a whole number is too large for a float")
+        return self.cast(array)
 
     def cast(self, array: Rows) -> Rows:
         """Another array as one of this type: itself, where it is one already. Raises ValueError."""
-        if self._whole:
-            return np.ascontiguousarray(whole(array, self.dtype))
-        with np.errstate(over="ignore"):
-            return np.ascontiguousarray(array, dtype=self.dtype)
+        if self._plain:
+            with np.errstate(over="ignore"):
+                return np.ascontiguousarray(array, dtype=self.dtype)
+        try:
+            return np.asarray(self.kind.cast(array, self.dtype), order="C")
+        except (ValueError, TypeError, OverflowError):
+            raise ValueError(self.kind.refusal) from None
 
     @cached_property
-    def _whole(self) -> bool:
-        return bool(np.issubdtype(self.dtype, np.integer))
+    def kind(self) -> Kind:
+        """What may stand in a cell."""
+        return kind_of(self.dtype)
+
+    @cached_property
+    def _plain(self) -> bool:
+        return self.kind is NUMBERS
 
     def fit(self, rows: Rows) -> Rows:
         """Two-dimensional rows with the right number of columns. Raises BadInput."""
@@ -90,14 +108,3 @@ def _misnamed(given: Sequence[str], known: Sequence[str]) -> str:
 def _listed(names: Iterable[str]) -> str:
     shown = sorted(names)
     return ", ".join(shown[:NAMES_SHOWN]) + (" and more" if len(shown) > NAMES_SHOWN else "")
-
-
-def whole(array: Rows, dtype: Any) -> Rows:
-    """Whole numbers, or ValueError where a cast would drop a fraction or leave the type's range."""
-    if array.dtype == dtype:
-        return array
-    with np.errstate(invalid="ignore"):
-        cast = array.astype(dtype)
-    if not np.array_equal(cast, array):
-        raise ValueError(f"the model takes whole numbers only ({np.dtype(dtype).name})")
-    return cast

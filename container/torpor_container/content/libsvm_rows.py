@@ -4,8 +4,11 @@ Indexes are taken as they are, as SageMaker's XGBoost container takes them: colu
 trained on files that count from 1 has one column more.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
+from torpor_container.content.kinds import TEXT
 from torpor_container.content.layout import Layout, Rows
 from torpor_container.errors import BadInput
 
@@ -15,7 +18,10 @@ CELLS_MAX = 2**25
 
 def decode_libsvm(body: bytes, layout: Layout) -> Rows:
     """Dense rows, as wide as the model or as the highest index. Raises BadInput, which names the row."""
-    rows = [_row(number, line.split()) for number, line in enumerate(body.strip().split(b"\n"), start=1)]
+    if layout.kind is TEXT:
+        raise BadInput(f"libsvm holds numbers, and {TEXT.refusal}")
+    lines = enumerate(body.strip().split(b"\n"), start=1)
+    rows = [_row(number, line.split(), layout.kind.read) for number, line in lines]
     width = max((index + 1 for row in rows for index in row), default=0)
     columns = layout.columns or width
     if width > columns:
@@ -29,16 +35,16 @@ def decode_libsvm(body: bytes, layout: Layout) -> Rows:
     return dense
 
 
-def _values(number: int, row: dict[int, float], layout: Layout) -> Rows:
+def _values(number: int, row: dict[int, object], layout: Layout) -> Rows:
     try:
         return layout.array(list(row.values()))
     except ValueError as error:
         raise BadInput(f"row {number}: {error}") from None
 
 
-def _row(number: int, tokens: list[bytes]) -> dict[int, float]:
+def _row(number: int, tokens: list[bytes], read: Callable[[bytes], object]) -> dict[int, object]:
     try:
-        return dict(_feature(token) for token in _features(tokens) if not token.startswith(b"qid:"))
+        return dict(_feature(token, read) for token in _features(tokens) if not token.startswith(b"qid:"))
     except ValueError as error:
         raise BadInput(f"row {number}: {error}") from None
 
@@ -54,11 +60,11 @@ def _features(tokens: list[bytes]) -> list[bytes]:
     return tokens[1:]
 
 
-def _feature(token: bytes) -> tuple[int, float]:
+def _feature(token: bytes, read: Callable[[bytes], object]) -> tuple[int, object]:
     index, colon, value = token.partition(b":")
     if not (colon and index.isdigit()):
         raise ValueError(f"{_shown(token)} is not index:value")
-    return int(index), float(value)
+    return int(index), read(value)
 
 
 def _shown(token: bytes) -> str:

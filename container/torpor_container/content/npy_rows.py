@@ -6,17 +6,16 @@ from math import prod
 import numpy as np
 from numpy.lib import format as npy
 
+from torpor_container.content.kinds import NUMERIC, TEXT
 from torpor_container.content.layout import Layout, Rows
 from torpor_container.errors import BadInput
-
-NUMERIC = "biuf"
 
 
 def decode_npy(body: bytes, layout: Layout) -> Rows:
     """A view on the body where the type is right already. Raises BadInput."""
     stream = io.BytesIO(body)
     shape, fortran, dtype = _header(stream)
-    if dtype.kind not in NUMERIC:
+    if dtype.kind not in NUMERIC and layout.kind is not TEXT:
         raise BadInput(f"an array of {dtype} is not an array of numbers")
     try:
         # The header is the caller's: `frombuffer` refuses a shape that the body does not hold.

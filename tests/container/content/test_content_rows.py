@@ -1,5 +1,6 @@
 """Bodies to rows: each content type gives the same numbers, and each fault names its place."""
 
+import csv
 import io
 import json
 from contextlib import suppress
@@ -222,6 +223,91 @@ def test_whole_numbers_are_kept_exact_and_fractions_refused() -> None:
     for content_type, body in (("application/json", b"[[1.5]]"), ("text/csv", b"1.5"), ("text/libsvm", b"0:1.5")):
         with pytest.raises(BadInput, match="whole numbers"):
             decode(body, content_type, Layout(np.int64, absent=0.0))
+
+
+EXACT: dict[str, tuple[type, str, bytes, list[object]]] = {
+    "csv": (np.int64, "text/csv", b"9007199254740993,-1", [9007199254740993, -1]),
+    "csv beside a fraction that is none": (np.int64, "text/csv", b"9007199254740993,2.0", [9007199254740993, 2]),
+    "csv with an exponent": (np.int64, "text/csv", b"1e18,1", [10**18, 1]),
+    "csv, unsigned": (np.uint64, "text/csv", b"18446744073709551615", [18446744073709551615]),
+    "json beside a fraction that is none": (np.int64, "application/json", b"[9007199254740993, 2.0]", [2**53 + 1, 2]),
+    "json, unsigned": (np.uint64, "application/json", b"[18446744073709551615, 1]", [2**64 - 1, 1]),
+    "libsvm": (np.int64, "text/libsvm", b"0:9007199254740993 1:1", [9007199254740993, 1]),
+    "truths in csv": (np.bool_, "text/csv", b"1,0,1.0,0", [True, False, True, False]),
+    "truths in csv by name": (np.bool_, "text/csv", b"true,False,1,0", [True, False, True, False]),
+    "truths in json": (np.bool_, "application/json", b"[true, false, 1, 0.0]", [True, False, True, False]),
+    "truths in npy": (np.bool_, "application/x-npy", npy(np.array([[1.0, 0.0]])), [True, False]),
+    "digits as text": (np.object_, "text/csv", b"1,2,3\n", ["1", "2", "3"]),
+    "text": (np.object_, "text/csv", b"a,b,c", ["a", "b", "c"]),
+    "text with other delimiters": (np.object_, "text/csv", "New York; | \tØ_1".encode(), ["New York; | \tØ_1"]),
+    "text with spaces, and none": (np.object_, "text/csv", b" a ,,nan", [" a ", "", "nan"]),
+    "text in quotes": (np.object_, "text/csv", b'"a,""b""","c\nd"\r\n', ['a,"b"', "c\nd"]),
+    "text in json": (np.object_, "application/json", b'["a", "1"]', ["a", "1"]),
+    "text in npy": (np.object_, "application/x-npy", npy(np.array([["a", "bc"]])), ["a", "bc"]),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_cell_stays_what_the_caller_wrote(name: str) -> None:
+    dtype, content_type, body, row = EXACT[name]
+    rows = decode(body, content_type, Layout(dtype, absent=0.0))
+    assert rows.dtype == dtype
+    assert rows.tolist() == [row]
+
+
+CHANGED = {
+    "a fraction": (
+        np.int64,
+        "application/json",
+        b"[[1, 2], [3, 1.5]]",
+        r"row 2, column 2: .* only \(int64\), and not 1.5",
+    ),
+    "null": (np.int64, "application/json", b"[[1, null]]", "row 1, column 2: the model takes whole .* and not null"),
+    "an empty cell": (np.int64, "text/csv", b"1,2\n,3", 'row 2, column 1: the model takes whole .* and not ""'),
+    "nan": (np.int64, "text/csv", b"1,nan", "row 1, column 2: the model takes whole .* and not NaN"),
+    "out of range": (np.int8, "application/json", b"[[300]]", r"row 1, column 1: .* \(int8\), and not 300"),
+    "a sign too many": (np.uint8, "text/csv", b"-1", "row 1, column 1: .* and not -1"),
+    "far out of range": (np.int64, "text/csv", b"1,9223372036854775808", "column 2: .* and not 9223372036854775808"),
+    "no number": (np.int64, "text/csv", b"1,x", "column 2: the model takes whole .* and not 'x'"),
+    "no truth": (np.bool_, "text/csv", b"1,2", "column 2: the model takes true, false, 1 and 0 only, and not 2"),
+    "no truth's name": (np.bool_, "text/csv", b"yes", "takes true, false, 1 and 0 only, and not 'yes'"),
+    "no truth in json": (np.bool_, "application/json", b"[[true, 0.5]]", "column 2: .* and not 0.5"),
+    "no truth but text": (np.bool_, "application/json", b'[["true"]]', 'column 1: .* and not "true"'),
+    "no truth but null": (np.bool_, "application/json", b"[[null]]", "column 1: .* and not null"),
+    "no truth in npy": (np.bool_, "application/x-npy", npy(ROWS), "the model takes true, false, 1 and 0 only"),
+    "no truth in libsvm": (np.bool_, "text/libsvm", b"0:1 1:2", "row 1: the model takes true, false"),
+    "null for text": (np.object_, "application/json", b'[["a", null]]', "column 2: .* text only, and not null"),
+    "a number for text": (np.object_, "application/json", b'[["a"], [1]]', "row 2, column 1: .* text only, and not 1"),
+    "text in libsvm": (np.object_, "text/libsvm", b"0:1", "libsvm holds numbers, and the model takes text only"),
+    "text as numbers": (np.object_, "application/x-npy", npy(ROWS), "the model takes text only"),
+    "ragged text": (np.object_, "application/json", b'[["a"], ["b", "c"]]', "row 2 has 2 columns"),
+    "ragged text in csv": (np.object_, "text/csv", b"a\nb,c", "row 2 has 2 columns"),
+    "text that is none": (np.object_, "text/csv", b"\xff", "not CSV in UTF-8"),
+    "text after a quote": (np.object_, "text/csv", b'"a"b', "not CSV in UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_cell_that_would_become_another_one_is_refused(name: str) -> None:
+    dtype, content_type, body, said = CHANGED[name]
+    with pytest.raises(BadInput, match=said):
+        decode(body, content_type, Layout(dtype, absent=0.0))
+
+
+@pytest.mark.parametrize(
+    ("row", "dtype"),
+    [
+        ([9007199254740993, 2], np.int64),
+        (["1", "2"], np.object_),
+        (['a,"b', "c\nd"], np.object_),
+        ([True, False], np.bool_),
+    ],
+)
+def test_it_stays_so_in_a_large_body(row: list[object], dtype: type) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([row] * MANY_BYTES)
+    rows = decode(text.getvalue().encode(), "text/csv", Layout(dtype))
+    assert rows.tolist() == [row] * MANY_BYTES
 
 
 @pytest.mark.parametrize("wrong", [1.5, nan, inf, 300.0, -129.0, 2.0**63])

@@ -360,3 +360,40 @@ def test_onnx_refuses_tensors_that_do_not_go_together(tmp_path: Path) -> None:
     save_sum(tmp_path / "model.onnx", [None, 2, 1])
     with pytest.raises(BadInput, match="refuses"):
         answer(load(tmp_path), b'{"a": [[[1]]], "b": [[[1]]]}', "application/json")
+
+
+TENSORS = {
+    "digits as text": (TensorProto.STRING, "text/csv", b"1,2,3", [["1", "2", "3"]]),
+    "text": (TensorProto.STRING, "text/csv", b"a,b,c", [["a", "b", "c"]]),
+    "text in json": (TensorProto.STRING, "application/json", b'{"x": [["a", "b"]]}', [["a", "b"]]),
+    "a large whole number": (TensorProto.INT64, "text/csv", b"9007199254740993", [[9007199254740993]]),
+    "truths": (TensorProto.BOOL, "text/csv", b"true,0", [[True, False]]),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_onnx_gets_cells_as_they_were_written(tmp_path: Path, name: str) -> None:
+    kind, content_type, body, expected = TENSORS[name]
+    save_identity(tmp_path / "model.onnx", kind)
+    assert answer(load(tmp_path), body, content_type) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "said"),
+    [
+        (TensorProto.STRING, b'[["a", null]]', "row 1, column 2: the model takes text only, and not null"),
+        (TensorProto.INT64, b"[[1, null]]", "row 1, column 2: the model takes whole numbers only"),
+        (TensorProto.BOOL, b"[[2]]", "row 1, column 1: the model takes true, false, 1 and 0 only, and not 2"),
+    ],
+)
+def test_onnx_refuses_cells_that_would_become_others(tmp_path: Path, kind: int, body: bytes, said: str) -> None:
+    save_identity(tmp_path / "model.onnx", kind)
+    with pytest.raises(BadInput, match=said):
+        answer(load(tmp_path), body, "application/json")
+
+
+def save_identity(path: Path, kind: int) -> None:
+    """A graph that answers its input."""
+    before, after = (helper.make_tensor_value_info(name, kind, [None, None]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [before], [after])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)

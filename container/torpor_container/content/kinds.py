@@ -1,0 +1,141 @@
+"""What may stand in a model's cells, by numpy's type: numbers, whole numbers, truths or text.
+
+They check and cast, so that no value becomes another one. They know no content type.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+EXACT = 2.0**53
+"""From here on a float is not one whole number alone."""
+NUMERIC = "biuf"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`gather` and `cast` raise ValueError, TypeError or OverflowError, as numpy does."""
+
+    refusal: str
+    wrong: str
+    """What is said of one cell, which is filled in."""
+    takes: Callable[[object], bool]
+    """Whether a value may be a cell."""
+    read: Callable[[bytes], object]
+    """A cell out of text. ValueError for what is none."""
+    gather: Callable[[object], Array]
+    """An array of nested lists."""
+    cast: Callable[[Array, Any], Array]
+    """An array of another type as one of this type, with the same values."""
+    empty: object = ""
+    """What a cell of no text is."""
+
+
+def kind_of(dtype: Any) -> Kind:
+    kind = np.dtype(dtype)
+    return KINDS[kind.kind](kind)
+
+
+def inexact(array: Array) -> bool:
+    """Whether it has floats that may have been other whole numbers before they were read."""
+    return array.dtype.kind == "f" and bool((np.abs(array, dtype=np.float64) >= EXACT).any())
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+NUMBERS = Kind(
+    "the model takes numbers only",
+    "{} is not a number",
+    takes=lambda cell: isinstance(cell, int | float | None),
+    read=float,
+    gather=np.array,
+    cast=lambda array, dtype: array.astype(dtype),
+    empty=nan,
+)
+
+
+# -- whole numbers -----------------------------------------------------------------------------------------------------
+def _whole(dtype: Any) -> Kind:
+    limits = np.iinfo(dtype)
+    low, high = int(limits.min), int(limits.max)
+    return _same(
+        f"the model takes whole numbers only ({dtype.name})",
+        lambda cell: isinstance(cell, int | float) and low <= cell <= high and cell == int(cell),
+        _number,
+    )
+
+
+def _number(text: bytes) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+# -- truths ------------------------------------------------------------------------------------------------------------
+TRUTHS = {b"true": True, b"false": False}
+
+
+def _truths(dtype: Any) -> Kind:
+    return _same(
+        "the model takes true, false, 1 and 0 only",
+        lambda cell: isinstance(cell, int | float) and cell in (0, 1),
+        lambda text: TRUTHS[text.lower()] if text.lower() in TRUTHS else _number(text),
+    )
+
+
+def _same(refusal: str, takes: Callable[[object], bool], read: Callable[[bytes], object]) -> Kind:
+    return Kind(refusal, f"{refusal}, and not {{}}", takes, read, gather=_exact, cast=_unchanged)
+
+
+def _exact(values: object) -> Array:
+    """Whole numbers beside fractions are floats to numpy, and large ones not the same any more."""
+    array = np.array(values)
+    return np.array(values, dtype=object) if inexact(array) else array
+
+
+def _unchanged(array: Array, dtype: Any) -> Array:
+    if array.dtype == dtype:
+        return array
+    if array.dtype.kind not in NUMERIC + "O":
+        raise ValueError(f"an array of {array.dtype}")
+    if inexact(array):
+        array = array.astype(object)  # Python's own floats say when they are out of range, on any processor
+    with np.errstate(invalid="ignore"):
+        cast = array.astype(dtype)
+    if not np.array_equal(cast, array):
+        raise ValueError("a cast would change a number")
+    return cast
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+def _texts(array: Array, dtype: Any) -> Array:
+    if array.dtype.kind == "U":
+        return array.astype(object)
+    if array.dtype.kind != "O" or not all(isinstance(cell, str) for cell in array.ravel().tolist()):
+        raise ValueError(f"an array of {array.dtype}")
+    return array
+
+
+TEXT = Kind(
+    "the model takes text only",
+    "the model takes text only, and not {}",
+    takes=lambda cell: isinstance(cell, str),
+    read=bytes.decode,
+    gather=lambda values: np.array(values, dtype=object),
+    cast=_texts,
+)
+
+KINDS: Mapping[str, Callable[[Any], Kind]] = {
+    "f": lambda dtype: NUMBERS,
+    "i": _whole,
+    "u": _whole,
+    "b": _truths,
+    "O": lambda dtype: TEXT,
+}
+"""By numpy's letter for a type's kind."""
