@@ -1,7 +1,8 @@
 """ONNX, by ONNX Runtime on one thread. The first output is the answer.
 
 A model with one input takes rows of any content type, or a tensor as JSON or npy. A model with several takes JSON that
-names them: `{"inputs": {"age": [[41]], "city": [["Oslo"]]}}`, or the inner object alone.
+names them: `{"inputs": {"age": [[41]], "city": [["Oslo"]]}}`, or the inner object alone. A tensor of text takes text
+alone, a CSV cell as it stands; one of whole numbers or of truths takes no value that is not one of its own.
 """
 
 import os
@@ -85,9 +86,9 @@ def _several(layouts: dict[str, Layout]) -> BadInput:
 
 
 def _layout(source: Any) -> Layout:
-    """Raises LoadFailed for an input that is no tensor."""
+    """Raises LoadFailed for an input of a type that DTYPES has not."""
     if source.type not in DTYPES:
-        raise LoadFailed(f"input {source.name} is a {source.type}, and tensors only are taken")
+        raise LoadFailed(f"input {source.name} is a {source.type}, and only these are taken: {', '.join(DTYPES)}")
     table = len(source.shape) == 2
     columns = source.shape[1] if table and isinstance(source.shape[1], int) else None
     return Layout(DTYPES[source.type], columns, absent=0.0, table=table)

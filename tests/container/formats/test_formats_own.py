@@ -392,6 +392,14 @@ def test_onnx_refuses_cells_that_would_become_others(tmp_path: Path, kind: int, 
         answer(load(tmp_path), body, "application/json")
 
 
+def test_onnx_with_an_input_of_another_type_says_which_are_taken(tmp_path: Path) -> None:
+    save_identity(tmp_path / "model.onnx", TensorProto.BFLOAT16)
+    with pytest.raises(
+        LoadFailed, match=r"input x is a tensor\(bfloat16\), and only these are taken: tensor\(float\), "
+    ):
+        load(tmp_path)
+
+
 def save_identity(path: Path, kind: int) -> None:
     """A graph that answers its input."""
     before, after = (helper.make_tensor_value_info(name, kind, [None, None]) for name in "xy")
