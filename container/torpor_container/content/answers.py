@@ -7,6 +7,8 @@ SageMaker's containers disagree, and clients rely on each, so each is kept:
 | inference toolkit, scikit-learn | JSON | `[1.5, 2.5]` | one row a line |
 | XGBoost, one model | CSV | `{"predictions": [{"score": 1.5}]}` | one row a line |
 | XGBoost, multi-model (it runs under the toolkit there) | JSON | `[1.5, 2.5]` | all on one line |
+
+A map, such as an ONNX classifier's from class to probability, is JSON in one cell of CSV, and JSON as text in npy.
 """
 
 import io
@@ -97,8 +99,16 @@ def csv_one_line(prediction: Any) -> bytes:
 def npy(prediction: Any) -> bytes:
     array = np.asarray(prediction)
     stream = io.BytesIO()
-    np.save(stream, array.astype(str) if array.dtype.hasobject else array, allow_pickle=False)
+    np.save(stream, _texts(array) if array.dtype.hasobject else array, allow_pickle=False)
     return stream.getvalue()
+
+
+def _texts(array: NDArray[Any]) -> NDArray[np.str_]:
+    return np.array([_text(cell) for cell in array.ravel().tolist()], dtype=str).reshape(array.shape)
+
+
+def _text(value: Any) -> str:
+    return write_json(value) if isinstance(value, dict) else str(value)
 
 
 def _rows(prediction: Any) -> Any:
@@ -115,8 +125,10 @@ def _csv_line(row: Any) -> str:
 
 
 def _csv_cell(value: Any) -> str:
-    text = str(value)
-    if isinstance(value, str) and any(special in text for special in ',"\r\n'):
+    if not isinstance(value, str | dict):
+        return str(value)
+    text = _text(value)
+    if any(special in text for special in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
 

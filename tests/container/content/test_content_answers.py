@@ -1,5 +1,6 @@
 """Predictions to bytes: which type is chosen, and what each kind of container writes."""
 
+import csv
 import io
 import json
 from contextlib import suppress
@@ -128,3 +129,14 @@ def test_class_names_are_written_too() -> None:
     assert TOOLKIT.encode(names, "text/csv") == b'cat\n"big, ""dog"""\n'
     assert json.loads(TOOLKIT.encode(names, "application/json")) == names.tolist()
     assert np.load(io.BytesIO(TOOLKIT.encode(names, "application/x-npy"))).tolist() == names.tolist()
+
+
+def test_maps_are_written_as_json_in_every_type() -> None:
+    """As an ONNX classifier answers them: from class to probability."""
+    maps = [{"cat": 0.25, "dog": 0.75}, {0: 1.0}]
+    kept = [{"cat": 0.25, "dog": 0.75}, {"0": 1.0}]
+    assert json.loads(TOOLKIT.encode(maps, "application/json")) == kept
+    cells = list(csv.reader(io.StringIO(TOOLKIT.encode(maps, "text/csv").decode())))
+    assert [json.loads(cell) for (cell,) in cells] == kept
+    elements = np.load(io.BytesIO(TOOLKIT.encode(maps, "application/x-npy")))
+    assert [json.loads(element) for element in elements] == kept

@@ -400,6 +400,23 @@ def test_onnx_with_an_input_of_another_type_says_which_are_taken(tmp_path: Path)
         load(tmp_path)
 
 
+def test_onnx_answers_maps_as_cells_of_json(tmp_path: Path) -> None:
+    save_zip_map(tmp_path / "model.onnx")
+    reply = load(tmp_path).invoke(Invocation(b"0.25,0.75", "text/csv", "text/csv"))
+    assert reply.body == b'"{""cat"": 0.25, ""dog"": 0.75}"\n'
+
+
+def save_zip_map(path: Path) -> None:
+    """A graph that gives its two columns the names of classes."""
+    before = helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 2])
+    numbered = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    after = helper.make_value_info("y", helper.make_sequence_type_proto(numbered))
+    node = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_strings=["cat", "dog"])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    graph = helper.make_graph([node], "maps", [before], [after])
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+
+
 def save_identity(path: Path, kind: int) -> None:
     """A graph that answers its input."""
     before, after = (helper.make_tensor_value_info(name, kind, [None, None]) for name in "xy")
