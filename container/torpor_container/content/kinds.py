@@ -48,13 +48,18 @@ def inexact(array: Array) -> bool:
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
+def _near(array: Array, dtype: Any) -> Array:
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array, dtype=dtype)
+
+
 NUMBERS = Kind(
     "the model takes numbers only",
     "{} is not a number",
     takes=lambda cell: isinstance(cell, int | float | None),
     read=float,
     gather=np.array,
-    cast=lambda array, dtype: array.astype(dtype),
+    cast=_near,
     empty=nan,
 )
 
@@ -101,13 +106,13 @@ def _exact(values: object) -> Array:
 
 def _unchanged(array: Array, dtype: Any) -> Array:
     if array.dtype == dtype:
-        return array
+        return np.asarray(array, order="C")
     if array.dtype.kind not in NUMERIC + "O":
         raise ValueError(f"an array of {array.dtype}")
     if inexact(array):
         array = array.astype(object)  # Python's own floats say when they are out of range, on any processor
     with np.errstate(invalid="ignore"):
-        cast = array.astype(dtype)
+        cast = array.astype(dtype, order="C")
     if not np.array_equal(cast, array):
         raise ValueError("a cast would change a number")
     return cast
@@ -116,7 +121,7 @@ def _unchanged(array: Array, dtype: Any) -> Array:
 # -- text --------------------------------------------------------------------------------------------------------------
 def _texts(array: Array, dtype: Any) -> Array:
     if array.dtype.kind == "U":
-        return array.astype(object)
+        return array.astype(object, order="C")
     if array.dtype.kind != "O" or not all(isinstance(cell, str) for cell in array.ravel().tolist()):
         raise ValueError(f"an array of {array.dtype}")
     return array

@@ -52,11 +52,8 @@ class Layout:
 
     def cast(self, array: Rows) -> Rows:
         """Another array as one of this type: itself, where it is one already. Raises ValueError."""
-        if self._plain:
-            with np.errstate(over="ignore"):
-                return np.ascontiguousarray(array, dtype=self.dtype)
         try:
-            return np.asarray(self.kind.cast(array, self.dtype), order="C")
+            return self.kind.cast(array, self.dtype)
         except (ValueError, TypeError, OverflowError):
             raise ValueError(self.kind.refusal) from None
 
@@ -87,12 +84,15 @@ class Layout:
         Raises BadInput, which tells the names that are unknown, missing or there twice.
         """
         known = self.names()
-        if known is None or given == list(range(len(given))):  # pandas counts the columns of a frame without names
+        if known is None:
             return rows
-        places = {str(name): place for place, name in enumerate(given)}
-        if len(given) != len(known) or places.keys() != set(known):
-            raise BadInput(_misnamed([str(name) for name in given], known))
-        return np.take(replace(self, columns=len(known)).fit(rows), [places[name] for name in known], axis=1)
+        names = [str(name) for name in given]
+        if sorted(names) == sorted(known):
+            places = {name: place for place, name in enumerate(names)}
+            return np.take(replace(self, columns=len(known)).fit(rows), [places[name] for name in known], axis=1)
+        if given == list(range(len(given))):  # pandas counts the columns of a frame without names
+            return rows
+        raise BadInput(_misnamed(names, known))
 
 
 def _misnamed(given: Sequence[str], known: Sequence[str]) -> str:

@@ -171,6 +171,12 @@ def test_columns_with_names_are_the_models_columns_of_these_names(body: bytes) -
     assert decode(body, "application/json", NAMED).tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
+def test_columns_that_are_counted_are_names_where_the_model_has_counted_its_own() -> None:
+    counted = Layout(np.float64, columns=2, names=lambda: ["1", "0"])
+    body = b'{"columns": [0, 1], "data": [[1, 2]]}'
+    assert decode(body, "application/json", counted).tolist() == [[2.0, 1.0]]
+
+
 def test_one_row_with_names_too() -> None:
     assert decode(b'{"columns": ["y", "x"], "data": [2, 1]}', "application/json", NAMED).tolist() == [[1.0, 2.0]]
 
@@ -318,9 +324,11 @@ def test_an_array_that_is_not_of_whole_numbers_in_range_is_refused(wrong: float)
 
 @pytest.mark.parametrize("dtype", ["<f8", "<f4", ">i8", "<u2", "|i1", "|b1"])
 def test_an_array_of_whole_numbers_may_be_of_any_type(dtype: str) -> None:
-    rows = decode(npy(np.array([[1, 0]], dtype=dtype)), "application/x-npy", Layout(np.int8))
+    body = npy(np.asfortranarray(np.array([[1, 0], [0, 0]], dtype=dtype)))
+    rows = decode(body, "application/x-npy", Layout(np.int8))
     assert rows.dtype == np.int8
-    assert rows.tolist() == [[1, 0]]
+    assert rows.flags.c_contiguous
+    assert rows.tolist() == [[1, 0], [0, 0]]
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
