@@ -92,6 +92,7 @@ def _beside_others(
             for name in others[loaded : min(count, cold.others_max or 0)]:
                 cold.call(name)
         loaded = count
+        os.sync()  # what was just unpacked is written: it is models in memory whose number is to tell, not a busy disk
         seen = _first_calls(colds, models)
         found += [_row(cold, count, seen[cold.name]) for cold in colds]
     return found

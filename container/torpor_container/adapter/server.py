@@ -155,9 +155,11 @@ class ForeignServer:
 
 
 async def _stopped(child: Child) -> None:
-    """The whole group: a server that is asked alone may leave its workers behind."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGTERM)
+    """The whole group: a server that is asked alone may leave its workers behind. Once it has ended, so have they, and
+    its number may be another's."""
+    if child.running:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGTERM)
     with suppress(TimeoutError):
         await asyncio.wait_for(child.wait(), GRACE_S)
     child.kill()
