@@ -4,7 +4,7 @@ Only the folders and files that a page speaks of are looked at, and only a folde
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from typing import Final
 
@@ -12,7 +12,7 @@ from torpor_endpoint.s3.entries import COLUMNS, Entry, ObjectName, by_hand, from
 from torpor_endpoint.s3.errors import S3Error
 from torpor_endpoint.s3.index import Index
 from torpor_endpoint.s3.paging import Page, Query, after_all, page
-from torpor_endpoint.s3.tree import Survey, Tree, parents
+from torpor_endpoint.s3.tree import UNREAD, Survey, Tree, parents
 
 _ATTEMPTS: Final = 4  # somebody may be copying files in without an end
 _FOLDERS_AT_ONCE: Final = 500
@@ -59,21 +59,25 @@ class Listing:
             marks = _marks(rows, bucket, max(query.prefix, query.after), end)
             for path in above - marks.keys():
                 marks |= _mark(rows, bucket, path)
-        marks.setdefault("", 0)  # a bucket that was never read
+        marks.setdefault("", UNREAD)
         return [path for path, mark_ns in marks.items() if self._tree.mark(bucket, path) != mark_ns]
 
     def _survey(self, bucket: str, stale: list[str]) -> None:
         """Read folders again, and every folder below them that is new, with room for writers in between."""
-        left = list(stale)
+        left = dict.fromkeys(stale)
         while left:
             with self._index.writing() as rows:
                 for _ in range(min(_FOLDERS_AT_ONCE, len(left))):
-                    path = left.pop()
-                    left += _recorded(rows, bucket, path, self._tree.survey(bucket, path))
+                    path, _ = left.popitem()
+                    left |= dict.fromkeys(_recorded(rows, bucket, path, self._tree.survey(bucket, path)))
 
 
 def _recorded(rows: sqlite3.Connection, bucket: str, path: str, survey: Survey | None) -> list[str]:
-    """Bring the rows of one folder in step; the answer is the folders in it that are not known yet."""
+    """Bring the rows of one folder in step; the answer is the folders below it that nobody has read yet.
+
+    A folder that is new has a row from the same transaction on: whoever lists meanwhile, or after this list was cut
+    short, sees by it what is left to read.
+    """
     if survey is None:
         _forget_below(rows, bucket, path)
         return []
@@ -83,11 +87,14 @@ def _recorded(rows: sqlite3.Connection, bucket: str, path: str, survey: Survey |
     for key, found in survey.files.items():
         if known.get(key) != found:
             saved(rows, by_hand(ObjectName(bucket, key), path, found))
-    folders = _folders(rows, bucket, path)
+    below = _marks(rows, bucket, path, after_all(path))
+    folders = _within(path, below)
     for folder in folders - survey.folders:
         _forget_below(rows, bucket, folder)
-    remarked(rows, bucket, {path: survey.mark_ns})
-    return sorted(survey.folders - folders)
+    new = survey.folders - folders
+    remarked(rows, bucket, {path: survey.mark_ns, **dict.fromkeys(new, UNREAD)})
+    unread = {inner for inner, mark_ns in below.items() if mark_ns == UNREAD} - {path}
+    return sorted(new | unread)
 
 
 def _entries(rows: sqlite3.Connection, bucket: str, start: str) -> Iterator[Entry]:
@@ -103,9 +110,8 @@ def _files(rows: sqlite3.Connection, bucket: str, path: str) -> dict[str, tuple[
     return {key: tuple(found) for key, *found in rows.execute(query, (bucket, path))}
 
 
-def _folders(rows: sqlite3.Connection, bucket: str, path: str) -> set[str]:
-    """The known folders directly within one."""
-    below = _marks(rows, bucket, path, after_all(path))
+def _within(path: str, below: Iterable[str]) -> set[str]:
+    """Those folders below one that lie directly in it."""
     return {inner for inner in below if inner.count("/") == path.count("/") + 1}
 
 

@@ -18,6 +18,9 @@ from torpor_endpoint.s3.folders import OCCUPIED, Fingerprint, Folder, absence, f
 
 _ASIDE: Final = f"{RESERVED}/objects/"
 
+UNREAD: Final = -1
+"""The mark of a folder that is known and was never read: no folder bears it."""
+
 Marks = dict[str, int | None]
 """New marks by folder path ('' or 'a/b/'); None where the folder is gone."""
 

@@ -8,92 +8,58 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from s3_bench import Bench, WatchedTree, bench_at
 
 from torpor_endpoint.s3.entries import ObjectName, Traits
 from torpor_endpoint.s3.errors import Refusal, S3Error
-from torpor_endpoint.s3.index import Index
-from torpor_endpoint.s3.listing import Listing
-from torpor_endpoint.s3.objects import Draft, Objects
+from torpor_endpoint.s3.objects import Draft
 from torpor_endpoint.s3.paging import Query
 from torpor_endpoint.s3.parts import Part
-from torpor_endpoint.s3.staging import Staging
 from torpor_endpoint.s3.store import ObjectStore
-from torpor_endpoint.s3.tree import Survey, Tree
-
-
-class WatchedTree(Tree):
-    """Remembers which folders were read."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        self.read: list[str] = []
-
-    def survey(self, bucket: str, path: str) -> Survey | None:
-        self.read.append(path)
-        return super().survey(bucket, path)
-
-
-class Bench:
-    """Objects and their listing over a watched tree."""
-
-    def __init__(self, root: Path, index: Index) -> None:
-        (root / "bucket").mkdir()
-        self.folder = root / "bucket"
-        self.tree = WatchedTree(root)
-        self._staging = Staging(root / ".torpor" / "tmp")
-        self._objects = Objects(index, self.tree, lambda: 0.0)
-        self._listing = Listing(index, self.tree, self._objects.head)
-
-    def put(self, key: str) -> None:
-        staged = self._staging.new()
-        staged.write(b"")
-        self._objects.put(ObjectName("bucket", key), Draft(staged, md5(b"").hexdigest(), Traits()))
-
-    def delete(self, key: str) -> None:
-        self._objects.delete(ObjectName("bucket", key))
-
-    def listed(self, prefix: str = "") -> list[str]:
-        return [entry.key for entry in self._listing.page("bucket", Query(prefix)).items]
-
-    def read(self) -> list[str]:
-        """The folders read since this was asked last."""
-        read, self.tree.read = self.tree.read, []
-        return read
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    (tmp_path / ".torpor").mkdir()
-    index = Index(tmp_path / ".torpor" / "index.sqlite")
-    yield Bench(tmp_path, index)
-    index.close()
+def tree(tmp_path: Path) -> WatchedTree:
+    return WatchedTree(tmp_path)
 
 
-def test_a_folder_is_read_once(bench: Bench) -> None:
+@pytest.fixture
+def bench(tmp_path: Path, tree: WatchedTree) -> Iterator[Bench]:
+    with bench_at(tmp_path, lambda _: tree) as made:
+        yield made
+
+
+def newly_read(tree: WatchedTree) -> list[str]:
+    """The folders read since this was asked last."""
+    read, tree.read = tree.read, []
+    return read
+
+
+def test_a_folder_is_read_once(bench: Bench, tree: WatchedTree) -> None:
     (bench.folder / "a").mkdir()
     (bench.folder / "a" / "b").touch()
-    assert (bench.listed(), bench.read()) == (["a/b"], ["", "a/"])
-    assert (bench.listed(), bench.read()) == (["a/b"], [])
+    assert (bench.listed(), newly_read(tree)) == (["a/b"], ["", "a/"])
+    assert (bench.listed(), newly_read(tree)) == (["a/b"], [])
 
 
-def test_own_writes_and_deletes_make_no_folder_be_read_again(bench: Bench) -> None:
+def test_own_writes_and_deletes_make_no_folder_be_read_again(bench: Bench, tree: WatchedTree) -> None:
     bench.put("a/b")
     bench.listed()
-    bench.read()
+    newly_read(tree)
     for key in ("a/c", "new/deep/er", "d"):
         bench.put(key)
     bench.delete("a/b")
     bench.delete("new/deep/er")
-    assert (bench.listed(), bench.read()) == (["a/c", "d"], [])
+    assert (bench.listed(), newly_read(tree)) == (["a/c", "d"], [])
 
 
-def test_only_the_folder_that_somebody_changed_is_read_again(bench: Bench) -> None:
+def test_only_the_folder_that_somebody_changed_is_read_again(bench: Bench, tree: WatchedTree) -> None:
     for key in ("a/b", "c/d", "e/f/g"):
         bench.put(key)
     bench.listed()
-    bench.read()
+    newly_read(tree)
     (bench.folder / "c" / "new").touch()
-    assert (bench.listed(), bench.read()) == (["a/b", "c/d", "c/new", "e/f/g"], ["c/"])
+    assert (bench.listed(), newly_read(tree)) == (["a/b", "c/d", "c/new", "e/f/g"], ["c/"])
 
 
 def test_own_writes_do_not_hide_what_somebody_put_there_before(bench: Bench) -> None:
@@ -104,13 +70,13 @@ def test_own_writes_do_not_hide_what_somebody_put_there_before(bench: Bench) -> 
     assert bench.listed() == ["a/b", "a/by-hand", "a/c"]
 
 
-def test_a_page_does_not_look_at_folders_that_it_says_nothing_about(bench: Bench) -> None:
+def test_a_page_does_not_look_at_folders_that_it_says_nothing_about(bench: Bench, tree: WatchedTree) -> None:
     for key in ("a/b", "c/d"):
         bench.put(key)
     bench.listed()
-    bench.read()
+    newly_read(tree)
     (bench.folder / "c" / "new").touch()
-    assert (bench.listed("a/"), bench.read()) == (["a/b"], [])
+    assert (bench.listed("a/"), newly_read(tree)) == (["a/b"], [])
 
 
 KEYS = ("a", "a/b", "a/b/c", "d/", "x/y", "x/z")
