@@ -19,7 +19,7 @@ from torpor_endpoint.s3.index import Index
 from torpor_endpoint.s3.names import legal_bucket
 from torpor_endpoint.s3.uploads import Uploads
 
-_TABLES: Final = ("objects", "landings", "folders", "configurations")
+_TABLES: Final = ("objects", "landings", "marks", "configurations")
 
 
 @dataclass(frozen=True)

@@ -70,13 +70,13 @@ def saved(rows: sqlite3.Connection, entry: Entry, table: str = "objects") -> Non
     rows.execute(f"INSERT OR REPLACE INTO {table} ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def remarked(rows: sqlite3.Connection, bucket: str, marks: dict[str, int | None]) -> None:
-    """Write down the marks of a bucket's folders, and forget the folders that are gone."""
+def remarked(rows: sqlite3.Connection, bucket: str, marks: dict[str, int | None], written: bool = False) -> None:
+    """Write down the marks of a bucket's folders, after reading or `written` ones, and forget folders that are gone."""
     for path, mark_ns in marks.items():
         if mark_ns is None:
-            rows.execute("DELETE FROM folders WHERE bucket = ? AND path = ?", (bucket, path))
+            rows.execute("DELETE FROM marks WHERE bucket = ? AND path = ?", (bucket, path))
         else:
-            rows.execute("INSERT OR REPLACE INTO folders VALUES (?, ?, ?)", (bucket, path, mark_ns))
+            rows.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?)", (bucket, path, mark_ns, written))
 
 
 def dumped(traits: Traits) -> str:

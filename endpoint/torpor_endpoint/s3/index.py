@@ -39,10 +39,13 @@ CREATE TABLE IF NOT EXISTS landings (
     PRIMARY KEY (bucket, key)
 ) WITHOUT ROWID;
 
--- The mark left on a folder when its files were last in step with the index.
-CREATE TABLE IF NOT EXISTS folders (
-    bucket TEXT NOT NULL, path TEXT NOT NULL, mark_ns INTEGER NOT NULL, PRIMARY KEY (bucket, path)
+-- The mark left on a folder when its files were last in step with the index. `written`: that was after a write of our
+-- own, which cannot tell what else came into the folder in the same moment.
+CREATE TABLE IF NOT EXISTS marks (
+    bucket TEXT NOT NULL, path TEXT NOT NULL, mark_ns INTEGER NOT NULL, written INTEGER NOT NULL,
+    PRIMARY KEY (bucket, path)
 ) WITHOUT ROWID;
+DROP TABLE IF EXISTS folders; -- marks of an older form: every folder is read once more
 
 CREATE TABLE IF NOT EXISTS uploads (
     id TEXT PRIMARY KEY, bucket TEXT NOT NULL, key TEXT NOT NULL, started_s REAL NOT NULL, traits TEXT NOT NULL,
@@ -91,6 +94,16 @@ class Index:
             yield connection
         finally:
             self._idle.append(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """As `reading`, and all that is read within is of one moment."""
+        with self.reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -1,12 +1,13 @@
 """Which objects a bucket has, page by page: the index answers, after it has caught up with what was done by hand.
 
 Only the folders and files that a page speaks of are looked at, and only a folder whose mark has changed is read again.
+Of one whose mark a write of our own has left, the names are compared first: see `tree`.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from torpor_endpoint.s3.entries import COLUMNS, Entry, ObjectName, by_hand, from_row, remarked, saved
 from torpor_endpoint.s3.errors import S3Error
@@ -18,6 +19,11 @@ _ATTEMPTS: Final = 4  # somebody may be copying files in without an end
 _FOLDERS_AT_ONCE: Final = 500
 
 
+class _Mark(NamedTuple):
+    ns: int
+    written: bool = False
+
+
 class Listing:
     """`refresh` brings one object's row up to date."""
 
@@ -27,49 +33,62 @@ class Listing:
         self._refresh = refresh
 
     def page(self, bucket: str, query: Query) -> Page[Entry]:
-        found = self._read(bucket, query)
+        found, marks = self._read(bucket, query)
         for _ in range(_ATTEMPTS):
-            if not self._caught_up(bucket, query, found):
+            if not self._caught_up(bucket, found, marks):
                 break
-            found = self._read(bucket, query)
+            found, marks = self._read(bucket, query)
         return found
 
-    def _read(self, bucket: str, query: Query) -> Page[Entry]:
-        with self._index.reading() as rows:
-            return page(query, lambda start: _entries(rows, bucket, start))
+    def _read(self, bucket: str, query: Query) -> tuple[Page[Entry], dict[str, _Mark]]:
+        """A page and the marks of the folders it speaks of, both of one moment: another list may be reading folders."""
+        with self._index.snapshot() as rows:
+            found = page(query, lambda start: _entries(rows, bucket, start))
+            end = after_all(query.prefix) if found.end is None else found.end
+            marks = _marks(rows, bucket, max(query.prefix, query.after), end)
+            for path in {*parents(query.prefix), *parents(query.after)} - marks.keys():
+                marks |= _mark(rows, bucket, path)
+        return found, {"": _Mark(UNREAD), **marks}
 
-    def _caught_up(self, bucket: str, query: Query, found: Page[Entry]) -> bool:
+    def _caught_up(self, bucket: str, found: Page[Entry], marks: Mapping[str, _Mark]) -> bool:
         """Whether anything was not as the index had it."""
-        stale = self._stale_folders(bucket, query, found)
-        self._survey(bucket, stale)
+        looked = {path: self._tree.mark(bucket, path) for path, mark in marks.items() if not mark.written}
+        stale = {path: mark for path, mark in marks.items() if mark.written or looked[path] != mark.ns}
+        read = self._survey(bucket, stale)
         changed = [entry.name for entry in found.items if not self._in_step(entry)]
         for name in changed:
             with suppress(S3Error):  # gone: its row is too
                 self._refresh(name)
-        return bool(stale or changed)
+        return read or bool(changed)
 
     def _in_step(self, entry: Entry) -> bool:
         look = self._tree.fingerprint_aside if entry.folder is None else self._tree.fingerprint
         return entry.etag is not None and look(*entry.name) == entry.found
 
-    def _stale_folders(self, bucket: str, query: Query, found: Page[Entry]) -> list[str]:
-        above = {*parents(query.prefix), *parents(query.after)}
-        end = after_all(query.prefix) if found.end is None else found.end
-        with self._index.reading() as rows:
-            marks = _marks(rows, bucket, max(query.prefix, query.after), end)
-            for path in above - marks.keys():
-                marks |= _mark(rows, bucket, path)
-        marks.setdefault("", UNREAD)
-        return [path for path, mark_ns in marks.items() if self._tree.mark(bucket, path) != mark_ns]
+    def _survey(self, bucket: str, stale: Mapping[str, _Mark]) -> bool:
+        """Read folders again, and every folder below them that is new, with room for writers in between.
 
-    def _survey(self, bucket: str, stale: list[str]) -> None:
-        """Read folders again, and every folder below them that is new, with room for writers in between."""
-        left = dict.fromkeys(stale)
+        Whether any was read: one that holds what our own writes left there is not.
+        """
+        read = False
+        left = dict(stale)
         while left:
             with self._index.writing() as rows:
                 for _ in range(min(_FOLDERS_AT_ONCE, len(left))):
-                    path, _ = left.popitem()
-                    left |= dict.fromkeys(_recorded(rows, bucket, path, self._tree.survey(bucket, path)))
+                    path, seen = left.popitem()
+                    if not (seen.written and self._as_written(rows, bucket, path, seen)):
+                        unread = _recorded(rows, bucket, path, self._tree.survey(bucket, path))
+                        left |= dict.fromkeys(unread, _Mark(UNREAD))
+                        read = True
+        return read
+
+    def _as_written(self, rows: sqlite3.Connection, bucket: str, path: str, seen: _Mark) -> bool:
+        """Whether a folder holds what our own writes left in it, and nothing else. It then is as good as read."""
+        same = _mark(rows, bucket, path).get(path) == seen
+        if same and self._tree.holds(bucket, path, _names(rows, bucket, path), seen.ns):
+            remarked(rows, bucket, {path: seen.ns})
+            return True
+        return False
 
 
 def _recorded(rows: sqlite3.Connection, bucket: str, path: str, survey: Survey | None) -> list[str]:
@@ -93,7 +112,7 @@ def _recorded(rows: sqlite3.Connection, bucket: str, path: str, survey: Survey |
         _forget_below(rows, bucket, folder)
     new = survey.folders - folders
     remarked(rows, bucket, {path: survey.mark_ns, **dict.fromkeys(new, UNREAD)})
-    unread = {inner for inner, mark_ns in below.items() if mark_ns == UNREAD} - {path}
+    unread = {inner for inner, mark in below.items() if mark.ns == UNREAD} - {path}
     return sorted(new | unread)
 
 
@@ -110,23 +129,35 @@ def _files(rows: sqlite3.Connection, bucket: str, path: str) -> dict[str, tuple[
     return {key: tuple(found) for key, *found in rows.execute(query, (bucket, path))}
 
 
+def _names(rows: sqlite3.Connection, bucket: str, path: str) -> set[str]:
+    """The names known in a folder: keys, and folders."""
+    table = "objects INDEXED BY objects_by_folder"
+    keys = {key for (key,) in rows.execute(f"SELECT key FROM {table} WHERE bucket = ? AND folder = ?", (bucket, path))}
+    return keys | _within(path, _marks(rows, bucket, path, after_all(path)))
+
+
 def _within(path: str, below: Iterable[str]) -> set[str]:
     """Those folders below one that lie directly in it."""
     return {inner for inner in below if inner.count("/") == path.count("/") + 1}
 
 
-def _marks(rows: sqlite3.Connection, bucket: str, start: str, end: str | None) -> dict[str, int]:
-    query = "SELECT path, mark_ns FROM folders WHERE bucket = ? AND path >= ?"
+def _marks(rows: sqlite3.Connection, bucket: str, start: str, end: str | None) -> dict[str, _Mark]:
+    query = "SELECT path, mark_ns, written FROM marks WHERE bucket = ? AND path >= ?"
     if end is None:
-        return dict(rows.execute(query, (bucket, start)))
-    return dict(rows.execute(query + " AND path < ?", (bucket, start, end)))
+        return _by_path(rows.execute(query, (bucket, start)))
+    return _by_path(rows.execute(query + " AND path < ?", (bucket, start, end)))
 
 
-def _mark(rows: sqlite3.Connection, bucket: str, path: str) -> dict[str, int]:
-    return dict(rows.execute("SELECT path, mark_ns FROM folders WHERE bucket = ? AND path = ?", (bucket, path)))
+def _mark(rows: sqlite3.Connection, bucket: str, path: str) -> dict[str, _Mark]:
+    query = "SELECT path, mark_ns, written FROM marks WHERE bucket = ? AND path = ?"
+    return _by_path(rows.execute(query, (bucket, path)))
+
+
+def _by_path(found: Iterable[tuple[str, int, int]]) -> dict[str, _Mark]:
+    return {path: _Mark(mark_ns, bool(written)) for path, mark_ns, written in found}
 
 
 def _forget_below(rows: sqlite3.Connection, bucket: str, path: str) -> None:
     end = after_all(path) or "\U0010ffff" * 2
     rows.execute("DELETE FROM objects WHERE bucket = ? AND folder >= ? AND folder < ?", (bucket, path, end))
-    rows.execute("DELETE FROM folders WHERE bucket = ? AND path >= ? AND path < ?", (bucket, path, end))
+    rows.execute("DELETE FROM marks WHERE bucket = ? AND path >= ? AND path < ?", (bucket, path, end))

@@ -96,7 +96,7 @@ class Objects:
             self._tree.remove_aside(*name)
             with self._index.writing() as rows:
                 rows.execute("DELETE FROM objects WHERE bucket = ? AND key = ?", name)
-                remarked(rows, name.bucket, new)
+                remarked(rows, name.bucket, new, written=True)
 
     def tag(self, name: ObjectName, tags: dict[str, str]) -> None:
         entry = self.head(name)
@@ -135,7 +135,7 @@ class Objects:
         with self._index.writing() as rows:
             saved(rows, entry)
             rows.execute("DELETE FROM landings WHERE bucket = ? AND key = ?", entry.name)
-            remarked(rows, entry.name.bucket, new)
+            remarked(rows, entry.name.bucket, new, written=True)
 
     def _look(self, name: ObjectName) -> Opened | None:
         """The ordinary place first: a file copied there by hand wins over an object kept aside."""
@@ -181,7 +181,7 @@ class Objects:
         above = parents(name.key)
         where = f"bucket = ? AND path IN ({', '.join('?' * len(above))})"
         with self._index.reading() as rows:
-            return dict(rows.execute(f"SELECT path, mark_ns FROM folders WHERE {where}", (name.bucket, *above)))
+            return dict(rows.execute(f"SELECT path, mark_ns FROM marks WHERE {where}", (name.bucket, *above)))
 
 
 def _md5() -> "hashlib._Hash":

@@ -2,10 +2,14 @@
 
 An *ordinary* key is its own path. Any other, and one that meets a file where it needs a folder or a folder where it
 needs to be a file, lies *aside* in the bucket's own `.torpor` folder, under the hash of the key.
+
+A folder that bears its mark is in step with the index. A write looks for the mark, changes the folder and marks it
+anew, and no system call does these three in one: what somebody else puts there in between is covered by the new mark.
+So a mark that a write left tells of no other's file until the names in the folder have been compared, once, by `holds`.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -104,6 +108,14 @@ class Tree:
                     files[path + name] = found
             return Survey(files, frozenset(folders), mark_ns)
         return None
+
+    def holds(self, bucket: str, path: str, names: Set[str], mark_ns: int) -> bool:
+        """Whether a folder bears this mark and has just these names in it: keys, and folders ('a/b/')."""
+        with absence(), self._way(bucket, path, {}, make=False) as way:
+            marked = way.folder.mark_ns == mark_ns  # before reading: what comes in meanwhile shows
+            seen = {path + name for name in way.folder.names()}
+            return marked and names <= seen and not any(ordinary(name.removesuffix("/")) for name in seen - names)
+        return False
 
     def _opened(self, bucket: str, path: str) -> FileIO | None:
         with absence(), self._way(bucket, path, {}, make=False) as way:

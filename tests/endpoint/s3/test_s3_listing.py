@@ -1,14 +1,19 @@
 """What is copied in by hand is listed, whatever else happens meanwhile."""
 
 import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 from threading import Event
 
 import pytest
-from s3_bench import bench_at
+from s3_bench import Bench, bench_at
 
-from torpor_endpoint.s3.tree import Survey, Tree
+from torpor_endpoint.s3.index import Index
+from torpor_endpoint.s3.tree import Marks, Survey, Tree
 
 
 def copy_in(folder: Path, *keys: str) -> None:
@@ -46,6 +51,31 @@ def test_a_list_during_another_sees_all_that_was_copied_in(tmp_path: Path) -> No
         assert second.result() == first.result() == ["a/b", "a/c/d", "e/f"]
 
 
+class OvertakenIndex(Index):
+    """Before anybody reads in it for the second time, somebody else lists."""
+
+    meanwhile: Callable[[], object] = staticmethod(lambda: None)
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._readings = count()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        if next(self._readings) == 1:
+            self.meanwhile()
+        with super().reading() as rows:
+            yield rows
+
+
+def test_a_list_that_another_overtakes_sees_what_that_one_found(tmp_path: Path) -> None:
+    with bench_at(tmp_path) as other, closing(OvertakenIndex(tmp_path / ".torpor" / "index.sqlite")) as index:
+        other.listed()
+        copy_in(other.folder, "a/b", "c")
+        index.meanwhile = other.listed
+        assert Bench(tmp_path, index, Tree(tmp_path)).listed() == ["a/b", "c"]
+
+
 class FailingTree(Tree):
     """Fails at the first folder below another."""
 
@@ -66,3 +96,85 @@ def test_a_list_that_was_cut_short_hides_nothing_from_the_next(tmp_path: Path) -
             bench.listed()
         assert bench.listed("e/") == ["e/f"]
         assert bench.listed() == ["a/b", "a/c/d", "e/f"]
+
+
+class _Compared(int):
+    """A mark that knows the moment when it has been compared."""
+
+    then: Callable[[], object] = staticmethod(lambda: None)
+
+    def __eq__(self, other: object) -> bool:
+        same = int(self) == other
+        self.then()
+        return same
+
+    __hash__ = int.__hash__
+
+
+class InterruptedTree(Tree):
+    """While a write is under way, after it has looked at the folder's mark, somebody does something by hand."""
+
+    by_hand: Callable[[], object] = staticmethod(lambda: None)
+
+    def place(self, bucket: str, key: str, source: Path, marks: Mapping[str, int]) -> Marks:
+        return super().place(bucket, key, source, self._compared(marks))
+
+    def remove(self, bucket: str, key: str, marks: Mapping[str, int]) -> Marks:
+        return super().remove(bucket, key, self._compared(marks))
+
+    def _compared(self, marks: Mapping[str, int]) -> Mapping[str, int]:
+        compared = {path: _Compared(mark_ns) for path, mark_ns in marks.items()}
+        if compared:
+            compared[max(compared, key=len)].then = self.by_hand
+        return compared
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> InterruptedTree:
+    return InterruptedTree(tmp_path)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, tree: InterruptedTree) -> Iterator[Bench]:
+    with bench_at(tmp_path, lambda _: tree) as bench:
+        for key in ("a/kept", "a/old"):
+            bench.put(key)
+        assert bench.listed() == ["a/kept", "a/old"]
+        yield bench
+
+
+@pytest.mark.parametrize(
+    ("key", "by_hand"), [("new", "by-hand"), ("new", "by/hand"), ("a/new", "a/by-hand"), ("a/new", "a/by/hand")]
+)
+def test_what_is_copied_in_during_a_put_is_listed(bench: Bench, tree: InterruptedTree, key: str, by_hand: str) -> None:
+    tree.by_hand = lambda: copy_in(bench.folder, by_hand)
+    bench.put(key)
+    assert bench.listed() == sorted(["a/kept", "a/old", key, by_hand])
+
+
+@pytest.mark.parametrize("by_hand", ["a/by-hand", "a/by/hand"])
+def test_what_is_copied_in_during_a_delete_is_listed(bench: Bench, tree: InterruptedTree, by_hand: str) -> None:
+    tree.by_hand = lambda: copy_in(bench.folder, by_hand)
+    bench.delete("a/old")
+    assert bench.listed() == sorted(["a/kept", by_hand])
+
+
+class ComparingTree(Tree):
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.compared: list[str] = []
+
+    def holds(self, bucket: str, path: str, names: Set[str], mark_ns: int) -> bool:
+        self.compared.append(path)
+        return super().holds(bucket, path, names, mark_ns)
+
+
+def test_names_are_compared_once_after_a_write(tmp_path: Path) -> None:
+    tree = ComparingTree(tmp_path)
+    with bench_at(tmp_path, lambda _: tree) as bench:
+        bench.put("a/b")
+        bench.listed()
+        tree.compared.clear()
+        bench.put("a/c")
+        assert (bench.listed(), tree.compared) == (["a/b", "a/c"], ["a/"])
+        assert (bench.listed(), tree.compared) == (["a/b", "a/c"], ["a/"])
