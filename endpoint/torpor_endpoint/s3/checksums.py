@@ -16,6 +16,9 @@ COMPOSITE: Final = "COMPOSITE"
 DEFAULT: Final = "CRC64NVME"
 """AWS: an object "uploaded without a checksum" has this one, "and Amazon S3 added the default checksum"."""
 
+_NO_VALUES: Final = ("algorithm", "type", "mode")
+"""What follows `HEADER` in headers that speak about a checksum and give none."""
+
 
 def _crt() -> Any:
     """AWS's own checksums, imported when the first is asked for: 5 MiB that an endpoint at rest does without."""
@@ -61,6 +64,8 @@ ALGORITHMS: Final[Mapping[str, Algorithm]] = {
     ),
     "SHA1": Algorithm(hashlib.sha1, 20),
     "SHA256": Algorithm(hashlib.sha256, 32),
+    "SHA512": Algorithm(hashlib.sha512, 64),
+    "MD5": Algorithm(lambda: hashlib.md5(usedforsecurity=False), 16),
 }
 
 
@@ -97,20 +102,26 @@ class Wanted:
 def known(name: str) -> str:
     """The algorithm's name as the table has it."""
     if name.upper() not in ALGORITHMS:
-        raise S3Error(
-            Refusal.InvalidRequest, f"Checksum algorithm provided is unsupported. Please try again with {_names()}."
-        )
+        text = f"Checksum algorithm provided is unsupported: {name}. Please try again with any of {_names()}."
+        raise S3Error(Refusal.InvalidRequest, text)
     return name.upper()
+
+
+def said(headers: Mapping[str, str]) -> dict[str, str]:
+    """The checksums that headers give, by algorithm. One that nobody here can compute is refused, not passed over."""
+    given = {name.removeprefix(HEADER): value for name, value in headers.items() if name.startswith(HEADER)}
+    return {known(name): value for name, value in given.items() if name not in _NO_VALUES}
 
 
 def wanted(headers: Mapping[str, str]) -> Wanted | None:
     """What a request's headers promise about its body."""
-    given = [name for name in ALGORITHMS if HEADER + name.lower() in headers]
+    given = said(headers)
     if len(given) > 1:
         text = "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
         raise S3Error(Refusal.InvalidRequest, text)
     if given:
-        return Wanted(given[0], valid(given[0], headers[HEADER + given[0].lower()]))
+        algorithm, value = given.popitem()
+        return Wanted(algorithm, valid(algorithm, value))
     announced = headers.get("x-amz-trailer", "").strip().lower()
     if announced.startswith(HEADER):
         return Wanted(known(announced.removeprefix(HEADER)), trailing=True)

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from torpor_endpoint.s3.call import Call, xml
-from torpor_endpoint.s3.checksums import ALGORITHMS, COMPOSITE, HEADER
+from torpor_endpoint.s3.checksums import ALGORITHMS, COMPOSITE, HEADER, said
 from torpor_endpoint.s3.conditions import conditions
 from torpor_endpoint.s3.documents import document, text
 from torpor_endpoint.s3.entries import Entry
@@ -90,8 +90,7 @@ def _check_whole(call: Call, upload: Upload, parts: list[Part]) -> None:
             "checksum mode."
         )
         raise S3Error(Refusal.InvalidRequest, text)
-    said = {name: call.headers[HEADER + name.lower()] for name in ALGORITHMS if HEADER + name.lower() in call.headers}
-    for algorithm, value in said.items():
+    for algorithm, value in said(call.headers).items():
         if checksum is None or algorithm != checksum.algorithm:
             raise mismatch(upload.algorithm, algorithm)
         if value not in (checksum.value, checksum.digest):

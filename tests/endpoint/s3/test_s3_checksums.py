@@ -15,6 +15,8 @@ CHECKS = {
     "CRC64NVME": "rosUhgp5mIg=",
     "SHA1": "98O8HYCOBHMq32eZZczDTKeuNEE=",
     "SHA256": "FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU=",
+    "SHA512": "2eZ2LdHI6vbWGzxhkvxAjU1tXxF20MKRabwk5xw/J0rSf81YEbMT1oH35V7ALXPUmclUVba1u1A6z1dPuo/+hQ==",
+    "MD5": "JfnnlDI7RTiF9RgfG2JNCw==",
 }
 
 
@@ -65,6 +67,7 @@ def test_an_impossible_checksum_type_is_refused(algorithm: str | None, asked: st
         {"x-amz-checksum-crc32": "AAAA", "x-amz-checksum-sha1": "AAAA"},
         {"x-amz-checksum-crc32": "not base64"},
         {"x-amz-checksum-crc32": "AAAA"},
+        {"x-amz-checksum-xxhash64": "jEHAcHULC10="},
         {"x-amz-sdk-checksum-algorithm": "MD4"},
         {"x-amz-trailer": "x-amz-checksum-md4"},
     ],

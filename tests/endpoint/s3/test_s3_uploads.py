@@ -58,7 +58,13 @@ def test_a_part_of_the_object_can_be_read_by_its_number(s3: Any, bucket: str) ->
 
 @pytest.mark.parametrize(
     ("algorithm", "kind"),
-    [("CRC32", "COMPOSITE"), ("CRC32", "FULL_OBJECT"), ("CRC64NVME", "FULL_OBJECT"), ("SHA256", "COMPOSITE")],
+    [
+        ("CRC32", "COMPOSITE"),
+        ("CRC32", "FULL_OBJECT"),
+        ("CRC64NVME", "FULL_OBJECT"),
+        ("SHA256", "COMPOSITE"),
+        ("SHA512", "COMPOSITE"),
+    ],
 )
 def test_the_object_has_the_checksum_of_its_upload(s3: Any, bucket: str, algorithm: str, kind: str) -> None:
     upload = begun(s3, bucket, ChecksumAlgorithm=algorithm, ChecksumType=kind)

@@ -335,3 +335,16 @@ def test_the_source_of_a_copy_is_read_as_a_query_is(
     s3.put_object(Bucket=bucket, Key="a b+c/d", Body=b"hello")
     headers = {"x-amz-copy-source": source.format(bucket)}
     assert asked(server, "PUT", f"/{bucket}/copy", b"", headers)[0] == status
+
+
+@pytest.mark.parametrize("algorithm", ["sha512", "md5", "xxhash64", "xxhash3", "xxhash128"])
+def test_a_wrong_checksum_is_refused_whether_it_can_be_computed_or_not(
+    server: Server, s3: Any, bucket: str, algorithm: str
+) -> None:
+    sizes_bytes = {"sha512": 64, "md5": 16, "xxhash128": 16}
+    wrong = {f"x-amz-checksum-{algorithm}": encoded(bytes(sizes_bytes.get(algorithm, 8)))}
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="k")["UploadId"]
+    for path in (f"/{bucket}/k", f"/{bucket}/k?partNumber=1&uploadId={upload}"):
+        status, _, answer = asked(server, "PUT", path, BODY, wrong)
+        assert (status, b"BadDigest" in answer or algorithm.encode() in answer) == (400, True)
+    assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
