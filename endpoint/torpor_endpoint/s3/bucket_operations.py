@@ -8,6 +8,7 @@ from torpor_endpoint.s3.call import Call, moment, xml
 from torpor_endpoint.s3.conditions import Conditions
 from torpor_endpoint.s3.configurations import tag_pairs
 from torpor_endpoint.s3.documents import document, node, text
+from torpor_endpoint.s3.edge import refusal
 from torpor_endpoint.s3.entries import ObjectName
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, document_of
@@ -118,8 +119,9 @@ def _deleted(call: Call, key: str, item: Element, quiet: bool) -> str:
         if not only_version(version):
             raise S3Error(Refusal.NoSuchVersion)
         call.store.objects.delete(ObjectName(call.bucket, key), Conditions(if_match=item.findtext("ETag")))
-    except S3Error as error:
-        what = text("Code", error.refusal.name) + text("Message", error)
+    except (S3Error, PermissionError) as error:
+        told = refusal(error)
+        what = text("Code", told.refusal.name) + text("Message", told)
         return node("Error", text("Key", key), text("VersionId", version), what)
     return "" if quiet else node("Deleted", text("Key", key), text("VersionId", version))
 

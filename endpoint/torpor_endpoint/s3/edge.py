@@ -48,6 +48,9 @@ def refusal(error: BaseException) -> S3Error:
     if _disk_full(error):
         _LOG.error("the disk is full: %s", error)
         return S3Error(Refusal.InsufficientStorage)
+    if isinstance(error, PermissionError):
+        _LOG.error("the file system keeps a file from this process: %s", error)
+        return S3Error(Refusal.AccessDenied)
     _LOG.error("an S3 request failed", exc_info=error)
     return S3Error(Refusal.InternalError)
 

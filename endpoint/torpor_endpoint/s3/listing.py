@@ -7,6 +7,7 @@ Of one whose mark a write of our own has left, the names are compared first: see
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from torpor_endpoint.s3.entries import COLUMNS, Entry, ObjectName, by_hand, from_row, remarked, saved
@@ -38,7 +39,8 @@ class Listing:
             if not self._caught_up(bucket, found, marks):
                 break
             found, marks = self._read(bucket, query)
-        return found
+        # One without an ETag by now may not be read, or is still being copied in.
+        return replace(found, items=tuple(entry for entry in found.items if entry.etag is not None))
 
     def _read(self, bucket: str, query: Query) -> tuple[Page[Entry], dict[str, _Mark]]:
         """A page and the marks of the folders it speaks of, both of one moment: another list may be reading folders."""
@@ -55,15 +57,19 @@ class Listing:
         looked = {path: self._tree.mark(bucket, path) for path, mark in marks.items() if not mark.written}
         stale = {path: mark for path, mark in marks.items() if mark.written or looked[path] != mark.ns}
         read = self._survey(bucket, stale)
-        changed = [entry.name for entry in found.items if not self._in_step(entry)]
-        for name in changed:
-            with suppress(S3Error):  # gone: its row is too
-                self._refresh(name)
-        return read or bool(changed)
+        changed = [self._changed(entry) for entry in found.items]
+        return read or any(changed)
 
-    def _in_step(self, entry: Entry) -> bool:
+    def _changed(self, entry: Entry) -> bool:
+        """Whether an object was not as its row said; it then is refreshed. One that may not be read stays as it is."""
         look = self._tree.fingerprint_aside if entry.folder is None else self._tree.fingerprint
-        return entry.etag is not None and look(*entry.name) == entry.found
+        with suppress(PermissionError):
+            if entry.etag is not None and look(*entry.name) == entry.found:
+                return False
+            with suppress(S3Error):  # gone: its row is too
+                self._refresh(entry.name)
+            return True
+        return False
 
     def _survey(self, bucket: str, stale: Mapping[str, _Mark]) -> bool:
         """Read folders again, and every folder below them that is new, with room for writers in between.
@@ -77,9 +83,9 @@ class Listing:
                 for _ in range(min(_FOLDERS_AT_ONCE, len(left))):
                     path, seen = left.popitem()
                     if not (seen.written and self._as_written(rows, bucket, path, seen)):
-                        unread = _recorded(rows, bucket, path, self._tree.survey(bucket, path))
-                        left |= dict.fromkeys(unread, _Mark(UNREAD))
-                        read = True
+                        survey = self._tree.survey(bucket, path)
+                        left |= dict.fromkeys(_recorded(rows, bucket, path, survey), _Mark(UNREAD))
+                        read = read or survey is None or (seen.ns, survey.mark_ns) != (UNREAD, UNREAD)
         return read
 
     def _as_written(self, rows: sqlite3.Connection, bucket: str, path: str, seen: _Mark) -> bool:

@@ -29,6 +29,7 @@ from torpor_endpoint.s3.staging import Staged
 from torpor_endpoint.s3.tree import Marks, Occupied, Tree, parent, parents
 
 _ALWAYS: Final = Conditions()
+_PIECE_BYTES: Final = 2**20
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Objects:
     def _adopted(self, opened: Opened) -> Opened:
         """The object as the file alone tells it: its ETag is the MD5 of its bytes."""
         found = fingerprint_of(opened.file)
-        etag = hashlib.file_digest(opened.file, _md5).hexdigest()
+        etag = _digest(opened.file, found.size)
         opened.file.seek(0)
         entry = by_hand(opened.entry.name, opened.entry.folder, found, etag)
         with self._index.writing() as rows:
@@ -184,5 +185,10 @@ class Objects:
             return dict(rows.execute(f"SELECT path, mark_ns FROM marks WHERE {where}", (name.bucket, *above)))
 
 
-def _md5() -> "hashlib._Hash":
-    return hashlib.md5(usedforsecurity=False)
+def _digest(file: FileIO, size_bytes: int) -> str:
+    """The MD5 of a file's first bytes: it may be growing, and what came later is not sent with this ETag."""
+    digest = hashlib.md5(usedforsecurity=False)
+    while size_bytes > 0 and (piece := file.read(min(_PIECE_BYTES, size_bytes))):
+        digest.update(piece)
+        size_bytes -= len(piece)
+    return digest.hexdigest()

@@ -10,7 +10,7 @@ So a mark that a write left tells of no other's file until the names in the fold
 
 import os
 from collections.abc import Iterator, Mapping, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import FileIO
@@ -42,8 +42,12 @@ class Survey:
     mark_ns: int
 
 
+_LOCKED: Final = Survey({}, frozenset(), UNREAD)
+"""A folder that may not be read holds nothing for us, until the day it may."""
+
+
 class Tree:
-    """The files of every bucket."""
+    """The files of every bucket. Raises PermissionError with the path where the system keeps one from us."""
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
@@ -88,13 +92,29 @@ class Tree:
             os.unlink(f"{self._root}/{bucket}/{_aside(key)}")
 
     def mark(self, bucket: str, path: str) -> int | None:
-        """What stands on a folder now, ours or not; None where there is none."""
-        with absence():
+        """What stands on a folder now, ours or not; None where there is none, or none that may be looked at."""
+        with absence(), suppress(PermissionError):
             return os.stat(f"{self._root}/{bucket}/{path}").st_mtime_ns
         return None
 
     def survey(self, bucket: str, path: str) -> Survey | None:
         """Read one folder. Names that no ordinary key can have are not seen."""
+        try:
+            return self._survey(bucket, path)
+        except PermissionError:
+            if not path:  # the bucket itself
+                raise
+            return _LOCKED
+
+    def holds(self, bucket: str, path: str, names: Set[str], mark_ns: int) -> bool:
+        """Whether a folder bears this mark and has just these names in it: keys, and folders ('a/b/')."""
+        with absence(), suppress(PermissionError), self._way(bucket, path, {}, make=False) as way:
+            marked = way.folder.mark_ns == mark_ns  # before reading: what comes in meanwhile shows
+            seen = {path + name for name in way.folder.names()}
+            return marked and names <= seen and not any(ordinary(name.removesuffix("/")) for name in seen - names)
+        return False
+
+    def _survey(self, bucket: str, path: str) -> Survey | None:
         with absence(), self._way(bucket, path, {}, make=False) as way:
             mark_ns = way.folder.mark()  # before reading: what comes in meanwhile shows
             files: dict[str, Fingerprint] = {}
@@ -109,14 +129,6 @@ class Tree:
             return Survey(files, frozenset(folders), mark_ns)
         return None
 
-    def holds(self, bucket: str, path: str, names: Set[str], mark_ns: int) -> bool:
-        """Whether a folder bears this mark and has just these names in it: keys, and folders ('a/b/')."""
-        with absence(), self._way(bucket, path, {}, make=False) as way:
-            marked = way.folder.mark_ns == mark_ns  # before reading: what comes in meanwhile shows
-            seen = {path + name for name in way.folder.names()}
-            return marked and names <= seen and not any(ordinary(name.removesuffix("/")) for name in seen - names)
-        return False
-
     def _opened(self, bucket: str, path: str) -> FileIO | None:
         with absence(), self._way(bucket, path, {}, make=False) as way:
             return way.folder.open(way.name)
@@ -124,7 +136,8 @@ class Tree:
 
     @contextmanager
     def _way(self, bucket: str, path: str, marks: Mapping[str, int], make: bool) -> "Iterator[_Way]":
-        with ExitStack() as held:
+        whole = f"{self._root}/{bucket}/{path}"
+        with ExitStack() as held, _named(whole):
             way = _Way(held, Folder.at(f"{self._root}/{bucket}"), path, marks)
             way.walk(make)
             yield way
@@ -182,6 +195,15 @@ class _Way:
     def _remark(self, path: str, folder: Folder, in_step: bool) -> None:
         if in_step:
             self._new[path] = folder.mark()
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """What is refused within is told with the whole path: the system names the last step only."""
+    try:
+        yield
+    except PermissionError as error:
+        raise PermissionError(error.errno, error.strerror, path) from error
 
 
 def parent(key: str) -> str:

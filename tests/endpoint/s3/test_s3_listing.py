@@ -5,6 +5,8 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from hashlib import md5
+from io import FileIO
 from itertools import count
 from pathlib import Path
 from threading import Event
@@ -12,6 +14,7 @@ from threading import Event
 import pytest
 from s3_bench import Bench, bench_at
 
+from torpor_endpoint.s3.entries import ObjectName
 from torpor_endpoint.s3.index import Index
 from torpor_endpoint.s3.tree import Marks, Survey, Tree
 
@@ -178,3 +181,40 @@ def test_names_are_compared_once_after_a_write(tmp_path: Path) -> None:
         bench.put("a/c")
         assert (bench.listed(), tree.compared) == (["a/b", "a/c"], ["a/"])
         assert (bench.listed(), tree.compared) == (["a/b", "a/c"], ["a/"])
+
+
+class GrowingFile(FileIO):
+    """Somebody writes at its end whenever it is read."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        with open(self.name, "ab") as more:
+            more.write(b"more")
+        return super().read(size)
+
+
+class GrowingTree(Tree):
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._path = root
+        self.growing = True
+
+    def open(self, bucket: str, key: str) -> FileIO | None:
+        return GrowingFile(self._path / bucket / key) if self.growing else super().open(bucket, key)
+
+
+def test_a_file_that_is_still_being_copied_in_is_listed_when_it_is_there(tmp_path: Path) -> None:
+    tree = GrowingTree(tmp_path)
+    with bench_at(tmp_path, lambda _: tree) as bench:
+        for key in ("a", "b"):
+            (bench.folder / key).write_bytes(b"begun")
+        assert bench.listed() == []
+        tree.growing = False
+        assert bench.listed() == ["a", "b"]
+
+
+def test_an_etag_is_that_of_the_bytes_that_are_sent_with_it(tmp_path: Path) -> None:
+    with bench_at(tmp_path, GrowingTree) as bench:
+        (bench.folder / "a").write_bytes(b"begun")
+        opened = bench.objects.open(ObjectName("bucket", "a"))
+        with opened.file:
+            assert opened.entry.etag == md5(opened.file.read(opened.entry.size_bytes)).hexdigest()
