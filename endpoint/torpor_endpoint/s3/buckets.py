@@ -4,6 +4,7 @@ A folder made by hand is a bucket at once. One that was removed by hand takes it
 the same name starts without any.
 """
 
+import errno
 import os
 import shutil
 import stat
@@ -67,7 +68,7 @@ class Buckets:
     def delete(self, name: str) -> None:
         """Remove a bucket that lists no object; unfinished uploads hold up directory buckets only, and go with it here.
 
-        Raises BucketNotEmpty when files of another kind lie in it.
+        Raises BucketNotEmpty when files of another kind lie in it, or it is a mount.
         """
         with self._index.alone():
             if not self._removed(self._root / name):
@@ -123,5 +124,14 @@ class Buckets:
         shutil.rmtree(folder / RESERVED, ignore_errors=True)
         for path, _, _ in walk:
             with absence():  # of the folder, or of emptiness: a link is left, or a file came in meanwhile
-                os.rmdir(path)
+                _rmdir(path)
         return not folder.exists()
+
+
+def _rmdir(path: str) -> None:
+    try:
+        os.rmdir(path)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        raise S3Error(Refusal.BucketNotEmpty, f"{path} is a mount: unmount it, then delete the bucket.") from error

@@ -9,15 +9,19 @@ with nanoseconds in it. A change by hand afterwards gives them another time, how
 
 import errno
 import os
+import shutil
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # never wait for the other end of a pipe
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_COPY_BYTES: Final = 2**20
 
 OCCUPIED: Final = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTEMPTY, errno.EEXIST)
 """How the system says that something else stands in a name's place."""
@@ -63,6 +67,15 @@ class Folder:
 
     def move_in(self, source: str, name: str) -> None:
         os.rename(source, name, dst_dir_fd=self._descriptor)
+
+    def copy_in(self, source: IO[bytes], name: str) -> Fingerprint:
+        """A new file with the bytes of another, on the disk and marked."""
+        with os.fdopen(os.open(name, _NEW_FILE, 0o666, dir_fd=self._descriptor), "wb") as copy:
+            shutil.copyfileobj(source, copy, _COPY_BYTES)
+            copy.flush()
+            mark(copy.fileno())
+            os.fsync(copy.fileno())
+            return _fingerprint(os.fstat(copy.fileno()))
 
     def unlink(self, name: str) -> None:
         os.unlink(name, dir_fd=self._descriptor)

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from io import FileIO
+from pathlib import Path
 from typing import Final
 
 from torpor_endpoint.s3.conditions import Conditions, check_write
@@ -26,10 +27,11 @@ from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.folders import Fingerprint, fingerprint_of
 from torpor_endpoint.s3.index import Index
 from torpor_endpoint.s3.staging import Staged
-from torpor_endpoint.s3.tree import Marks, Occupied, Tree, parent, parents
+from torpor_endpoint.s3.tree import AnotherDisk, Marks, Occupied, Tree, parent, parents
 
 _ALWAYS: Final = Conditions()
 _PIECE_BYTES: Final = 2**20
+_MOUNT: Final = "The key lies in a mount within its bucket, where nothing can be put: mount the whole bucket."
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,12 @@ class Objects:
         return opened.entry
 
     def put(self, name: ObjectName, draft: Draft, wish: Conditions = _ALWAYS) -> Entry:
+        """Raises NoSuchBucket, PreconditionFailed, and InvalidRequest for a key below a mount within its bucket."""
         found = draft.staged.seal()
-        with self._index.alone():
-            check_write(wish, self._etag(name) if wish.any else None)
-            entry = Entry(name, parent(name.key), found, draft.etag, self._clock(), draft.traits)
-            with self._index.writing() as rows:
-                saved(rows, entry, "landings")
-            return self._moved_in(entry, draft.staged)
+        try:
+            return self._put(name, draft, wish, (draft.staged.path, found))
+        except AnotherDisk:
+            return self._put_across(name, draft, wish)
 
     def delete(self, name: ObjectName, wish: Conditions = _ALWAYS) -> None:
         """AWS: deleting what is not there succeeds too."""
@@ -118,12 +119,31 @@ class Objects:
         with self._index.writing() as rows:
             rows.execute("DELETE FROM landings")
 
-    def _moved_in(self, entry: Entry, staged: Staged) -> Entry:
+    def _put(self, name: ObjectName, draft: Draft, wish: Conditions, file: tuple[Path, Fingerprint]) -> Entry:
+        path, found = file
+        with self._index.alone():
+            check_write(wish, self._etag(name) if wish.any else None)
+            entry = Entry(name, parent(name.key), found, draft.etag, self._clock(), draft.traits)
+            with self._index.writing() as rows:
+                saved(rows, entry, "landings")
+            return self._moved_in(entry, path)
+
+    def _put_across(self, name: ObjectName, draft: Draft, wish: Conditions) -> Entry:
+        """The bucket is a mount, and nothing can be renamed into another file system: a copy goes there first."""
+        with self._tree.carried(name.bucket, draft.staged.path) as copy:
+            try:
+                entry = self._put(name, draft, wish, copy)
+            except AnotherDisk as error:
+                raise S3Error(Refusal.InvalidRequest, _MOUNT, Key=name.key) from error
+        draft.staged.discard()
+        return entry
+
+    def _moved_in(self, entry: Entry, file: Path) -> Entry:
         new: Marks = {}
         try:
-            new = self._tree.place(*entry.name, staged.path, self._marks(entry.name))
+            new = self._tree.place(*entry.name, file, self._marks(entry.name))
         except Occupied:
-            self._tree.place_aside(*entry.name, staged.path)
+            self._tree.place_aside(*entry.name, file)
             entry = replace(entry, folder=None)
         except FileNotFoundError as gone:
             raise S3Error(Refusal.NoSuchBucket, BucketName=entry.name.bucket) from gone

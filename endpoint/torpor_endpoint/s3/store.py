@@ -34,6 +34,7 @@ class ObjectStore:
         self.uploads = Uploads(self._index, self.staging, self.objects, clock)
         self.buckets = Buckets(root, self._index, self.uploads, clock)
         self.objects.recover()
+        tree.sweep()
         self.staging.sweep(keep=self.uploads.files())
 
     def close(self) -> None:

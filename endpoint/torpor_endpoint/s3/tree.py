@@ -8,6 +8,7 @@ anew, and no system call does these three in one: what somebody else puts there 
 So a mark that a write left tells of no other's file until the names in the folder have been compared, once, by `holds`.
 """
 
+import errno
 import os
 from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,6 +22,7 @@ from torpor_container.keys import RESERVED, ordinary
 from torpor_endpoint.s3.folders import OCCUPIED, Fingerprint, Folder, absence, fingerprint_at
 
 _ASIDE: Final = f"{RESERVED}/objects/"
+_CARRIED: Final = f"{RESERVED}/carried/"
 
 UNREAD: Final = -1
 """The mark of a folder that is known and was never read: no folder bears it."""
@@ -31,6 +33,10 @@ Marks = dict[str, int | None]
 
 class Occupied(Exception):
     """The key cannot be a file of its own name here."""
+
+
+class AnotherDisk(Exception):
+    """A file cannot be moved from one file system to another."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,24 @@ class Tree:
     def place_aside(self, bucket: str, key: str, source: Path) -> None:
         with self._way(bucket, _aside(key), {}, make=True) as way:
             way.put(str(source))
+
+    @contextmanager
+    def carried(self, bucket: str, source: Path) -> Iterator[tuple[Path, Fingerprint]]:
+        """A copy of a file on the bucket's own file system, to be moved into place within the block, or removed."""
+        path = Path(f"{self._root}/{bucket}/{_CARRIED}{source.name}")
+        try:
+            with self._way(bucket, _CARRIED + source.name, {}, make=True) as way, source.open("rb") as file:
+                found = way.folder.copy_in(file, way.name)
+            yield path, found
+        finally:
+            path.unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove the copies that a killed process left behind."""
+        for bucket in os.listdir(self._root):
+            with absence(), suppress(PermissionError), self._way(bucket, _CARRIED, {}, make=False) as way:
+                for name in list(way.folder.names()):
+                    way.folder.unlink(name)
 
     def remove(self, bucket: str, key: str, marks: Mapping[str, int]) -> Marks:
         """Remove an ordinary key's file, and the folders that are empty without it."""
@@ -171,7 +195,12 @@ class _Way:
 
     def put(self, source: str) -> Marks:
         path, folder, in_step = self._steps[-1]
-        folder.move_in(source, self.name)
+        try:
+            folder.move_in(source, self.name)
+        except OSError as error:
+            if error.errno == errno.EXDEV:
+                raise AnotherDisk from error
+            raise
         self._remark(path, folder, in_step)
         return self._new
 
