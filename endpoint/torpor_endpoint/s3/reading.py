@@ -65,10 +65,11 @@ def _head(call: Call, entry: Entry) -> tuple[Answer, Span]:
     headers = {**object_headers(entry), **overrides(call.query), "content-length": str(found.size_bytes)}
     if "partNumber" in call.query and entry.traits.part_sizes:
         headers["x-amz-mp-parts-count"] = str(len(entry.traits.part_sizes))
-    if part is not None:
+    if part is not None and part.size_bytes:  # no range says "nothing"
         headers["content-range"] = f"bytes {part.first}-{part.last}/{entry.size_bytes}"
         return Answer(206, headers), found
-    if call.headers.get("x-amz-checksum-mode", "").upper() == "ENABLED":
+    whole = found.size_bytes == entry.size_bytes
+    if whole and call.headers.get("x-amz-checksum-mode", "").upper() == "ENABLED":
         headers |= checksum_headers(entry)
     return Answer(200, headers), found
 

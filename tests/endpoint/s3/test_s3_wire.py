@@ -348,3 +348,14 @@ def test_a_wrong_checksum_is_refused_whether_it_can_be_computed_or_not(
         status, _, answer = asked(server, "PUT", path, BODY, wrong)
         assert (status, b"BadDigest" in answer or algorithm.encode() in answer) == (400, True)
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_the_first_part_of_an_object_without_bytes_is_all_of_it(
+    server: Server, s3: Any, bucket: str, method: str
+) -> None:
+    s3.put_object(Bucket=bucket, Key="k", Body=b"")
+    status, told, body = asked(server, method, f"/{bucket}/k?partNumber=1", headers={"x-amz-checksum-mode": "ENABLED"})
+    assert (status, told["content-length"], body) == (200, "0", b"")
+    assert "content-range" not in told
+    assert "x-amz-checksum-crc32" in told
