@@ -31,6 +31,7 @@ class Promise:
     md5: bytes | None = None
     sha256: str | None = None
     checksum: Wanted | None = None
+    beside: str | None = None  # one more algorithm, by which the caller promises nothing
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Receipt:
     size_bytes: int
     md5: bytes
     checksum: Checksum | None
+    beside: Checksum | None = None
 
     @property
     def etag(self) -> str:
@@ -85,7 +87,9 @@ class Intake:
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._sha256 = hashlib.sha256() if promise.sha256 else None
         self._checksum = ALGORITHMS[promise.checksum.algorithm].start() if promise.checksum else None
-        self._digests = [one for one in (self._md5, self._sha256, self._checksum) if one is not None]
+        self._beside = ALGORITHMS[promise.beside].start() if promise.beside else None
+        digests = (self._md5, self._sha256, self._checksum, self._beside)
+        self._digests = [one for one in digests if one is not None]
 
     def feed(self, piece: bytes) -> None:
         for payload in self._decoder.feed(piece) if self._decoder else (piece,):
@@ -104,7 +108,7 @@ class Intake:
             raise S3Error(Refusal.BadDigest, "The Content-MD5 you specified did not match what we received.")
         if self._sha256 and self._sha256.hexdigest() != self._promise.sha256:
             raise S3Error(Refusal.XAmzContentSHA256Mismatch)
-        return Receipt(self._size_bytes, self._md5.digest(), self._verified(trailers))
+        return Receipt(self._size_bytes, self._md5.digest(), self._verified(trailers), self._unpromised())
 
     def _verified(self, trailers: Mapping[str, str]) -> Checksum | None:
         if self._checksum is None or self._promise.checksum is None:
@@ -118,6 +122,11 @@ class Intake:
         if said not in (None, computed):
             raise S3Error(Refusal.BadDigest, f"The {algorithm} you specified did not match the calculated checksum.")
         return Checksum(algorithm, computed)
+
+    def _unpromised(self) -> Checksum | None:
+        if self._beside is None or self._promise.beside is None:
+            return None
+        return Checksum(self._promise.beside, encoded(self._beside.digest()))
 
 
 def _size(declared: str) -> int:

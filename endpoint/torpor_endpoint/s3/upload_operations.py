@@ -104,13 +104,14 @@ def upload_of(call: Call) -> Upload:
 
 
 def _part_promise(call: Call, upload: Upload) -> Promise:
-    """AWS: every part has a checksum by the algorithm that the upload was begun with."""
+    """AWS: every part has a checksum by the algorithm that the upload was begun with, whatever else its own is."""
     promise = promised_bytes(call.headers)
     if promise.checksum is None:
         return replace(promise, checksum=Wanted(upload.part_algorithm))
     if upload.algorithm not in (None, promise.checksum.algorithm):
         raise mismatch(upload.algorithm, promise.checksum.algorithm)
-    return promise
+    same = promise.checksum.algorithm == upload.part_algorithm
+    return promise if same else replace(promise, beside=upload.part_algorithm)
 
 
 def mismatch(expected: str | None, actual: str) -> S3Error:
@@ -119,10 +120,10 @@ def mismatch(expected: str | None, actual: str) -> S3Error:
 
 
 def _part(call: Call, upload: Upload, number: int, staged: Staged, receipt: Receipt) -> Part:
-    """The part keeps its checksum if the whole object's can be made of it."""
-    fits = receipt.checksum is not None and receipt.checksum.algorithm == upload.part_algorithm
-    checksum = receipt.checksum.value if receipt.checksum and fits else None
-    return Part(number, staged.path.name, receipt.size_bytes, receipt.etag, checksum, call.store.clock())
+    """The part keeps that checksum of which the whole object's is made."""
+    checksum = receipt.beside or receipt.checksum
+    value = checksum.value if checksum else None
+    return Part(number, staged.path.name, receipt.size_bytes, receipt.etag, value, call.store.clock())
 
 
 def _copied_part(call: Call, number: int) -> tuple[Upload, Part]:

@@ -254,3 +254,16 @@ def test_a_number_of_parts_that_is_none_is_refused(s3: Any, bucket: str, number:
     with pytest.raises(ClientError, match=told) as refused:
         s3.list_parts(**begun(s3, bucket), MaxParts=number)
     assert code(refused) == "InvalidArgument"
+
+
+@pytest.mark.parametrize("algorithm", ["CRC32", "SHA256"])
+def test_an_upload_that_agreed_on_no_checksum_ends_with_the_default_one(s3: Any, bucket: str, algorithm: str) -> None:
+    upload = begun(s3, bucket)
+    parts = parts_of(s3, upload, FIRST, SECOND, ChecksumAlgorithm=algorithm)
+    assert all(f"Checksum{algorithm}" in part for part in parts)
+    done = completed(s3, upload, parts)
+    put = s3.put_object(Bucket=bucket, Key="l", Body=FIRST + SECOND, ChecksumAlgorithm="CRC64NVME")
+    assert (done["ChecksumCRC64NVME"], done["ChecksumType"]) == (put["ChecksumCRC64NVME"], "FULL_OBJECT")
+    assert (
+        s3.head_object(Bucket=bucket, Key="k", ChecksumMode="ENABLED")["ChecksumCRC64NVME"] == done["ChecksumCRC64NVME"]
+    )
