@@ -10,7 +10,7 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 
 from torpor_endpoint.s3.errors import ClientGone, Refusal, S3Error
-from torpor_endpoint.s3.exchange import Answer, Body, sent
+from torpor_endpoint.s3.exchange import PATIENCE_S, Answer, Body, sent
 
 _LOG: Final = logging.getLogger(__name__)
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -18,11 +18,13 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 Answering = Callable[[Scope, Body], Awaitable[Answer]]
 
 
-async def served(scope: Scope, receive: Receive, send: Send, answering: Answering) -> None:
+async def served(
+    scope: Scope, receive: Receive, send: Send, answering: Answering, patience_s: float = PATIENCE_S
+) -> None:
     """Answer one request. A refusal is told only after the body has been read, or its sender would never hear it."""
     if scope["type"] != "http":
         raise ValueError(f"S3 speaks http, not {scope['type']}")
-    body = Body(receive, scope)
+    body = Body(receive, scope, patience_s)
     request_id = secrets.token_hex(8).upper()
     try:
         answer = await answering(scope, body)

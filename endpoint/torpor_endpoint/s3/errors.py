@@ -81,6 +81,11 @@ class Refusal(Enum):
     OwnershipControlsNotFoundError = (404, "The bucket ownership controls were not found")
     PreconditionFailed = (412, "At least one of the pre-conditions you specified did not hold")
     ReplicationConfigurationNotFoundError = (404, "The replication configuration was not found")
+    RequestTimeout = (
+        400,
+        "Your socket connection to the server was not read from or written to within the timeout period. Idle "
+        "connections will be closed.",
+    )
     ServerSideEncryptionConfigurationNotFoundError = (404, "The server side encryption configuration was not found")
     XAmzContentSHA256Mismatch = (400, "The provided 'x-amz-content-sha256' header does not match what was computed.")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from torpor_endpoint.s3.errors import ClientGone, Refusal, S3Error
 from torpor_endpoint.s3.intake import DOCUMENT_MAX_BYTES, Intake, promised
@@ -17,6 +17,9 @@ from torpor_endpoint.s3.presigned import carried
 BATCH_BYTES: Final = 2**20
 """What a thread is given at once: much more than a hop costs, little enough for many requests side by side."""
 
+PATIENCE_S: Final = 25.0
+"""How long a caller may pause in the midst of its body: less than the 30 s after which gunicorn takes it for gone."""
+
 _DRAIN_MAX_BYTES: Final = 64 * 2**20
 _DRAIN_MAX_S: Final = 20.0
 
@@ -24,16 +27,21 @@ Result = TypeVar("Result")
 
 
 class Body:
-    """A request's body, read once from its start to its end. Raises ClientGone when the caller hangs up before that."""
+    """A request's body, read once from its start to its end.
 
-    def __init__(self, receive: Receive, scope: Scope) -> None:
+    Raises ClientGone when the caller hangs up before that, and RequestTimeout when it is silent for `patience_s`.
+    """
+
+    def __init__(self, receive: Receive, scope: Scope, patience_s: float = PATIENCE_S) -> None:
         self._receive = receive
+        self._patience_s = patience_s
+        self._stalled = False
         self._declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
         self._ended = False
 
     async def pieces(self) -> AsyncIterator[bytes]:
         while not self._ended:
-            message = await self._receive()
+            message = await self._message()
             if message["type"] == "http.disconnect":
                 self._ended = True
                 raise ClientGone
@@ -58,16 +66,26 @@ class Body:
 
         Not when it has very much to send: it usually waits for a 100 (Continue), which it then never gets.
         """
+        if self._stalled:
+            return False
         if self._declared.isdigit() and int(self._declared) > _DRAIN_MAX_BYTES:
             return self._ended
         left_bytes = _DRAIN_MAX_BYTES
-        with suppress(TimeoutError, ClientGone):
+        with suppress(TimeoutError, ClientGone, S3Error):
             async with asyncio.timeout(_DRAIN_MAX_S):
                 async for piece in self.pieces():
                     left_bytes -= len(piece)
                     if left_bytes < 0:
                         break
         return self._ended
+
+    async def _message(self) -> Message:
+        try:
+            async with asyncio.timeout(self._patience_s):
+                return await self._receive()
+        except TimeoutError as error:
+            self._stalled = True
+            raise S3Error(Refusal.RequestTimeout) from error
 
 
 @dataclass(frozen=True)

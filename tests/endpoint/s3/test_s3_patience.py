@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from starlette.types import Message, Scope
 
 from torpor_endpoint.s3.documents import PROLOG
+from torpor_endpoint.s3.edge import served
 from torpor_endpoint.s3.errors import Refusal, S3Error
-from torpor_endpoint.s3.exchange import Answer
+from torpor_endpoint.s3.exchange import Answer, Body
 from torpor_endpoint.s3.patience import soon_or_aloud
 
 DONE = Answer(headers={"etag": "e"}, body=PROLOG + b"<Result/>")
@@ -54,3 +56,37 @@ def test_what_takes_long_is_a_document_with_space_before_it() -> None:
 def test_what_fails_late_tells_its_error_in_the_body() -> None:
     status, pieces = asyncio.run(heard(refused, spaces=1))
     assert (status, pieces[-1].startswith(b"<Error><Code>PreconditionFailed</Code>")) == (200, True)
+
+
+async def answer_to(*messages: Message) -> list[Message]:
+    """What an upload is told that has sent this much, and then nothing more."""
+    sent: list[Message] = []
+    coming = iter(messages)
+
+    async def receive() -> Message:
+        for message in coming:
+            return message
+        return await asyncio.Future()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def read(scope: Scope, body: Body) -> Answer:
+        return Answer(body=b"".join([piece async for piece in body.pieces()]))
+
+    scope: Scope = {"type": "http", "method": "PUT", "path": "/bucket/key", "headers": []}
+    await served(scope, receive, send, read, patience_s=0.001)
+    return sent
+
+
+BEGUN: Message = {"type": "http.request", "body": b"begun", "more_body": True}
+
+
+def test_an_upload_that_stalls_is_told_so_and_its_connection_closed() -> None:
+    start, body = asyncio.run(answer_to(BEGUN))
+    assert (start["status"], b"<Code>RequestTimeout</Code>" in body["body"]) == (400, True)
+    assert (b"connection", b"close") in start["headers"]
+
+
+def test_who_has_hung_up_is_told_nothing() -> None:
+    assert asyncio.run(answer_to(BEGUN, {"type": "http.disconnect"})) == []
