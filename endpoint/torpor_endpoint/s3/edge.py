@@ -10,7 +10,7 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 
 from torpor_endpoint.s3.errors import ClientGone, Refusal, S3Error
-from torpor_endpoint.s3.exchange import PATIENCE_S, Answer, Body, sent
+from torpor_endpoint.s3.exchange import PATIENCE_S, Answer, Body, raw_path, sent
 
 _LOG: Final = logging.getLogger(__name__)
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -31,16 +31,17 @@ async def served(
     except ClientGone:
         return
     except Exception as error:  # noqa: BLE001 - the outer edge: whatever it is, it is answered in S3's form
-        answer = await _refused(refusal(error), body, request_id)
+        told = refusal(error)
+        answer = await _refused(told.status, told.body(request_id, raw_path(scope).decode("latin-1")), body)
     headers = {**answer.headers, "x-amz-request-id": request_id, "x-amz-id-2": request_id}
     await sent(send, Answer(answer.status, headers, answer.body), headless=scope["method"] == "HEAD")
 
 
-async def _refused(error: S3Error, body: Body, request_id: str) -> Answer:
+async def _refused(status: int, document: bytes, body: Body) -> Answer:
     """The connection can go on only if nothing of the request is left on it."""
     read = await body.drain()
     headers = {"content-type": "application/xml"} | ({} if read else {"connection": "close"})
-    return Answer(error.status, headers, error.body(request_id))
+    return Answer(status, headers, document)
 
 
 def refusal(error: BaseException) -> S3Error:

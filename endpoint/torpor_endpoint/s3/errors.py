@@ -110,10 +110,12 @@ class S3Error(Exception):
     def status(self) -> int:
         return self.refusal.status
 
-    def body(self, request_id: str | None = None) -> bytes:
+    def body(self, request_id: str | None = None, resource: str | None = None) -> bytes:
+        """The error's document. AWS: `Resource` is "the bucket or object that is involved in the error"."""
         elements = [text(name, value) for name, value in self.elements.items()]
         heading = (text("Code", self.refusal.name), text("Message", str(self)))
-        return document("Error", *heading, *elements, text("RequestId", request_id), namespace=None)
+        ending = (text("Resource", resource), text("RequestId", request_id), text("HostId", request_id))
+        return document("Error", *heading, *elements, *ending, namespace=None)
 
 
 class ClientGone(Exception):

@@ -117,9 +117,15 @@ def parsed_request(scope: Scope, body: Body) -> Request:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, errors="strict"))
     except ValueError as error:
         raise S3Error(Refusal.InvalidURI) from error
-    raw_path = scope.get("raw_path") or scope["path"].encode()
-    url = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}{raw_path.decode('latin-1')}"
-    return Request(scope["method"], url, address(raw_path, headers), query, carried(query) | headers, body)
+    path = raw_path(scope)
+    url = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}{path.decode('latin-1')}"
+    return Request(scope["method"], url, address(path, headers), query, carried(query) | headers, body)
+
+
+def raw_path(scope: Scope) -> bytes:
+    """The path as it was sent, percent-encoded."""
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    return path
 
 
 class Feedable(Protocol):

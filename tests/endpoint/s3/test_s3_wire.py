@@ -145,6 +145,8 @@ def test_every_answer_has_a_request_id_and_an_error_says_it_too(server: Server, 
     status, headers, body = asked(server, "GET", f"/{bucket}/none")
     assert status == 404
     assert f"<RequestId>{headers['x-amz-request-id']}</RequestId>".encode() in body
+    assert f"<HostId>{headers['x-amz-id-2']}</HostId>".encode() in body
+    assert f"<Resource>/{bucket}/none</Resource>".encode() in body
     assert b"<Code>NoSuchKey</Code>" in body
     assert b"<Key>none</Key>" in body
 
