@@ -102,10 +102,10 @@ class Folder:
         """What `files_and_folders` gives, by their names alone: a folder's has a slash behind it."""
         with os.scandir(self._descriptor) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    yield entry.name + "/"
-                elif entry.is_file(follow_symlinks=False):
+                if entry.is_file(follow_symlinks=False):
                     yield entry.name
+                elif entry.is_dir(follow_symlinks=False):
+                    yield entry.name + "/"
 
     def files_and_folders(self) -> Iterator[tuple[str, Fingerprint | None]]:
         """Each name with its fingerprint, None for a folder. What is neither file nor folder is not seen."""

@@ -56,9 +56,9 @@ class Listing:
         """Whether anything was not as the index had it."""
         looked = {path: self._tree.mark(bucket, path) for path, mark in marks.items() if not mark.written}
         stale = {path: mark for path, mark in marks.items() if mark.written or looked[path] != mark.ns}
-        read = self._survey(bucket, stale)
+        news = self._survey(bucket, stale)
         changed = [self._changed(entry) for entry in found.items]
-        return read or any(changed)
+        return news or any(changed)
 
     def _changed(self, entry: Entry) -> bool:
         """Whether an object was not as its row said; it then is refreshed. One that may not be read stays as it is."""
@@ -74,27 +74,29 @@ class Listing:
     def _survey(self, bucket: str, stale: Mapping[str, _Mark]) -> bool:
         """Read folders again, and every folder below them that is new, with room for writers in between.
 
-        Whether any was read: one that holds what our own writes left there is not.
+        Whether anything was found that those do not know of who saw these marks.
         """
-        read = False
+        news = False
         left = dict(stale)
         while left:
             with self._index.writing() as rows:
                 for _ in range(min(_FOLDERS_AT_ONCE, len(left))):
                     path, seen = left.popitem()
-                    if not (seen.written and self._as_written(rows, bucket, path, seen)):
-                        survey = self._tree.survey(bucket, path)
-                        left |= dict.fromkeys(_recorded(rows, bucket, path, survey), _Mark(UNREAD))
-                        read = read or survey is None or (seen.ns, survey.mark_ns) != (UNREAD, UNREAD)
-        return read
+                    if written := self._as_written(rows, bucket, path):
+                        news = news or written != seen
+                        continue
+                    survey = self._tree.survey(bucket, path)
+                    left |= dict.fromkeys(_recorded(rows, bucket, path, survey), _Mark(UNREAD))
+                    news = news or survey is None or (seen.ns, survey.mark_ns) != (UNREAD, UNREAD)
+        return news
 
-    def _as_written(self, rows: sqlite3.Connection, bucket: str, path: str, seen: _Mark) -> bool:
-        """Whether a folder holds what our own writes left in it, and nothing else. It then is as good as read."""
-        same = _mark(rows, bucket, path).get(path) == seen
-        if same and self._tree.holds(bucket, path, _names(rows, bucket, path), seen.ns):
-            remarked(rows, bucket, {path: seen.ns})
-            return True
-        return False
+    def _as_written(self, rows: sqlite3.Connection, bucket: str, path: str) -> _Mark | None:
+        """The mark of a folder that holds what our own writes left in it, and nothing else: it is as good as read."""
+        mark = _mark(rows, bucket, path).get(path)
+        if mark and mark.written and self._tree.holds(bucket, path, _names(rows, bucket, path), mark.ns):
+            remarked(rows, bucket, {path: mark.ns})
+            return mark
+        return None
 
 
 def _recorded(rows: sqlite3.Connection, bucket: str, path: str, survey: Survey | None) -> list[str]:

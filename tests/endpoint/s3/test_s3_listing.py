@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from s3_bench import Bench, bench_at
+from s3_bench import Bench, WatchedTree, bench_at
 
 from torpor_endpoint.s3.entries import ObjectName
 from torpor_endpoint.s3.index import Index
@@ -181,6 +181,28 @@ def test_names_are_compared_once_after_a_write(tmp_path: Path) -> None:
         bench.put("a/c")
         assert (bench.listed(), tree.compared) == (["a/b", "a/c"], ["a/"])
         assert (bench.listed(), tree.compared) == (["a/b", "a/c"], ["a/"])
+
+
+class OvertakenTree(WatchedTree):
+    """Before the first look at a mark, somebody else writes."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def mark(self, bucket: str, path: str) -> int | None:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile:
+            meanwhile()
+        return super().mark(bucket, path)
+
+
+def test_a_write_during_a_list_makes_no_folder_be_read_again(tmp_path: Path) -> None:
+    tree = OvertakenTree(tmp_path)
+    with bench_at(tmp_path, lambda _: tree) as bench:
+        bench.put("a/b")
+        bench.listed()
+        tree.read.clear()
+        tree.meanwhile = lambda: bench.put("a/c")
+        assert (bench.listed(), tree.read) == (["a/b", "a/c"], [])
 
 
 class GrowingFile(FileIO):
