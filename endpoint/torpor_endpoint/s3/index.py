@@ -45,7 +45,6 @@ CREATE TABLE IF NOT EXISTS marks (
     bucket TEXT NOT NULL, path TEXT NOT NULL, mark_ns INTEGER NOT NULL, written INTEGER NOT NULL,
     PRIMARY KEY (bucket, path)
 ) WITHOUT ROWID;
-DROP TABLE IF EXISTS folders; -- marks of an older form: every folder is read once more
 
 CREATE TABLE IF NOT EXISTS uploads (
     id TEXT PRIMARY KEY, bucket TEXT NOT NULL, key TEXT NOT NULL, started_s REAL NOT NULL, traits TEXT NOT NULL,
