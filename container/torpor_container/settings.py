@@ -106,7 +106,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false` unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
     Setting("TORPOR_REVALIDATE", "revalidate", _bool, "false", "Ask S3 for a newer version before a model is loaded from disk. AWS does not."),
     Setting("TORPOR_POLICY", "policy", _policy, "LRU", f"Who leaves first under memory pressure: {', '.join(POLICIES)}."),
-    Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "Memory of the instance: its own process, the models and their scripts."),
+    Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "Memory of the instance: its own process, the models and their scripts. A container by itself has no other way to know what it may use."),
     Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "Disk for unpacked artifacts."),
     Setting("TORPOR_VCPU", "vcpu", _count, "1", "Threads that predict."),
     Setting("TORPOR_MODEL_CONCURRENCY", "model_concurrency", _optional_count, "", "Threads that predict for one model at once. Empty: all. Models that wait for a thread get equal shares of their time, whatever this is."),
