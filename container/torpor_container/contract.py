@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from torpor_container.core.residency import Admit, Residency
-from torpor_container.errors import AlreadyLoaded, LoadOutOfMemory, ModelNotFound, NotCalled
+from torpor_container.errors import AlreadyLoaded, LoadOutOfMemory, ModelNotFound
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.runners import Runner
 from torpor_container.tier import Tier
 from torpor_container.timing import Timing
+from torpor_container.until_called import until_called
 from torpor_container.wire import Fault, LoadedModel, Step
 from torpor_container.workshop import Placed, Workshop
 
@@ -90,9 +92,7 @@ class Contract:
         self.url_of(name)
         self._tier.books.request(name, self._clock())
         try:
-            return await self._invoke(name, invocation, timing)
-        except NotCalled:  # it is started again
-            return await self._invoke(name, invocation, timing)
+            return await until_called(partial(self._invoke, name, invocation, timing), self._timeout_s)
         finally:
             self._tier.released(name)
 

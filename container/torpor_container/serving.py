@@ -4,14 +4,16 @@ Each mode answers the same four questions: ready? state? invoke! and, where the 
 """
 
 import asyncio
+from functools import partial
 from typing import Protocol
 
-from torpor_container.errors import ContainerError, ModelLost, NotCalled, TargetMissing
+from torpor_container.errors import ContainerError, ModelLost, TargetMissing
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper
 from torpor_container.rest import Rest
 from torpor_container.runners import InProcess, Then
 from torpor_container.timing import Timing
+from torpor_container.until_called import until_called
 from torpor_container.wire import Fault, LoadedModel
 
 
@@ -65,10 +67,11 @@ class Kept:
         if not target:
             raise TargetMissing
         name = self._keeper.name_of(target)
+        call = partial(self._invoke, name, invocation, timing)
         try:
-            return await self._invoke(name, invocation, timing)
-        except (ModelLost, NotCalled):  # it was not called, and is loaded anew
-            return await self._invoke(name, invocation, timing)
+            return await until_called(call, self._timeout_s)
+        except ModelLost:  # it was not called, and is loaded anew
+            return await until_called(call, self._timeout_s)
 
     def at_once(self, target: str | None, invocation: Invocation, timing: Timing, then: Then) -> bool:
         """Take up a request for a model in memory that predicts cheaply. False, and nothing is done, for any other.

@@ -3,14 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotCalled, NotReady
+from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Patience
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.timing import Story, Timing
+from torpor_container.until_called import until_called
 from torpor_container.wire import Fault, LoadedModel, Step
 from torpor_container.workshop import Placed, Workshop
 
@@ -76,10 +78,7 @@ class Single:
         ]
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
-        try:
-            return await self._invoke(invocation, timing)
-        except NotCalled:  # it is started again
-            return await self._invoke(invocation, timing)
+        return await until_called(partial(self._invoke, invocation, timing), self._timeout_s)
 
     async def _invoke(self, invocation: Invocation, timing: Timing) -> Reply:
         runner = await self._ready(timing)
