@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,39 @@ def test_a_script_that_writes_on_the_line_itself_is_ended(
         assert raised.value.status == 500
         with pytest.raises(NotCalled, match="it sent a"):
             await process.invoke(call("pass"))
+
+    story(on_demand, steps)
+
+
+@pytest.mark.parametrize(
+    ("field", "header"),
+    [
+        ("content_type", "Content-Type"),
+        ("accept", "Accept"),
+        ("custom_attributes", "X-Amzn-SageMaker-Custom-Attributes"),
+    ],
+)
+def test_a_header_that_is_too_long_is_its_callers_fault_and_harms_nobody_else(
+    story: Story, on_demand: Path, field: str, header: str
+) -> None:
+    """Quotes, which take two bytes each on their way to the script."""
+
+    async def steps(process: ScriptProcess) -> None:
+        with pytest.raises(BadInput, match=f"^{header} takes 80002 bytes"):
+            await process.invoke(Invocation(b"pass", **{field: '"' * 40_000}))
+        longest = replace(call("pass"), accept='"' * 8_191, custom_attributes='"' * 8_191)
+        assert (await process.invoke(longest)).content_type == longest.accept
+
+    story(on_demand, steps)
+
+
+def test_an_answer_that_is_too_large_to_be_sent_fails_and_the_script_lives_on(story: Story, on_demand: Path) -> None:
+    write_script(on_demand, "def model_fn(d): pass\ndef transform_fn(m, body, c, a): return '', 'x' * int(body)")
+
+    async def steps(process: ScriptProcess) -> None:
+        with pytest.raises(PredictionFailed, match="the script's answer cannot be sent: a frame with a head of"):
+            await process.invoke(call("70000"))
+        assert (await process.invoke(call("3"))).content_type == "xxx"
 
     story(on_demand, steps)
 

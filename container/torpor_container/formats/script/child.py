@@ -12,7 +12,7 @@ from torpor_container.effort import Clocks, process_s
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory, OutOfMemory, PredictionFailed
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.script import frames
-from torpor_container.formats.script.frames import Frame, Kind
+from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.invocation import Invocation
 from torpor_container.processes import descendants, kill
@@ -57,7 +57,7 @@ def main(
     with connection, connection.makefile("rb") as requests:
         model = _load(connection, Path(directory), program, conventions)
         while model is not None and (request := read(requests)) is not None:
-            connection.sendall(frames.encode(answer(model, request)))
+            connection.sendall(_encoded(answer(model, request)))
 
 
 def read(stream: BinaryIO) -> Frame | None:
@@ -84,6 +84,14 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
         return _error(Kind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
         return _error(Kind.ERROR, PredictionFailed.because(error))
+
+
+def _encoded(answer: Frame) -> bytes:
+    """An answer that is too large to be sent is a failure of the script, which lives on."""
+    try:
+        return frames.encode(answer)
+    except BadFrame as large:
+        return frames.encode(_error(Kind.ERROR, PredictionFailed(f"the script's answer cannot be sent: {large}")))
 
 
 def _print_to(output: Sequence[int]) -> None:

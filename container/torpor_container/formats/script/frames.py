@@ -57,16 +57,22 @@ def effort_of(frame: Frame) -> Effort:
 
 
 def encode(frame: Frame) -> bytes:
+    """Raises BadFrame for one that is too large: the other side would take it for none."""
     head = json.dumps({"kind": frame.kind, **frame.fields}).encode()
+    _check(len(head), len(frame.body))
     return PREFIX.pack(len(head), len(frame.body)) + head + frame.body
 
 
 def sizes(prefix: bytes) -> tuple[int, int]:
     """The lengths of head and body that follow. Raises BadFrame where they cannot be meant."""
     head, body = PREFIX.unpack(prefix)
+    _check(head, body)
+    return head, body
+
+
+def _check(head: int, body: int) -> None:
     if head > HEAD_MAX or body > BODY_MAX:
         raise BadFrame(f"a frame with a head of {head} bytes and a body of {body}")
-    return head, body
 
 
 def decode(head: bytes, body: bytes) -> Frame:

@@ -1,6 +1,7 @@
 """The instance's side of a script's process: sends it one request at a time, and outlives whatever it does."""
 
 import asyncio
+import json
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,10 +9,19 @@ from typing import NoReturn, Protocol
 
 from torpor_container import errors
 from torpor_container.effort import Effort
-from torpor_container.errors import KILLED_EXITS, ContainerError, LoadFailed, LoadOutOfMemory, ModelDied, NotCalled
+from torpor_container.errors import (
+    KILLED_EXITS,
+    BadInput,
+    ContainerError,
+    LoadFailed,
+    LoadOutOfMemory,
+    ModelDied,
+    NotCalled,
+)
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.wire import CUSTOM_ATTRIBUTES
 
 RAISED: dict[str, type[ContainerError]] = {
     raised.__name__: raised
@@ -28,6 +38,12 @@ RAISED: dict[str, type[ContainerError]] = {
     )
 }
 """What a script's process may report: errors that a message alone makes again on this side."""
+
+HEADERS = {"content_type": "Content-Type", "accept": "Accept", "custom_attributes": CUSTOM_ATTRIBUTES}
+"""What a frame's fields are called where they come from."""
+
+HEADER_MAX_BYTES = 16 * 1024
+"""Of each header, as a frame has it: together they fit into its head, and into that of an answer that returns them."""
 
 GRACE_S = 1.0
 
@@ -82,11 +98,11 @@ class ScriptProcess:
     async def invoke(self, invocation: Invocation, began: Callable[[], None] = lambda: None) -> Reply:
         """One request, after those that came before it; `began` is called when its turn has come.
 
-        Raises what the script's process reports, ModelDied, or NotCalled where it had ended before. A caller that
-        gives up while the script works on its request ends the process: there is no other way to stop it, and its
-        late answer would be the next caller's.
+        Raises BadInput for what no script is sent, what the script's process reports, ModelDied, or NotCalled where it
+        had ended before. A caller that gives up while the script works on its request ends the process: there is no
+        other way to stop it, and its late answer would be the next caller's.
         """
-        request = frames.encode(Frame(Kind.INVOKE, _fields(invocation), invocation.body))
+        request = _request(invocation)
         async with self._turn:
             began()
             if not self.alive:
@@ -172,12 +188,22 @@ class ScriptProcess:
         self._child.kill()
 
 
-def _fields(invocation: Invocation) -> dict[str, str]:
-    return {
-        "content_type": invocation.content_type,
-        "accept": invocation.accept,
-        "custom_attributes": invocation.custom_attributes,
-    }
+def _request(invocation: Invocation) -> bytes:
+    """Raises BadInput."""
+    fields: dict[str, str] = {name: getattr(invocation, name) for name in HEADERS}
+    for name, value in fields.items():
+        _check_header(HEADERS[name], value)
+    if len(invocation.body) > frames.BODY_MAX:
+        raise BadInput(f"the body has {len(invocation.body)} bytes, and a script is sent {frames.BODY_MAX} at most")
+    return frames.encode(Frame(Kind.INVOKE, fields, invocation.body))
+
+
+def _check_header(name: str, value: str) -> None:
+    size_bytes = len(json.dumps(value))
+    if size_bytes > HEADER_MAX_BYTES:
+        raise BadInput(
+            f"{name} takes {size_bytes} bytes as JSON, and a script is sent {HEADER_MAX_BYTES} at most: make it shorter"
+        )
 
 
 def _reply(frame: Frame) -> Reply:
