@@ -93,6 +93,32 @@ def test_a_script_that_raises_answers_500_with_message_and_traceback_and_lives_o
     story(on_demand, steps)
 
 
+TOOLKIT_ERROR = """
+class BaseInferenceToolkitError(Exception):
+    def __init__(self, status_code, message, phrase):
+        self.status_code, self.message, self.phrase = status_code, message, phrase
+"""
+"""As `sagemaker_inference.errors` has it, of which all of the toolkit's errors are."""
+
+
+@pytest.mark.parametrize(
+    ("told", "status"), [(422, 422), ("HTTPStatus.UNSUPPORTED_MEDIA_TYPE", 415), (599, 599), (200, 500), ("'422'", 500)]
+)
+def test_the_toolkits_errors_answer_with_their_own_status(
+    story: Story, on_demand: Path, told: object, status: int
+) -> None:
+    harm = f"from http import HTTPStatus{TOOLKIT_ERROR}raise BaseInferenceToolkitError({told}, 'bad thing', 'phr')"
+
+    async def steps(process: ScriptProcess) -> None:
+        with pytest.raises(PredictionFailed) as raised:
+            await process.invoke(call(harm))
+        reply = raised.value.reply()
+        assert reply.status == status
+        assert reply.body.startswith(b"bad thing\nTraceback") == (status != 500)
+
+    story(on_demand, steps)
+
+
 @pytest.mark.parametrize(
     ("harm", "exit_code", "status"),
     [
@@ -123,6 +149,7 @@ def test_a_script_that_ends_is_told_by_its_exit_code(
         ({"kind": "reply", "content_type": "a/b", "effort": "0 nan 0"}, "a frame reply with an effort that nothing"),
         ({"kind": "reply", "content_type": "a/b", "effort": 5}, "a frame reply without its effort"),
         ({"kind": "loaded", "effort": "0 0 0"}, "a frame loaded where none belongs"),
+        ({"kind": "error", "status": "99"}, "a frame error with a status that no answer has"),
         ({"kind": "sing"}, 'a frame whose head is b\'{"kind": "sing"}\''),
     ],
 )

@@ -13,6 +13,7 @@ from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory,
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, Frame, Kind
+from torpor_container.formats.script.functions import failure_of
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.invocation import Invocation
 from torpor_container.processes import descendants, kill
@@ -83,7 +84,7 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
     except MemoryError as error:
         return _error(Kind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
-        return _error(Kind.ERROR, PredictionFailed.because(error))
+        return _error(Kind.ERROR, failure_of(error))
 
 
 def _encoded(answer: Frame) -> bytes:
@@ -139,4 +140,5 @@ def _load(connection: socket.socket, directory: Path, program: str, conventions:
 
 
 def _error(kind: Kind, error: ContainerError) -> Frame:
-    return Frame(kind, {"type": type(error).__name__}, str(error).encode(errors="backslashreplace"))
+    frame = Frame(kind, {"type": type(error).__name__}, str(error).encode(errors="backslashreplace"))
+    return frame if error.status == type(error).status else frames.with_status(frame, error.status)

@@ -2,7 +2,7 @@
 
 The instance sends INVOKE {content_type, accept, custom_attributes} + body. The script's process first says LOADED, or
 FAILED {type} + message; then, for each INVOKE, REPLY {content_type} + body, or ERROR {type} + message. LOADED and REPLY
-tell the effort too.
+tell the effort too; REPLY and ERROR a status, if it is none that goes without saying.
 """
 
 import json
@@ -27,6 +27,8 @@ class Kind(StrEnum):
 
 
 EFFORT = "effort"
+STATUS = "status"
+STATUSES = range(200, 600)
 
 
 class BadFrame(Exception):
@@ -54,6 +56,22 @@ def effort_of(frame: Frame) -> Effort:
     if not all(0 <= part_s < inf for part_s in effort):  # nor is it nan
         raise BadFrame(f"a frame {frame.kind} with an effort that nothing takes")
     return effort
+
+
+def with_status(frame: Frame, status: int) -> Frame:
+    """The same frame, and the HTTP status of what it tells."""
+    return replace(frame, fields={**frame.fields, STATUS: str(status)})
+
+
+def status_of(frame: Frame) -> int | None:
+    """None if it tells none. Raises BadFrame."""
+    told = frame.fields.get(STATUS)
+    if told is None:
+        return None
+    try:
+        return STATUSES[STATUSES.index(int(told))]
+    except (TypeError, ValueError) as error:
+        raise BadFrame(f"a frame {frame.kind} with a status that no answer has") from error
 
 
 def encode(frame: Frame) -> bytes:

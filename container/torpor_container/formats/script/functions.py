@@ -11,6 +11,7 @@ Each may take one argument more, the toolkit's `context`.
 
 import importlib.util
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from inspect import signature
@@ -19,10 +20,11 @@ from types import ModuleType
 from typing import Any
 
 from torpor_container.content.media import CSV, JSON
-from torpor_container.errors import BadInput, LoadFailed
+from torpor_container.errors import BadInput, LoadFailed, PredictionFailed
 
 NAMES = ("model_fn", "input_fn", "predict_fn", "output_fn", "transform_fn")
 TEXT_TYPES = (JSON, CSV)
+ERROR_STATUSES = range(400, 600)
 Function = Callable[..., Any]
 
 
@@ -113,3 +115,16 @@ def body_of(body: bytes, content_type: str) -> Any:
         return Text(body, "utf-8")
     except UnicodeDecodeError as error:
         raise BadInput(f"the body is not UTF-8: {error}") from None
+
+
+def failure_of(error: Exception) -> PredictionFailed:
+    """What the script raised, as the toolkit's `handle_error` answers it.
+
+    The toolkit's own errors (`sagemaker_inference.errors`, known by their attributes) have a status and a message.
+    """
+    status, message = getattr(error, "status_code", None), getattr(error, "message", None)
+    if not isinstance(status, int) or status not in ERROR_STATUSES or not hasattr(error, "phrase"):
+        return PredictionFailed.because(error)
+    failure = PredictionFailed(f"{message}\n{''.join(traceback.format_exception(error))}")
+    failure.status = int(status)
+    return failure

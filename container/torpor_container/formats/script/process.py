@@ -108,8 +108,7 @@ class ScriptProcess:
             if not self.alive:
                 raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
             try:
-                frame = await self._exchange(request)
-                reply = _reply(frame) if frame.kind is Kind.REPLY else None
+                outcome = _outcome(await self._exchange(request))
             except (asyncio.IncompleteReadError, ConnectionError):
                 raise ModelDied(await self._exit_code(), self._ended) from None
             except BadFrame as bad:
@@ -118,9 +117,9 @@ class ScriptProcess:
             except BaseException:
                 self._end("it did not answer in time")
                 raise
-        if reply is None:
-            raise _raised(frame)
-        return reply
+        if isinstance(outcome, ContainerError):
+            raise outcome
+        return outcome
 
     @property
     def alive(self) -> bool:
@@ -206,12 +205,22 @@ def _check_header(name: str, value: str) -> None:
         )
 
 
-def _reply(frame: Frame) -> Reply:
+def _outcome(frame: Frame) -> Reply | ContainerError:
+    """Raises BadFrame."""
+    status = frames.status_of(frame)
+    if frame.kind is Kind.REPLY:
+        return _reply(frame, status or 200)
+    error = _raised(frame)
+    error.status = status or error.status
+    return error
+
+
+def _reply(frame: Frame, status: int) -> Reply:
     """Raises BadFrame."""
     if "content_type" not in frame.fields:
         raise BadFrame("an answer without its content type")
     attributes = frame.fields.get("custom_attributes")
-    return Reply(frame.body, frame.fields["content_type"], 200, attributes, frames.effort_of(frame))
+    return Reply(frame.body, frame.fields["content_type"], status, attributes, frames.effort_of(frame))
 
 
 def _raised(frame: Frame) -> ContainerError:
