@@ -91,6 +91,24 @@ def test_a_function_may_take_the_context_too(invoke: Invoke, tmp_path: Path) -> 
     assert invoke(tmp_path, CSV_ROW)[0].body == str(tmp_path).encode()
 
 
+HOOKS = """
+told = []
+def pre_model_fn(model_dir): told.append(["pre", model_dir])
+def model_warmup_fn(model_dir, model, context): told.append(["warmup", type(model).__name__])
+def predict_fn(rows, model): return told
+"""
+
+
+def test_what_is_to_be_done_before_and_after_the_load_is_done_once(
+    invoke: Invoke, tmp_path: Path, artifact: Callable[..., Path]
+) -> None:
+    """Also where the script leaves the load itself to the default."""
+    artifact("model.joblib", tmp_path)
+    write_script(tmp_path, HOOKS)
+    replies = invoke(tmp_path, CSV_ROW, CSV_ROW)
+    assert json.loads(replies[1].body) == [["pre", str(tmp_path)], ["warmup", "RandomForestRegressor"]]
+
+
 def test_a_script_finds_its_own_helpers_and_keeps_state_between_calls(invoke: Invoke, tmp_path: Path) -> None:
     write_script(tmp_path, "seen = []", "code/memory.py")
     write_script(

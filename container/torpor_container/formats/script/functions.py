@@ -1,6 +1,8 @@
 """A user script's functions, with the inference toolkit's signatures, and its defaults for those that are missing.
 
+    pre_model_fn(model_dir)                             default: nothing, before the model is loaded
     model_fn(model_dir)                                 default: the model file beside the script
+    model_warmup_fn(model_dir, model)                   default: nothing, once it is
     input_fn(body, content_type)                        default: rows as a numpy array
     predict_fn(data, model)                             default: the model's predict
     output_fn(prediction, accept)                       default: encoded as accepted; may return (body, type)
@@ -22,7 +24,7 @@ from typing import Any
 from torpor_container.content.media import CSV, JSON
 from torpor_container.errors import BadInput, LoadFailed, PredictionFailed
 
-NAMES = ("model_fn", "input_fn", "predict_fn", "output_fn", "transform_fn")
+NAMES = ("pre_model_fn", "model_fn", "model_warmup_fn", "input_fn", "predict_fn", "output_fn", "transform_fn")
 TEXT_TYPES = (JSON, CSV)
 ERROR_STATUSES = range(400, 600)
 Function = Callable[..., Any]
@@ -65,7 +67,9 @@ class Context:
 class Functions:
     """The functions that the script defines; None for the others."""
 
+    pre_model_fn: Function | None
     model_fn: Function | None
+    model_warmup_fn: Function | None
     input_fn: Function | None
     predict_fn: Function | None
     output_fn: Function | None

@@ -34,11 +34,12 @@ class ScriptModel:
     def load(cls, script: Path, directory: Path, conventions: Conventions) -> "ScriptModel":
         """Whatever the script raises is raised; beside that LoadFailed and LoadOutOfMemory."""
         functions = Functions.of(import_script(script), directory)
-        if functions.model_fn is None:
-            served = _load_beside(directory, conventions)
-            return cls(functions, served.native, served, conventions)
-        native = functions.call(functions.model_fn, str(directory))
-        return cls(functions, native, _served(native, conventions), conventions)
+        if functions.pre_model_fn:
+            functions.call(functions.pre_model_fn, str(directory))
+        model = cls(functions, *_loaded(functions, directory, conventions), conventions)
+        if functions.model_warmup_fn:
+            functions.call(functions.model_warmup_fn, str(directory), model._native)
+        return model
 
     def invoke(self, invocation: Invocation) -> Reply:
         """Whatever the script raises is raised; beside that the errors of the defaults."""
@@ -111,6 +112,15 @@ def _headers(invocation: Invocation) -> dict[str, str]:
 def _check_header(name: str, value: object) -> None:
     if not (isinstance(value, str) and value.isascii() and value.isprintable()):
         raise PredictionFailed(f"the script's {name} cannot be sent as a header: {value!r}")
+
+
+def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> tuple[Any, ServedModel[Any] | None]:
+    """What the script calls its model, and what serves it where the script does not."""
+    if functions.model_fn is None:
+        served = _load_beside(directory, conventions)
+        return served.native, served
+    native = functions.call(functions.model_fn, str(directory))
+    return native, _served(native, conventions)
 
 
 def _load_beside(directory: Path, conventions: Conventions) -> ServedModel[Any]:
