@@ -10,7 +10,8 @@ import pytest
 from format_models import Trained
 from script_processes import started, write_script
 
-from torpor_container.errors import BadInput, ContainerError, LoadFailed, UnsupportedContentType
+from torpor_container.errors import BadInput, ContainerError, LoadFailed, PredictionFailed, UnsupportedContentType
+from torpor_container.formats.script.context import Headers
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.warm import WarmParent
 
@@ -89,6 +90,49 @@ def test_a_function_may_take_the_context_too(invoke: Invoke, tmp_path: Path) -> 
         "def transform_fn(model, body, content_type, accept, context): return model",
     )
     assert invoke(tmp_path, CSV_ROW)[0].body == str(tmp_path).encode()
+
+
+ASKS = """
+import json
+def model_fn(model_dir, context):
+    return [context.manifest, context.system_properties["gpu_id"], context.system_properties["batch_size"]]
+def transform_fn(model, body, content_type, accept, context):
+    seen = [context.get_request_header(0, "ACCEPT"), context.request_processor[0].get_request_property("Content-Type")]
+    before = [*context.get_response_status(0), context.get_response_content_type(0), len(context.get_request_id())]
+    context.set_response_content_type(0, "text/x-mine")
+    context.set_response_status(code=int(body), phrase="so", idx=0)
+    after = [*context.get_response_status(0), context.get_response_content_type(0)]
+    return json.dumps([model, seen, before, after])
+"""
+
+
+def test_the_context_has_multi_model_servers_names(invoke: Invoke, tmp_path: Path) -> None:
+    write_script(tmp_path, ASKS)
+    write_script(tmp_path, '{"model": "mine"}', "MAR-INF/MANIFEST.json")
+    replies = invoke(tmp_path, *(Invocation(b"%d" % status, "text/csv", "text/x-own") for status in (202, 418, 599)))
+    assert [reply.status for reply in replies] == [202, 418, 599]
+    assert {reply.content_type for reply in replies} == {"text/x-own"}  # as in the toolkit
+    assert json.loads(replies[1].body) == [
+        [{"model": "mine"}, None, 1],
+        ["text/x-own", "text/csv"],
+        [200, None, None, 36],
+        [418, "so", "text/x-mine"],
+    ]
+
+
+@pytest.mark.parametrize("status", [b"99", b"204", b"600"])
+def test_a_status_that_no_answer_has_is_the_scripts_fault(invoke: Invoke, tmp_path: Path, status: bytes) -> None:
+    write_script(tmp_path, ASKS)
+    with pytest.raises(PredictionFailed, match=f"status cannot be sent with an answer: {status.decode()}"):
+        invoke(tmp_path, Invocation(status, "text/csv"))
+
+
+def test_the_contexts_headers_are_found_in_any_case() -> None:
+    headers = Headers({"Accept": "a/b", "Content-Type": ""})
+    headers["X-Own"] = "1"
+    assert [headers["ACCEPT"], headers.get("x-OWN"), headers.get("Content-Type", "-")] == ["a/b", "1", "-"]
+    assert ["aCCept" in headers, "content-type" in headers] == [True, False]
+    assert json.dumps(headers) == '{"accept": "a/b", "x-own": "1"}'
 
 
 HOOKS = """

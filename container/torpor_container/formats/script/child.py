@@ -75,7 +75,7 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
     effort = CLOCKS.start()
     try:
         reply = model.invoke(Invocation(request.body, **request.fields))
-        fields = {"content_type": reply.content_type}
+        fields = {"content_type": reply.content_type, frames.STATUS: str(reply.status)}
         if reply.custom_attributes is not None:
             fields["custom_attributes"] = reply.custom_attributes
         return frames.with_effort(Frame(Kind.REPLY, fields, reply.body), effort())
@@ -140,5 +140,5 @@ def _load(connection: socket.socket, directory: Path, program: str, conventions:
 
 
 def _error(kind: Kind, error: ContainerError) -> Frame:
-    frame = Frame(kind, {"type": type(error).__name__}, str(error).encode(errors="backslashreplace"))
-    return frame if error.status == type(error).status else frames.with_status(frame, error.status)
+    fields = {"type": type(error).__name__, frames.STATUS: str(error.status)}
+    return Frame(kind, fields, str(error).encode(errors="backslashreplace"))

@@ -2,7 +2,7 @@
 
 The instance sends INVOKE {content_type, accept, custom_attributes} + body. The script's process first says LOADED, or
 FAILED {type} + message; then, for each INVOKE, REPLY {content_type} + body, or ERROR {type} + message. LOADED and REPLY
-tell the effort too; REPLY and ERROR a status, if it is none that goes without saying.
+tell the effort too, and all but LOADED may tell an HTTP status.
 """
 
 import json
@@ -56,11 +56,6 @@ def effort_of(frame: Frame) -> Effort:
     if not all(0 <= part_s < inf for part_s in effort):  # nor is it nan
         raise BadFrame(f"a frame {frame.kind} with an effort that nothing takes")
     return effort
-
-
-def with_status(frame: Frame, status: int) -> Frame:
-    """The same frame, and the HTTP status of what it tells."""
-    return replace(frame, fields={**frame.fields, STATUS: str(status)})
 
 
 def status_of(frame: Frame) -> int | None:

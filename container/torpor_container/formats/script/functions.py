@@ -8,14 +8,14 @@
     output_fn(prediction, accept)                       default: encoded as accepted; may return (body, type)
     transform_fn(model, body, content_type, accept)     in place of the last three
 
-Each may take one argument more, the toolkit's `context`.
+Each may take one argument more, the toolkit's `context` (`script.context`).
 """
 
 import importlib.util
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +23,7 @@ from typing import Any
 
 from torpor_container.content.media import CSV, JSON
 from torpor_container.errors import BadInput, LoadFailed, PredictionFailed
+from torpor_container.formats.script.context import Context
 
 NAMES = ("pre_model_fn", "model_fn", "model_warmup_fn", "input_fn", "predict_fn", "output_fn", "transform_fn")
 TEXT_TYPES = (JSON, CSV)
@@ -35,32 +36,6 @@ class Text(str):
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         return str(self)
-
-
-@dataclass
-class Context:
-    """What a function may ask about its surroundings and its request, under Multi Model Server's names.
-
-    That server hands over requests in batches; here `index` is always 0. Header names are taken in any case.
-    """
-
-    system_properties: dict[str, str]
-    request_headers: dict[str, str] = field(default_factory=dict)
-    response_headers: dict[str, str] = field(default_factory=dict)
-
-    def begin(self, request_headers: dict[str, str]) -> None:
-        """Another request: nothing of the last one is left."""
-        self.request_headers = {name.lower(): value for name, value in request_headers.items() if value}
-        self.response_headers = {}
-
-    def get_request_header(self, index: int, key: str) -> str | None:
-        return self.request_headers.get(key.lower())
-
-    def get_all_request_header(self, index: int) -> dict[str, str]:
-        return dict(self.request_headers)
-
-    def set_response_header(self, index: int, key: str, value: str) -> None:
-        self.response_headers[key.lower()] = value
 
 
 @dataclass(frozen=True)
@@ -85,7 +60,7 @@ class Functions:
                 "Cannot use transform_fn implementation in conjunction with "
                 "input_fn, predict_fn, and/or output_fn implementation"
             )
-        return cls(**found, context=Context({"model_dir": str(directory)}))
+        return cls(**found, context=Context(directory))
 
     @property
     def only_loads(self) -> bool:

@@ -8,12 +8,15 @@ from torpor_container.content.answers import json_list
 from torpor_container.content.media import CSV, JSON
 from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
+from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, body_of, import_script
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.wire import CUSTOM_ATTRIBUTES
 
 DEFAULT_ACCEPT = JSON
+WITHOUT_BODY = (204, 205, 304)
+"""Statuses that say there is no body: HTTP's clients wait for none."""
 
 
 class ScriptModel:
@@ -48,10 +51,11 @@ class ScriptModel:
         context = self._functions.context
         context.begin(_headers(invocation))
         reply = self._answer(invocation)
-        attributes = context.response_headers.get(CUSTOM_ATTRIBUTES.lower())
+        answered = context.request_processor[0]
+        attributes = answered.get_response_header(CUSTOM_ATTRIBUTES)
         _check_header("content type", reply.content_type)
         _check_header("custom attributes", attributes or "")
-        return reply._replace(custom_attributes=attributes)
+        return reply._replace(custom_attributes=attributes, status=_status(answered.get_response_status_code()))
 
     def close(self) -> None:
         """Nothing: the process ends with the script."""
@@ -121,6 +125,12 @@ def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> 
         return served.native, served
     native = functions.call(functions.model_fn, str(directory))
     return native, _served(native, conventions)
+
+
+def _status(told: object) -> int:
+    if not isinstance(told, int) or told not in STATUSES or told in WITHOUT_BODY:
+        raise PredictionFailed(f"the script's status cannot be sent with an answer: {told!r}")
+    return int(told)
 
 
 def _load_beside(directory: Path, conventions: Conventions) -> ServedModel[Any]:

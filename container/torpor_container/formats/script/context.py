@@ -1,0 +1,127 @@
+"""The `context` that a script's functions may take: Multi Model Server's names, for one request at a time.
+
+What that server has and is not here: `metrics`, `model_name`, and the server's own name and version.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+CONTENT_TYPE = "content-type"
+MANIFEST = Path("MAR-INF/MANIFEST.json")
+
+
+class Headers(dict[str, str]):
+    """By name, in any case."""
+
+    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+        super().__init__({name.lower(): value for name, value in (given or {}).items() if value})
+
+    def __getitem__(self, name: str) -> str:
+        return super().__getitem__(name.lower())
+
+    def __setitem__(self, name: str, value: str) -> None:
+        super().__setitem__(name.lower(), value)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(str(name).lower())
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        return super().get(name.lower(), default)
+
+
+class RequestProcessor:
+    """One request's headers, and what its answer shall have beside a body."""
+
+    def __init__(self, request_headers: Mapping[str, str]) -> None:
+        self._request_headers = Headers(request_headers)
+        self._response_headers = Headers()
+        self._status: tuple[int, str | None] = (200, None)
+
+    def get_request_property(self, key: str) -> str | None:
+        value: str | None = self._request_headers.get(key)
+        return value
+
+    def get_request_properties(self) -> dict[str, str]:
+        return self._request_headers
+
+    def report_status(self, code: int, reason_phrase: str | None = None) -> None:
+        """The phrase is told to who asks for it here, and goes no further."""
+        self._status = (code, reason_phrase)
+
+    def get_response_status_code(self) -> int:
+        return self._status[0]
+
+    def get_response_status_phrase(self) -> str | None:
+        return self._status[1]
+
+    def add_response_property(self, key: str, value: str) -> None:
+        """Of all headers, the custom attributes are sent."""
+        self._response_headers[key] = value
+
+    def get_response_headers(self) -> dict[str, str]:
+        return self._response_headers
+
+    def get_response_header(self, key: str) -> str | None:
+        value: str | None = self._response_headers.get(key)
+        return value
+
+
+class Context:
+    """What a function may ask about its surroundings and its request, and tell about its answer.
+
+    That server hands over requests in batches; here each is a batch of its own, so an index is always 0.
+    """
+
+    def __init__(self, model_dir: Path) -> None:
+        self.system_properties: dict[str, Any] = {"model_dir": str(model_dir), "gpu_id": None, "batch_size": 1}
+        self.manifest = _manifest(model_dir)
+        self.begin({})
+
+    def begin(self, request_headers: Mapping[str, str]) -> None:
+        """Another request: nothing of the last one is left."""
+        self.request_ids = {0: str(uuid4())}
+        self.request_processor = [RequestProcessor(request_headers)]
+
+    def get_request_id(self, idx: int = 0) -> str | None:
+        """One that is made up here: no caller knows it."""
+        return self.request_ids.get(idx)
+
+    def get_request_header(self, idx: int, key: str) -> str | None:
+        return self.request_processor[idx].get_request_property(key)
+
+    def get_all_request_header(self, idx: int) -> dict[str, str]:
+        return self.request_processor[idx].get_request_properties()
+
+    def set_response_content_type(self, idx: int, value: str) -> None:
+        """For those who ask for it: as in the toolkit, what a function returns, or Accept, has the last word."""
+        self.set_response_header(idx, CONTENT_TYPE, value)
+
+    def get_response_content_type(self, idx: int) -> str | None:
+        return self.get_response_headers(idx).get(CONTENT_TYPE)
+
+    def get_response_status(self, idx: int) -> tuple[int, str | None]:
+        processor = self.request_processor[idx]
+        return processor.get_response_status_code(), processor.get_response_status_phrase()
+
+    def set_response_status(self, code: int = 200, phrase: str = "", idx: int = 0) -> None:
+        """The answer's, where the script returns one. What it raises has a status of its own."""
+        self.request_processor[idx].report_status(code, phrase)
+
+    def set_all_response_status(self, code: int = 200, phrase: str = "") -> None:
+        for processor in self.request_processor:
+            processor.report_status(code, phrase)
+
+    def get_response_headers(self, idx: int) -> dict[str, str]:
+        return self.request_processor[idx].get_response_headers()
+
+    def set_response_header(self, idx: int, key: str, value: str) -> None:
+        self.request_processor[idx].add_response_property(key, value)
+
+
+def _manifest(model_dir: Path) -> Any:
+    """That of a model archive; None where there is none."""
+    path = model_dir / MANIFEST
+    return json.loads(path.read_bytes()) if path.is_file() else None
