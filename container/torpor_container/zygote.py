@@ -241,6 +241,7 @@ def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
         die_with_parent()
         if os.getppid() != parent:
             os._exit(1)  # the warm parent ended in between
+        _read_nothing()
         if job.get("log"):
             _redirect_output(job["log"])
         for name in ONE_THREAD:
@@ -263,6 +264,13 @@ def _see(environment: Mapping[str, str], forgotten: tuple[str, ...]) -> None:
     for name in [name for name in os.environ if name.startswith(forgotten)]:
         del os.environ[name]
     os.environ.update(environment)
+
+
+def _read_nothing() -> None:
+    """Standard input is the warm parent's lifeline: who reads from it would wait as long as that lives."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
 
 
 def _redirect_output(path: str) -> None:

@@ -31,6 +31,8 @@ def model_fn(model_dir):
 def transform_fn(model, body, content_type, accept):
     if body == b"environment":
         return json.dumps(dict(os.environ)), "application/json"
+    if body == b"read":
+        return sys.stdin.read() + "nothing", "text/plain"
     if body == b"hang":
         time.sleep(600)
     held = "held = b'x' * (30 << 20); print('ready', flush=True); import time; time.sleep(600)"
@@ -60,6 +62,14 @@ def test_a_script_sees_its_environment_and_nothing_of_the_warm_parent_s(
     async def story() -> None:
         async with running(warm_parent, tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
             assert json.loads(await asked(script, b"environment")) == {"MY_THRESHOLD": "0.7"}
+
+    asyncio.run(story())
+
+
+def test_a_script_that_reads_its_input_finds_nothing_there(tmp_path: Path, warm_parent: WarmParent) -> None:
+    async def story() -> None:
+        async with running(warm_parent, tmp_path, {}) as script:
+            assert await asked(script, b"read", 5.0) == b"nothing"
 
     asyncio.run(story())
 
