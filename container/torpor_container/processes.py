@@ -1,10 +1,16 @@
 """Processes by whom they were started, as /proc shows them: to be measured, and ended, together."""
 
+import ctypes
 import os
 import signal
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 
 
 def children(pid: int) -> list[int]:
@@ -47,3 +53,46 @@ def kill(pids: Iterable[int]) -> None:
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+
+
+def kill_session(leader: int) -> None:
+    """Kill a child that was not waited for yet, and every process of its group or below it."""
+    started = descendants(leader)  # those in sessions of their own cannot be told from others' once it is gone
+    kill_group(leader)
+    kill((leader, *started))  # itself too: one so young does not lead its group yet
+
+
+def kill_group(leader: int) -> None:
+    """Kill what a child had started in its own session, even after its number was given back to the system."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def kill_descendants() -> None:
+    """Kill every child, and as it dies its children, which the kernel hands on to the subreaper: nobody gets away."""
+    with suppress(ChildProcessError):
+        while True:
+            for pid in children(os.getpid()):
+                kill_session(pid)
+            os.wait()
+
+
+def adopt_orphans() -> None:
+    """Ask the kernel to hand processes over to this one when their parents, below it, have ended (Linux)."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_with_parent(number: int = signal.SIGKILL) -> None:
+    """Ask the kernel to send this process a signal when its parent ends (Linux)."""
+    _prctl(PR_SET_PDEATHSIG, number)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform.startswith("linux"):
+        _libc().prctl(option, value)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    """Looked up once, and so in the warm parent: to do so takes a child a part of what it takes at all."""
+    return ctypes.CDLL(None)

@@ -65,6 +65,6 @@ class Scripts:
             "environment": dict(self._environment),
         }
         try:
-            return await self._parent.fork(Job(START, arguments), [theirs.fileno(), *OUTPUT])
+            return await self._parent.fork(Job(START, arguments, guarded=True), [theirs.fileno(), *OUTPUT])
         except (OSError, ValueError) as error:
             raise LoadFailed(f"no process could be started for the script: {error}") from error

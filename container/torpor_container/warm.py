@@ -26,7 +26,8 @@ ZYGOTE = (sys.executable, "-m", "torpor_container.zygote")
 class Job:
     """What a child shall run: `module:function(arguments, descriptors) -> exit code`.
 
-    It inherits the warm parent's environment, but for variables that begin with one of `forgotten`.
+    It inherits the warm parent's environment, but for variables that begin with one of `forgotten`. One that is guarded
+    has ended once all that it started has, daemons too; see `guardian`.
     """
 
     run: str
@@ -34,6 +35,7 @@ class Job:
     environment: Mapping[str, str] = field(default_factory=dict)
     log: Path | None = None
     forgotten: tuple[str, ...] = ()
+    guarded: bool = False
 
     def message(self) -> bytes:
         job = {
@@ -42,15 +44,19 @@ class Job:
             "environment": dict(self.environment),
             "log": str(self.log) if self.log else None,
             "forgotten": self.forgotten,
+            "guarded": self.guarded,
         }
         return json.dumps(job).encode() + b"\n"
 
 
 class Child:
-    """One forked process. It ends, at the latest, when this handle is closed or its owner dies."""
+    """One forked process, or its guardian. It ends, at the latest, when this handle is closed or its owner dies."""
 
-    def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, guarded: bool = False
+    ) -> None:
         self.pid = pid
+        self._guarded = guarded
         self._writer = writer
         self._exit = asyncio.ensure_future(self._watch(reader))
 
@@ -69,7 +75,9 @@ class Child:
 
     def kill(self) -> None:
         """End it and all it started, now, as the warm parent does when the line closes."""
-        if self.running:
+        if self._guarded:
+            self.terminate()  # its guardian does the rest, and then ends too
+        elif self.running:
             kill((self.pid, *descendants(self.pid)))  # who left its group is found only while it lives
 
     async def _watch(self, reader: asyncio.StreamReader) -> int:
@@ -82,7 +90,10 @@ class Child:
             self._writer.close()
 
     def _orphaned(self) -> int:
-        """The warm parent was killed. The kernel took the child along; what the child had started goes now."""
+        """The warm parent was killed. The kernel took the child along; what the child had started goes now. A guardian
+        was told by the kernel, and sees to it."""
+        if self._guarded:
+            return -signal.SIGKILL
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         return -signal.SIGKILL
@@ -117,7 +128,7 @@ class WarmParent:
             if "pid" not in answer:
                 raise ConnectionError("the warm parent ended before it forked")
             unfinished.pop_all()
-        return Child(answer["pid"], reader, writer)
+        return Child(answer["pid"], reader, writer, job.guarded)
 
 
 class OwnedWarmParent(WarmParent):

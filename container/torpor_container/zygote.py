@@ -11,7 +11,6 @@ warm parent dies, its standard input ends, it goes, and the kernel takes the chi
 endpoint, whatever is killed.
 """
 
-import ctypes
 import gc
 import importlib
 import json
@@ -26,7 +25,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from torpor_container.processes import children, descendants, kill
+from torpor_container.guardian import guarded
+from torpor_container.processes import adopt_orphans, end_with_parent, kill_descendants, kill_group, kill_session
 
 PRELOAD: tuple[str, ...] = (
     "numpy",
@@ -58,8 +58,6 @@ MESSAGE_MAX = 256 * 1024
 DESCRIPTORS_MAX = 8
 PAUSE_S = 0.1
 """Between two tries to take a connection. Children that end meanwhile, and lines that close, wait for it too."""
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass
@@ -68,6 +66,7 @@ class Line:
 
     connection: socket.socket
     pid: int = 0
+    guarded: bool = False
     received: bytearray = field(default_factory=bytearray)
     descriptors: list[int] = field(default_factory=list)
 
@@ -143,6 +142,7 @@ class WarmParent:
     def _fork(self, line: Line) -> None:
         try:
             job = json.loads(line.received)
+            line.guarded = isinstance(job, dict) and bool(job.get("guarded"))
             pid = os.fork()
         except (ValueError, OSError) as error:  # this child's trouble is no other child's
             self._tell(line, {"error": str(error)})
@@ -188,7 +188,9 @@ class WarmParent:
             line.connection.sendall(json.dumps(answer).encode() + b"\n")
 
     def _kill(self, line: Line) -> None:
-        if line.pid > 0:
+        if line.pid > 0 and line.guarded:
+            os.kill(line.pid, signal.SIGTERM)
+        elif line.pid > 0:
             kill_session(line.pid)
 
     def _forget(self, line: Line) -> None:
@@ -198,50 +200,18 @@ class WarmParent:
         line.close_descriptors()
 
 
-def kill_session(leader: int) -> None:
-    """Kill a child that was not waited for yet, and every process of its group or below it."""
-    started = descendants(leader)  # those in sessions of their own cannot be told from others' once it is gone
-    kill_group(leader)
-    kill((leader, *started))  # itself too: one so young does not lead its group yet
-
-
-def kill_group(leader: int) -> None:
-    """Kill what a child had started in its own session, even after its number was given back to the system."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
-
-
-def kill_descendants() -> None:
-    """Kill every child, and as it dies its children, which the kernel hands on to the subreaper: nobody gets away."""
-    with suppress(ChildProcessError):
-        while True:
-            for pid in children(os.getpid()):
-                kill_session(pid)
-            os.wait()
-
-
-def adopt_orphans() -> None:
-    """Ask the kernel to hand processes over to this one when their parents, below it, have ended (Linux)."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent ends (Linux)."""
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
     """Run `module:function(arguments, descriptors)` in this fresh child and leave with its exit code."""
     code = 1
     try:
         parent = os.getppid()
         os.setsid()
-        die_with_parent()
+        end_with_parent()
         if os.getppid() != parent:
             os._exit(1)  # the warm parent ended in between
         _read_nothing()
+        if job.get("guarded"):
+            guarded(descriptors)
         if job.get("log"):
             _redirect_output(job["log"])
         for name in ONE_THREAD:

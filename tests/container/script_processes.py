@@ -19,7 +19,7 @@ async def started(
     ours, theirs = socket.socketpair()
     arguments = {"directory": str(directory), "script": program, "memory_bytes": memory_bytes}
     with theirs:
-        child = await parent.fork(Job(START, arguments, log=Path(os.devnull)), [theirs.fileno()])
+        child = await parent.fork(Job(START, arguments, log=Path(os.devnull), guarded=True), [theirs.fileno()])
     process = ScriptProcess(ours, child)
     try:
         yield process

@@ -114,23 +114,25 @@ def test_a_child_inherits_nothing_that_is_to_be_forgotten(ground: Ground, forgot
     run(story())
 
 
+@pytest.mark.parametrize("guarded", [False, True])
 @pytest.mark.parametrize(
     ("how", "code"), [("0", 0), ("3", 3), ("exit", 7), ("raise", 1), ("mute", 5), ("signal", -signal.SIGSEGV)], ids=str
 )
-def test_the_way_a_child_ends_is_reported(ground: Ground, how: str, code: int) -> None:
+def test_the_way_a_child_ends_is_reported(ground: Ground, how: str, code: int, guarded: bool) -> None:
     async def story() -> None:
-        child = await ground.parent.fork(Job("warm_jobs:leave", {"how": how}, log=ground.folder / "ends"))
+        job = Job("warm_jobs:leave", {"how": how}, log=ground.folder / "ends", guarded=guarded)
+        child = await ground.parent.fork(job)
         assert await child.wait() == code
         assert not child.running
 
     run(story())
 
 
-async def lingering(parent: WarmParent) -> tuple[list[int], Any]:
+async def lingering(parent: WarmParent, guarded: bool = False) -> tuple[list[int], Any]:
     """A child that started two processes: all three numbers, and its handle."""
     read, write = os.pipe()
     try:
-        child = await parent.fork(Job("warm_jobs:linger"), [write])
+        child = await parent.fork(Job("warm_jobs:linger", guarded=guarded), [write])
         return [child.pid, *map(int, (await told(read)).split())], child
     finally:
         os.close(read)
@@ -147,12 +149,14 @@ def test_a_killed_child_takes_along_what_it_started_even_what_went_its_own_way(g
     run(story())
 
 
-def test_when_the_line_closes_the_child_ends_with_all_it_started(ground: Ground) -> None:
+@pytest.mark.parametrize("guarded", [False, True])
+def test_when_the_line_closes_the_child_ends_with_all_it_started(ground: Ground, guarded: bool) -> None:
     async def story() -> None:
+        assert soon(lambda: not ground.children())
         line = socket.socket(socket.AF_UNIX)
         line.connect(str(ground.path))
         read, write = os.pipe()
-        socket.send_fds(line, [Job("warm_jobs:linger").message()], [write])
+        socket.send_fds(line, [Job("warm_jobs:linger", guarded=guarded).message()], [write])
         started, away = map(int, (await told(read)).split())
         (own,) = [pid for pid in ground.children() if pid != away]
         line.close()
@@ -276,6 +280,21 @@ def test_when_the_warm_parent_is_killed_its_children_go_and_their_ends_are_told(
             await parent.fork(Job("warm_jobs:leave"))
         await parent.close()
         assert not parent.running
+
+    monkeypatch.setenv("PYTHONPATH", MODULES)
+    run(story())
+
+
+def test_when_the_warm_parent_is_killed_a_guardian_ends_all_even_what_went_its_own_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT)
+        pids, child = await lingering(parent, guarded=True)
+        os.kill(parent.pid, signal.SIGKILL)
+        assert await child.wait() == -signal.SIGKILL
+        assert [pid for pid in pids if not gone(pid)] == []
+        await parent.close()
 
     monkeypatch.setenv("PYTHONPATH", MODULES)
     run(story())

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from torpor_container.errors import (
 from torpor_container.formats.script.frames import PREFIX
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.processes import descendants
 from torpor_container.warm import WarmParent
 
 MIB = 1024 * 1024
@@ -282,18 +284,43 @@ def test_a_script_that_eats_memory_gets_memory_error_and_its_caller_507(story: S
     story(on_demand, steps, memory_bytes=100 * MIB)
 
 
-def test_a_child_of_the_script_does_not_keep_a_dead_model_alive(story: Story, on_demand: Path) -> None:
-    gate = on_demand / "gate"
+DAEMON = """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open({number!r}, "w").write(str(os.getpid()))
+        open({gate!r}).read()
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+open({gate!r}, "w").close()
+"""
+"""Starts one, as daemons are started: in a session of its own, and handed over to the system."""
+
+
+@pytest.mark.parametrize("harm", ["pass", "os._exit(0)", "os.abort()", "os.kill(os.getpid(), 9)", "time.sleep(600)"])
+def test_a_daemon_of_the_script_has_ended_when_the_end_of_the_script_is_told(
+    story: Story, on_demand: Path, harm: str
+) -> None:
+    number, gate = on_demand / "number", on_demand / "gate"
     os.mkfifo(gate)
 
     async def steps(process: ScriptProcess) -> None:
-        away = "while os.getsid(pid) != pid: time.sleep(0.001)"  # where who buries the script does not end it
-        orphan = f"pid = os.fork()\nif pid == 0: os.setsid(); open({str(gate)!r}).read()\nelse:\n {away}\nos._exit(0)"
-        try:
-            with pytest.raises(ModelDied):
-                await asyncio.wait_for(process.invoke(call(orphan)), 30)
-        finally:
-            await asyncio.to_thread(gate.write_text, "go")
+        await process.invoke(call(DAEMON.format(number=str(number), gate=str(gate))))
+        assert int(number.read_text()) in descendants(process.pid)
+        with suppress(ModelDied, TimeoutError):
+            await asyncio.wait_for(process.invoke(call(harm)), 30 if "sleep" not in harm else 0.1)
+        await process.close()
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(number.read_text()), 0)
+
+    story(on_demand, steps)
+
+
+def test_a_script_may_end_its_own_group_and_its_end_is_told_as_it_was(story: Story, on_demand: Path) -> None:
+    async def steps(process: ScriptProcess) -> None:
+        with pytest.raises(ModelDied, match="exit code -15"):
+            await process.invoke(call("os.killpg(os.getpgrp(), signal.SIGTERM); time.sleep(600)"))
 
     story(on_demand, steps)
 

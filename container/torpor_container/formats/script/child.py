@@ -16,7 +16,6 @@ from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 from torpor_container.formats.script.functions import failure_of
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.invocation import Invocation
-from torpor_container.processes import descendants, kill
 
 CLOCKS = Clocks(work=process_s)
 """All that the script does, in whatever threads and processes: it is alone here."""
@@ -31,16 +30,13 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
     _print_to(output)
     if "environment" in arguments:
         _see_only(arguments["environment"])
-    try:
-        main(
-            socket.socket(fileno=connection),
-            arguments["directory"],
-            arguments["script"],
-            conventions=Conventions(**arguments.get("conventions", {})),
-            memory_bytes=arguments.get("memory_bytes"),
-        )
-    finally:
-        kill(descendants(os.getpid()))  # nobody could tell whose they were once this process is gone
+    main(
+        socket.socket(fileno=connection),
+        arguments["directory"],
+        arguments["script"],
+        conventions=Conventions(**arguments.get("conventions", {})),
+        memory_bytes=arguments.get("memory_bytes"),
+    )
     return 0
 
 
