@@ -1,8 +1,17 @@
 """The worker that gunicorn's arbiter forks, which it knows by its name only."""
 
+import logging
+import os
 import signal
+import sys
+import time
+from contextlib import suppress
+from threading import Thread
 
 from gunicorn.workers.base import Worker
+
+GRACE_S = 2.0
+"""For threads that write something to its end."""
 
 
 class LateWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
@@ -22,3 +31,15 @@ class LateWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             worker.init_process()
         finally:
             self.booted = worker.booted  # what could not even boot is not forked again
+        Thread(target=_leave, daemon=True).start()
+
+
+def _leave() -> None:
+    """End this process, whose application has shut down, unless it ends by itself: it first waits for its threads, and
+    some may be stuck in models' own code. SageMaker kills what is still there 30 s after SIGTERM."""
+    time.sleep(GRACE_S)
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # broken, closed, or replaced by a model's None
+            stream.flush()
+    os._exit(0)

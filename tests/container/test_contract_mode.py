@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -463,26 +465,57 @@ def transform_fn(model, body, content_type, accept):
 """
 
 
-def test_the_image_s_command_serves_on_a_unix_socket_and_leaves_promptly(tmp_path: Path, booster: bytes) -> None:
-    path = tmp_path / "socket"
-    environment = {
-        **os.environ,
-        "SAGEMAKER_MULTI_MODEL": "true",
-        "SAGEMAKER_BASE_DIR": str(tmp_path),
-        "TORPOR_SOCKET": str(path),
-    }
+@contextmanager
+def served(folder: Path, **settings: str) -> Iterator[tuple[Path, "subprocess.Popen[bytes]"]]:
+    """The image's command on a Unix socket, told to end with the block."""
+    path = folder / "socket"
+    own = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder), "TORPOR_SOCKET": str(path)}
     command = [sys.executable, "-m", "torpor_container", "serve"]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(command, env={**os.environ, **own, **settings}, stdout=log, stderr=log) as process,
+    ):
         try:
             until_pinged(path, process)
-            for name, files in {"a": {"model.json": booster}, "large": {"inference.py": LARGE.encode()}}.items():
-                request = {"model_name": name, "url": unpacked(tmp_path, name, files)}
-                assert call(path, "POST", "/models", json.dumps(request).encode())[0] == 200
-            assert call(path, "POST", "/models/a/invoke", b"1,2,3,4")[0] == 200
-            leave_in_the_middle_of_the_answer(path, "/models/large/invoke")
+            yield path, process
         finally:
             process.terminate()
+
+
+def load_request(folder: Path, name: str, files: dict[str, bytes]) -> bytes:
+    return json.dumps({"model_name": name, "url": unpacked(folder, name, files)}).encode()
+
+
+def test_the_image_s_command_serves_on_a_unix_socket_and_leaves_promptly(tmp_path: Path, booster: bytes) -> None:
+    with served(tmp_path) as (path, process):
+        for name, files in {"a": {"model.json": booster}, "large": {"inference.py": LARGE.encode()}}.items():
+            assert call(path, "POST", "/models", load_request(tmp_path, name, files))[0] == 200
+        assert call(path, "POST", "/models/a/invoke", b"1,2,3,4")[0] == 200
+        leave_in_the_middle_of_the_answer(path, "/models/large/invoke")
+        process.terminate()
         assert process.wait(10) == 0
+
+
+class Hangs:
+    """Pickled, it is a model that predicts for a minute, and prints that it does."""
+
+    SOURCE = "type('Model', (), {'predict': lambda model, rows: print('at it') or __import__('time').sleep(60)})()"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return eval, (self.SOURCE,)
+
+
+def test_the_image_s_command_leaves_promptly_though_a_model_hangs(tmp_path: Path) -> None:
+    """With what was printed and logged, and the exit code of an end in good order."""
+    with served(tmp_path, TORPOR_INVOCATION_TIMEOUT_SECONDS="0.2") as (path, process):
+        model = load_request(tmp_path, "hangs", {"model.pkl": pickle.dumps(Hangs())})
+        assert call(path, "POST", "/models", model)[0] == 200
+        status, body = call(path, "POST", "/models/hangs/invoke", b"1,2,3,4")
+        assert (status, b"did not answer within 0.2 s" in body) == (500, True)
+        process.terminate()
+        assert process.wait(10) == 0
+    log = (tmp_path / "log").read_text()
+    assert [line in log for line in ("at it", "did not answer within 0.2 s", "Worker exiting")] == [True] * 3
 
 
 def leave_in_the_middle_of_the_answer(path: Path, target: str) -> None:
