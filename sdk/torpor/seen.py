@@ -19,6 +19,8 @@ class ResidentModel:
     idle_s: float
     format: str
     hits: int
+    instance: str = ""
+    """The id of the one that holds it."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def _variant(page: dict[str, Any]) -> Variant:
 
 
 def _instance(page: dict[str, Any]) -> Instance:
-    models = tuple(picked(ResidentModel, model) for model in page.get("models", ()))
+    models = tuple(picked(ResidentModel, {**model, "instance": page["id"]}) for model in page.get("models", ()))
     return picked(Instance, {**page, "models": models})
 
 

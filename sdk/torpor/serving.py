@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torpor import accounts, frames, seen
+from torpor import accounts, frames, inquiry, seen
 from torpor.deploying import IMAGE, Plan, deploy, new_revision, withdraw
 from torpor.errors import EndpointFailed
 from torpor.process import EndpointProcess, Start
@@ -142,13 +142,16 @@ class Local:
 
     def instances(self) -> list[seen.Instance]:
         """The instances that are ready now, each with its models and its memory."""
-        present = [found for found in seen.endpoints(self._process.connection) if found.name == self.name]
-        return [instance for found in present for instance in found.instances]
+        return list(self._seen().instances)
+
+    def _seen(self) -> seen.Endpoint:
+        """As it is now; of one that is not in service, nothing."""
+        present = (found for found in seen.endpoints(self._process.connection) if found.name == self.name)
+        return next(present, seen.Endpoint(self.name, ()))
 
     def why(self, model: str) -> Story:
         """What was decided about a model, and why; print it."""
-        resident = tuple(found for found in self.models() if found.name == model)
-        return Story(model, tuple(seen.decisions(self._process.connection, self.name, model)), resident)
+        return inquiry.story(self._process.connection, self._seen(), model)
 
     # -- what it kept account of -----------------------------------------------------------------------------------
     def cold_starts(self, model: str | None = None, *, last_s: float | None = None) -> Any:

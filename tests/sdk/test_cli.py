@@ -29,6 +29,7 @@ from torpor.defaults import URL
 from torpor.deploying import Plan, deploy, withdraw
 from torpor.process import EndpointProcess, Start
 from torpor.seen import Endpoint, Variant
+from torpor.serving import SharedProcess
 from torpor_endpoint.options import OPTIONS
 
 ROW = ",".join(map(str, ROWS[0]))
@@ -155,6 +156,17 @@ def test_why_tells_the_story_of_a_model(run: Run, endpoint: torpor.Local) -> Non
     assert told.startswith(f"shared: {CITIES[4]}\n")
     assert "was loaded in" in told
     assert "now: in memory" in told
+
+
+def test_why_tells_of_a_model_whose_instance_was_replaced(shared: SharedProcess, models: Path) -> None:
+    with shared.local(models, name="updated") as endpoint:
+        endpoint.invoke(CITIES[0], ROWS)
+        endpoint.deploy(memory_mib=512)
+        command = ["why", CITIES[0], "--endpoint", "updated", "--url", endpoint.url]
+        told, unknown = CliRunner().invoke(app, command).stdout, str(endpoint.why("nobody.tar.gz"))
+    assert "no instance that runs now has decided anything about it" in told
+    assert re.search(r"a request took .*load .*\n  now: not in memory", told)
+    assert "nothing is known of it" in unknown
 
 
 def test_logs_shows_each_instances_output(run: Run) -> None:

@@ -1,7 +1,7 @@
 """`torpor cold-starts`: the requests that had to wait, and what each of them waited for."""
 
+import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from statistics import quantiles
 from typing import Annotated
 
@@ -13,12 +13,10 @@ from torpor.accounts import cold_starts as read
 from torpor.cli.edge import Url, connected, console, plain_table
 from torpor.cli.since import ago_s
 from torpor.frames import STEPS
-from torpor.story import counted, size
+from torpor.story import NOTICED_S, counted, moment, size, why_cold
 
 Endpoint = Annotated[str | None, typer.Argument(help="Of this endpoint only.", metavar="ENDPOINT")]
 
-NOTICED_S = 0.0001
-"""A step that no request waited longer for has no column."""
 WIDEST = 1000
 PERCENTS = (50, 99)
 
@@ -53,7 +51,7 @@ def table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
     shown.add_column("why, and who left", no_wrap=True)
     for one in cold:
         times = (one.total_s, *(one.steps.get(step, 0.0) for step in steps))
-        shown.add_row(_at(one), one.model or "-", *map(_milliseconds, times), _memory(one), _why(one))
+        shown.add_row(_at(one), one.model or "-", *map(_milliseconds, times), _memory(one), why_cold(one))
     shown.add_section()
     for percent in PERCENTS:
         total_s, parts_s = _percentiles(cold, percent)
@@ -70,7 +68,7 @@ def narrow_table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
     shown.add_column("model, why, who left, and what was waited for", overflow="fold")
     for one in cold:
         named = ", ".join(part for part in (one.model or "-", _memory(one)) if part)
-        told = "\n".join(line for line in (named, _why(one), _steps(one.steps)) if line)
+        told = "\n".join(line for line in (named, why_cold(one), _steps(one.steps)) if line)
         shown.add_row(_at(one), _milliseconds(one.total_s), told)
     shown.add_section()
     for percent in PERCENTS:
@@ -104,17 +102,11 @@ def _steps(steps_s: Mapping[str, float]) -> str:
 
 
 def _at(one: ColdStart) -> str:
-    return datetime.fromtimestamp(one.at_s).strftime("%H:%M:%S")
+    return moment(one.at_s, time.time(), "%H:%M:%S")
 
 
 def _memory(one: ColdStart) -> str:
     return size(one.loaded_bytes) if one.loaded_bytes else ""
-
-
-def _why(one: ColdStart) -> str:
-    failed = f"HTTP {one.status}" if one.status >= 400 else ""
-    left = f"{', '.join(one.victims)} left" if one.victims else ""
-    return "; ".join(part for part in (failed, one.reason, left) if part)
 
 
 def _milliseconds(seconds: float) -> str:

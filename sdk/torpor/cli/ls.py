@@ -5,7 +5,7 @@ from rich.table import Table
 
 from torpor import seen
 from torpor.cli.edge import NO_ENDPOINT, Url, connected, console, plain_table
-from torpor.story import size
+from torpor.story import size, standing
 
 
 def ls(url: Url = None) -> None:
@@ -37,8 +37,7 @@ def table(endpoint: seen.Endpoint) -> Table:
         shown.add_column(column, justify="right", no_wrap=True)
     for variant in endpoint.variants:
         if not variant.instances:
-            standing = f"none of {variant.wanted} is ready" if variant.wanted else "nothing runs, until somebody calls"
-            shown.add_row(f"{variant.name}: {standing}", *[""] * 4)
+            shown.add_row(f"{variant.name}: {standing(variant)}", *[""] * 4)
         for instance in variant.instances:
             _add_instance(shown, variant, instance)
     return shown

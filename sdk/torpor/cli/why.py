@@ -6,9 +6,8 @@ import typer
 
 from torpor import seen
 from torpor.cli.edge import Url, connected
-from torpor.connection import Connection
 from torpor.errors import TorporError
-from torpor.story import Story
+from torpor.inquiry import story
 
 
 def why(
@@ -23,8 +22,3 @@ def why(
         raise TorporError(f"endpoint {endpoint} is not in service" if endpoint else "no endpoint is in service")
     for found in present:
         typer.echo(f"{found.name}: {story(connection, found, model)}")
-
-
-def story(connection: Connection, endpoint: seen.Endpoint, model: str) -> Story:
-    resident = tuple(found for instance in endpoint.instances for found in instance.models if found.name == model)
-    return Story(model, tuple(seen.decisions(connection, endpoint.name, model)), resident)
