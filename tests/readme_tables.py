@@ -7,6 +7,7 @@ from pathlib import Path
 from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
 from torpor_endpoint.cloudwatch.metrics import METRICS
+from torpor_endpoint.cloudwatch.prometheus import KINDS, exposed
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
 from torpor_endpoint.control.errors import ERRORS
 from torpor_endpoint.options import OPTIONS
@@ -65,8 +66,11 @@ def control_errors() -> str:
 
 def metrics() -> str:
     return table(
-        ("metric", "namespace", "unit", "meaning", "Prometheus"),
-        ((code(row.name), code(row.namespace), row.unit, row.meaning, code(row.prometheus)) for row in METRICS),
+        ("metric", "namespace", "unit", "meaning", "Prometheus", "type"),
+        (
+            (code(row.name), code(row.namespace), row.unit, row.meaning, code(exposed(row)), KINDS[row.shown])
+            for row in METRICS
+        ),
     )
 
 

@@ -94,6 +94,17 @@ def _gauge(metric: Metric, series: list[Series], now_s: float) -> Family:
     return family
 
 
+KINDS = {shown: shown.partition(",")[0] for shown in Shown}
+"""Prometheus's own word for the type: how a gauge comes about is no part of it."""
+SUFFIXES = {Shown.COUNTER: "_total"}
+"""What prometheus_client adds to the name on the page."""
+
+
+def exposed(metric: Metric) -> str:
+    """Its name on the page. Histograms and summaries have `_sum` and `_count` below it, the former `_bucket` too."""
+    return metric.prometheus + SUFFIXES.get(metric.shown, "")
+
+
 FAMILIES: dict[Shown, Callable[[Metric, list[Series], float], Family]] = {
     Shown.COUNTER: _counter,
     Shown.SUMMARY: _summary,
