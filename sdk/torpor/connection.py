@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from http.client import HTTPException
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 from torpor.defaults import ANSWER_WITHIN_S, KEY, REGION, SCHEMES, URL, URL_VARIABLE
@@ -44,13 +45,14 @@ class Connection:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What boto3, the AWS CLI and the SageMaker SDK read."""
+        """What boto3, the AWS CLI and the SageMaker SDK read. A proxy is passed by where the URL is this machine's."""
         return {
             URL_VARIABLE: self.url,
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": KEY,
             "AWS_DEFAULT_REGION": self.region,
             "AWS_REGION": self.region,  # what the SDK for JavaScript reads
+            **without_proxy(self.url, os.environ),
         }
 
     def client(self, service: str, **options: Any) -> Any:
@@ -98,6 +100,26 @@ class Connection:
         # No proxy: an endpoint of one's own is reached directly, whatever the environment says.
         path_style = {"addressing_style": "path"}
         return Config(read_timeout=ANSWER_WITHIN_S, max_pool_connections=64, s3=path_style, proxies={})
+
+
+def without_proxy(url: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """`NO_PROXY`, in both spellings, as it is and with this machine: no proxy would find its way back here."""
+    host = loopback(url)
+    if host is None:
+        return {}
+    present = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    hosts = [name for part in present.split(",") if (name := part.strip())]
+    told = ",".join(hosts if host in hosts or "*" in hosts else [*hosts, host])
+    return {"NO_PROXY": told, "no_proxy": told}
+
+
+def loopback(url: str) -> str | None:
+    """Its host, where that is this machine."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host if host == "localhost" or ip_address(host).is_loopback else None
+    except ValueError:  # no address
+        return None
 
 
 def client(service: str, url: str | None = None, **options: Any) -> Any:

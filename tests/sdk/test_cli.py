@@ -25,6 +25,7 @@ from torpor.cli import app
 from torpor.cli.logs import NOTHING, told
 from torpor.cli.ls import table
 from torpor.cli.up import next_step
+from torpor.connection import without_proxy
 from torpor.defaults import URL
 from torpor.deploying import Plan, deploy, withdraw
 from torpor.process import EndpointProcess, Start
@@ -73,6 +74,27 @@ def test_env_prints_what_a_shell_needs(run: Run, endpoint: torpor.Local) -> None
     assert done.stdout.splitlines()[0] == f"export AWS_ENDPOINT_URL={endpoint.url}"
     assert {"export AWS_DEFAULT_REGION=us-east-1", "export AWS_REGION=us-east-1"} <= set(done.stdout.splitlines())
     assert done.stderr == ""
+
+
+def test_env_passes_a_proxy_by_and_keeps_what_was_passed_by_before() -> None:
+    shell = {"no_proxy": "internal.example", "NO_PROXY": "internal.example", "http_proxy": "http://127.0.0.1:9"}
+    printed = CliRunner().invoke(app, ["env", "--url", "http://127.0.0.1:9"], env=shell).stdout.splitlines()
+    assert {"export NO_PROXY=internal.example,127.0.0.1", "export no_proxy=internal.example,127.0.0.1"} <= set(printed)
+
+
+@pytest.mark.parametrize(
+    ("url", "present", "told"),
+    [
+        ("http://127.0.0.1:1", "", "127.0.0.1"),
+        ("http://localhost:1", "localhost", "localhost"),
+        ("http://[::1]:1", "a, b", "a,b,::1"),
+        ("http://127.0.0.1:1", "*", "*"),
+        ("http://there.example", "a", None),
+        ("http://[", "a", None),
+    ],
+)
+def test_a_proxy_is_passed_by_on_this_machine_alone(url: str, present: str, told: str | None) -> None:
+    assert without_proxy(url, {"NO_PROXY": present}).get("no_proxy") == told
 
 
 def test_env_has_the_endpoints_own_region_whatever_the_shell_has() -> None:
