@@ -5,13 +5,14 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torpor import accounts, frames, inquiry, seen
 from torpor.deploying import IMAGE, Plan, deploy, new_revision, withdraw
-from torpor.errors import EndpointFailed
+from torpor.errors import EndpointFailed, TorporError
 from torpor.process import EndpointProcess, Start
 from torpor.rows import decode, encode
 from torpor.story import Story
@@ -32,7 +33,8 @@ class Local:
         self._process = process
         self._plan = plan
         self._alone = alone
-        self._closed = False
+        self._open = True
+        self._withdrawn = False
         self._clients: list[Any] = []
         self._revisions: list[str] = []
         self._sagemaker = self.client("sagemaker")
@@ -109,6 +111,8 @@ class Local:
         self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
     ) -> dict[str, Any]:
         """The same call, with boto3's own response. `more` are further members of InvokeEndpoint."""
+        if not self._open:
+            raise TorporError("this endpoint is closed: call it inside its with-block, or open another")
         body, kind = encode(payload, content_type)
         members = {"TargetModel": target, "Body": body, "ContentType": kind, **more}
         if accept is not None:
@@ -182,16 +186,17 @@ class Local:
 
     def close(self) -> None:
         """Stop everything it started; on a process that it shares, delete the endpoint. Once closed, it stays so."""
+        self._open = False
         if self._alone:
             self._process.close()
-        elif not self._closed:  # the name may be another one's by now
+        elif not self._withdrawn:  # the name may be another one's by now
             self._leave()
 
     def _leave(self) -> None:
         """Delete the endpoint, and close its own clients."""
         try:
             withdraw(self._sagemaker, self.name, self._revisions)
-            self._closed = True
+            self._withdrawn = True
         finally:
             while self._clients:
                 self._process.release(self._clients.pop())
@@ -200,13 +205,22 @@ class Local:
 class SharedProcess(EndpointProcess):
     """An endpoint process that serves several multi-model endpoints, side by side or one after another."""
 
+    def __init__(self, start: Start | None = None) -> None:
+        super().__init__(start or Start())
+        self._opened: dict[str, Local] = {}
+        """The latest of each name."""
+
     def local(self, models: "str | PathLike[str] | None" = None, *, name: str = "local", **options: Any) -> Local:
         """As `torpor.local`, and with its options as far as they are the endpoint's own.
 
         Its models are those of the folder alone: an earlier endpoint of this name leaves it none.
+        Raises TorporError while one of this name is open, TypeError for an option that is the process's.
         """
         from botocore.exceptions import BotoCoreError, ClientError
 
+        if (present := self._opened.get(name)) is not None and present._open:
+            raise TorporError(f"an endpoint {name!r} is open already: give name=… for another beside it, or close it")
+        _check(options)
         endpoint = Local(self, planned(name, **options), alone=False)
 
         def undone() -> None:
@@ -220,7 +234,18 @@ class SharedProcess(EndpointProcess):
             copy_models(models, folder)
             endpoint.deploy()
             unfinished.pop_all()
+        self._opened[name] = endpoint
         return endpoint
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Raises TypeError for what is not an endpoint's own."""
+    own, all_of_them = signature(planned).parameters, signature(local).parameters
+    for option in options:
+        if option in all_of_them and option not in own:
+            raise TypeError(f"{option} is the process's, which is shared here: torpor.local({option}=…) starts its own")
+        if option not in own:
+            raise TypeError(f"there is no option {option}: choose of {', '.join(own)}")
 
 
 def local(

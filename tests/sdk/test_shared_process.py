@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from sdk_models import CITIES, ROWS
 
-from torpor.errors import EndpointFailed
+from torpor.errors import EndpointFailed, TorporError
 from torpor.serving import BUCKET, Local, SharedProcess, planned
 
 
@@ -104,3 +104,28 @@ def test_closed_again_it_leaves_another_of_its_name_alone(shared: SharedProcess,
             assert another.invoke(CITIES[0], ROWS) == answer
             another.deploy()
             assert another.invoke(CITIES[0], ROWS) == answer
+
+
+def test_another_of_a_name_that_is_open_is_refused_and_harms_nobody(shared: SharedProcess) -> None:
+    with shared.local(name="twice") as endpoint:
+        endpoint.put(b"no model", key="a.tar.gz")
+        with pytest.raises(TorporError, match="'twice' is open already: give name="):
+            shared.local(name="twice")
+        found = endpoint.client("s3").list_objects_v2(Bucket=BUCKET, Prefix="twice/")["Contents"]
+        assert [entry["Key"] for entry in found] == ["twice/a.tar.gz"]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [("strict", "torpor.local"), ("data_dir", "process's"), ("memory", "no option")]
+)
+def test_an_option_that_is_not_the_endpoints_own_is_named(shared: SharedProcess, option: str, said: str) -> None:
+    with pytest.raises(TypeError, match=option) as refused:
+        shared.local(None, name="mine", **{option: True})
+    assert said in str(refused.value)
+
+
+def test_a_closed_endpoint_says_that_it_is(shared: SharedProcess) -> None:
+    with shared.local(name="closed") as endpoint:
+        pass
+    with pytest.raises(TorporError, match="this endpoint is closed"):
+        endpoint.invoke("a.tar.gz", [[1.0]])
