@@ -10,6 +10,9 @@ from torpor.cli.edge import EndpointName, Url, connected, only
 from torpor.connection import Connection
 from torpor.errors import TorporError
 
+FAILURES = 500
+"""The status of what a model answers begins here where the fault is its own."""
+
 
 def invoke(
     endpoint: EndpointName = None,
@@ -36,13 +39,13 @@ def invoke(
 
 
 def call(connection: Connection, members: dict[str, Any]) -> Any:
-    """boto3's answer. A model's own error names the place where the model's own words are."""
+    """boto3's answer. A model's own failure names the place where its words are; of what it refuses it logs nothing."""
     from botocore.exceptions import ClientError
 
     try:
         return connection.client("sagemaker-runtime").invoke_endpoint(**members)
     except ClientError as error:
-        if error.response["Error"]["Code"] != "ModelError":
+        if error.response["Error"]["Code"] != "ModelError" or error.response.get("OriginalStatusCode", 0) < FAILURES:
             raise
         raise TorporError(f"{error}\nsee also: torpor logs {members['EndpointName']}") from error
 
