@@ -1,7 +1,7 @@
 """What a replay showed: a row for each request, as columns, and what is read off them."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class Replayed:
     statuses: NDArray[np.int16] = field(repr=False)
     hits: NDArray[np.int8] = field(repr=False)  # 1 the model was in memory, 0 it was not
     steps_s: NDArray[np.float32] = field(repr=False)  # a column for each of `frames.STEPS`
+    messages: Mapping[str, str] = field(default_factory=dict, repr=False)  # the first one of each outcome that failed
 
     def __len__(self) -> int:
         return len(self.sent_s)

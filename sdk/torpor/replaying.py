@@ -5,6 +5,7 @@ sent twice and nothing is left out; what could not be sent in time is sent late,
 Requests are not signed, since Torpor reads no signature.
 """
 
+import json
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,6 +35,8 @@ NO_ANSWER = 0
 """Stands for the status of a request that got none."""
 CONNECT_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.1
+MESSAGE_MAX = 300
+"""Letters of an error's text that are kept."""
 LOADING = ("wake", "download", "unpack", "load")
 """A request with one of these steps did not find its model in memory."""
 
@@ -129,6 +132,7 @@ class _Answer(NamedTuple):
     outcome: str
     hit: int
     steps: Mapping[str, float] | None  # None: not told
+    message: str = ""  # why it failed
 
 
 class _Sending:
@@ -145,6 +149,7 @@ class _Sending:
         self._failure: Exception | None = None
         self._interrupted = False
         self._outcomes = Names()
+        self._messages: dict[str, str] = {}
         self._rows = bytearray()
         self._sent = self._done = self._cold = self._failed = 0
         self._threads = [Thread(target=self._work, daemon=True) for _ in range(threads)]
@@ -168,7 +173,9 @@ class _Sending:
         rows = rows[np.argsort(rows["number"])]
         columns = {name: np.ascontiguousarray(rows[name]) for name in rows.dtype.names or () if name != "number"}
         names, outcomes = tuple(self._names), tuple(self._outcomes.met)
-        return Replayed(names, outcomes, self._began_at_s, self._interrupted, unanswered, **columns)
+        return Replayed(
+            names, outcomes, self._began_at_s, self._interrupted, unanswered, **columns, messages=self._messages
+        )
 
     def _ended(self, watch: Watch) -> None:
         for _ in ("sending", "waiting"):  # one Ctrl-C ends the one, another one the other
@@ -215,6 +222,8 @@ class _Sending:
         steps_s = repeat(np.nan, len(STEPS)) if told is None else (told.get(step, 0.0) for step in STEPS)
         with self._books:
             outcome = self._outcomes[answer.outcome]
+            if answer.message:
+                self._messages.setdefault(answer.outcome, answer.message)
             what = (due.model, outcome, answer.status, answer.hit)
             self._rows += _ROW.pack(due.number, due.planned_s, sent_s, done_s, *what, *steps_s)
             self._done += 1
@@ -252,11 +261,12 @@ class _Post:
             got = self._pool.urlopen("POST", self._path, body=body, headers=headers, retries=False)
         except (HTTPError, OSError, ValueError) as error:
             why = error.__cause__ or error.__context__ or error  # urllib3 wraps what happened in an error of its own
-            return _Answer(NO_ANSWER, type(why).__name__, NOT_TOLD, None)
+            return _Answer(NO_ANSWER, type(why).__name__, NOT_TOLD, None, _line(str(why)))
         code = got.headers.get("x-amzn-errortype", "").partition(":")[0]
         steps = _steps(got.headers.get("server-timing"))
         hit = NOT_TOLD if steps is None else int(not any(step in steps for step in LOADING))
-        return _Answer(got.status, f"{got.status} {code}".strip(), hit, steps)
+        message = "" if 200 <= got.status < 300 else _message(got.data)
+        return _Answer(got.status, f"{got.status} {code}".strip(), hit, steps, message)
 
 
 def _requests(trace: Trace) -> Iterator[tuple[float, int, int | None, int]]:
@@ -265,6 +275,21 @@ def _requests(trace: Trace) -> Iterator[tuple[float, int, int | None, int]]:
     for chunk in trace.chunks():
         sizes: Iterable[int | None] = repeat(None) if chunk.request_bytes is None else chunk.request_bytes.tolist()
         yield from zip(chunk.times_s.tolist(), chunk.models.tolist(), sizes, numbers, strict=False)
+
+
+def _message(body: bytes) -> str:
+    """What an error says: the model's own words where they are told apart."""
+    try:
+        said = json.loads(body)
+        found = said.get("OriginalMessage") or said.get("Message") or said.get("message") or ""
+    except (ValueError, AttributeError):  # no JSON, or no object
+        found = body[: 4 * MESSAGE_MAX].decode(errors="replace")
+    return _line(str(found))
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MESSAGE_MAX else f"{line[:MESSAGE_MAX]}…"
 
 
 def _steps(told: str | None) -> dict[str, float] | None:

@@ -69,10 +69,11 @@ def test_azures_trace_is_replayed_too(run: Run, tmp_path: Path) -> None:
         ((), "say what to send: --body FILE for all models, or --bodies DIR"),
         (("--body", "{}/row.csv", "--bodies", "{}"), "say what to send: --body FILE for all models, or --bodies DIR"),
         (("--bodies", "{}/row.csv"), "row.csv is no folder"),
-        (("--body", "{}/nowhere.csv"), "No such file"),
+        (("--body", "{}/nowhere.csv"), "--body {}/nowhere.csv: there is no such file"),
+        (("--body", "{}/nowhere"), "--body {}/nowhere: there is no such file"),
         (("--body", "{}/row"), "row: say what it is by --content-type"),
         (("--body", "{}/row.csv", "--out", "{}/nowhere/out.csv"), "there is no folder"),
-        (("--body", "{}/row.csv", "--speed", "0"), "speed is more than 0, not 0"),
+        (("--body", "{}/row.csv", "--speed", "0"), "--speed is more than 0, not 0"),
         (("--body", "{}/row.csv", "--endpoint", "other"), "Could not find endpoint"),
         (("--body", "{}/row.csv", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],
@@ -83,7 +84,16 @@ def test_what_is_missing_is_said_before_anything_is_sent(
     (tmp_path / "row").write_text(ROW)
     done = run(*(argument.format(tmp_path) for argument in arguments))
     assert (done.exit_code, done.stdout) == (1, "")
-    assert said in done.stderr
+    assert said.format(tmp_path) in done.stderr
+
+
+def test_it_says_why_requests_failed_and_that_all_of_them_did(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("no,numbers,at,all")
+    done = run("--body", tmp_path / "bad.csv", "--speed", 100)
+    assert done.exit_code == 1
+    (told,) = [line for line in done.stdout.splitlines() if line.startswith("first 424 ModelError: ")]
+    assert "no" in told.partition(": ")[2]
+    assert "4 failed · " in done.stdout
 
 
 def test_the_progress_says_what_became_of_those_that_were_sent() -> None:

@@ -97,6 +97,20 @@ def slo_s(slo_ms: float) -> float:
     return slo_ms / 1000
 
 
+def more_than_0(option: str, value: float) -> None:
+    """Raises TorporError."""
+    if not 0 < value < inf:
+        raise TorporError(f"{option} is more than 0, not {value:g}")
+
+
+def present(option: str, file: Path) -> None:
+    """Raises TorporError for a file that is not there, or is none."""
+    if not file.exists():
+        raise TorporError(f"{option} {file}: there is no such file")
+    if file.is_dir():
+        raise TorporError(f"{option} {file}: that is a folder, name a file")
+
+
 def kept(option: str, file: Path | None) -> None:
     """Raises TorporError where it could not be written, before anything is simulated for it."""
     if file is not None and not file.absolute().parent.is_dir():

@@ -34,6 +34,8 @@ SHOWN_MODELS = 5
 LATE_S = 0.05
 """Who is later than this at p99 did not have the trace's own traffic."""
 INTERRUPTED = 130
+ALL_FAILED = 1
+"""The exit code where no request succeeded."""
 
 
 def replay(
@@ -55,6 +57,7 @@ def replay(
     from torpor.simulator.workloads import Extent, First, named
 
     choices.kept("--out", out)
+    choices.more_than_0("--speed", speed)
     connection = connected(url)
     target = Target.found(connection, only(connection, endpoint))
     wanted = named(trace) if limit is None else First(named(trace), limit)
@@ -67,12 +70,15 @@ def replay(
         replayed.write(out)
     if replayed.interrupted:
         raise typer.Exit(INTERRUPTED)
+    if replayed.failed and replayed.failed == len(replayed):
+        raise typer.Exit(ALL_FAILED)
 
 
 # -- what is sent --------------------------------------------------------------------------------------------------
 def read_body(body: Path | None, bodies: Path | None, content_type: str | None, models: Sequence[str]) -> "Body":
     """From `--body` or `--bodies`. Raises TorporError, which says what is missing; OSError."""
     if body is not None and bodies is None:
+        choices.present("--body", body)
         one = (typed(body, content_type), body.read_bytes())
         return lambda model, request_bytes: one
     if bodies is None or body is not None:
@@ -122,6 +128,9 @@ def doing(tally: "Tally") -> str:
 def show(replayed: "Replayed", endpoint: str, pace: "Pace") -> None:
     printer = console()
     printer.print(outcomes(replayed, endpoint))
+    for outcome in replayed.counts:
+        if outcome in replayed.messages:
+            printer.print(f"first {outcome}: {replayed.messages[outcome]}", soft_wrap=True)
     printer.print(f"\n{lateness(replayed)}")
     if replayed.late_s(0.99) > LATE_S:
         printer.print(advice(replayed, pace), style="yellow")
