@@ -16,6 +16,7 @@ CODE = "code"
 SCRIPT = f"{CODE}/inference.py"
 MODEL_SUFFIXES = (".onnx", ".json", ".ubj", ".model", ".joblib", ".pkl", ".pickle", ".skops")
 MODEL_NAMES = ("xgboost-model",)
+FILES = ", ".join((*MODEL_NAMES, *(f"*{suffix}" for suffix in MODEL_SUFFIXES)))
 GZIP_LEVEL = 6
 """As gzip's own command has it. Python's default, 9, takes up to seven times as long for trees, and saves 2 %."""
 
@@ -42,13 +43,15 @@ def bundle(
     `model` is an XGBoost model, a scikit-learn estimator, an ONNX model (object, bytes), the path of a model file, or
     None for a script that needs none. `script` becomes `code/inference.py`; the files of the folder `code` go beside
     it. An XGBoost model answers as its booster does: a classifier with probabilities, not with labels.
-    Raises TypeError, which lists what is taken.
+    Raises TypeError, which lists what is taken; FileNotFoundError for code without a model that has no inference.py.
     """
     if model is None and script is None and code is None:
         raise TypeError("neither a model nor a script: there is nothing to bundle")
     members = dict(_code(code)) if code is not None else {}
     if script is not None:
         members[SCRIPT] = Path(script).read_bytes()
+    if model is None and SCRIPT not in members:
+        raise FileNotFoundError(f"{code} has no inference.py, and no model is given: there is nothing that answers")
     if model is not None:
         kind = _kind_of(model)
         members[kind.file(model)] = kind.write(model)
@@ -59,6 +62,8 @@ def _kind_of(model: Any) -> Kind:
     for kind in KINDS:
         if kind.takes(model):
             return kind
+    if isinstance(model, str | PathLike):
+        raise TypeError(f"{Path(model)} has no known suffix of a model: a model file is called {FILES}")
     taken = "; ".join(kind.name for kind in KINDS)
     raise TypeError(f"{type(model).__module__}.{type(model).__qualname__} is not one of: {taken}")
 
@@ -112,7 +117,7 @@ KINDS: tuple[Kind, ...] = (
         bytes,
     ),
     Kind(
-        f"the path of a model file ({', '.join((*MODEL_NAMES, *(f'*{suffix}' for suffix in MODEL_SUFFIXES)))})",
+        f"the path of a model file ({FILES})",
         _is_model_file,
         lambda model: Path(model).name,
         lambda model: Path(model).read_bytes(),

@@ -12,23 +12,27 @@ PATIENCE_S = 2.0
 LOOK_S = 0.05
 
 
-def ensure_free(data_dir: Path, patience_s: float = PATIENCE_S) -> None:
-    """Raises EndpointFailed if another endpoint keeps the folder for all of `patience_s`."""
+def ensure_free(data_dir: Path, option: str = "data_dir", patience_s: float = PATIENCE_S) -> None:
+    """Raises EndpointFailed, which names the option, if another endpoint keeps the folder for all of `patience_s`."""
     deadline_s = time.monotonic() + patience_s
     while in_use(data_dir):
         if time.monotonic() > deadline_s:
-            raise EndpointFailed(f"another endpoint uses {data_dir}: stop it, or choose another data folder")
+            raise EndpointFailed(f"another endpoint uses {data_dir}: stop it, or choose another folder by {option}")
         time.sleep(LOOK_S)
 
 
-def ensure_writable(data_dir: Path) -> None:
-    """Make the folder where there is none. Raises EndpointFailed if nothing can be written in it."""
+def ensure_writable(data_dir: Path, option: str = "data_dir") -> None:
+    """Make the folder where there is none. Raises EndpointFailed, which names the option, if nothing can be written."""
+    if data_dir.is_file():
+        raise EndpointFailed(f"{data_dir} is a file, not a folder: choose another by {option}")
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise EndpointFailed(f"the data folder {data_dir} cannot be made: {error.strerror}") from error
+        raise EndpointFailed(
+            f"the data folder {data_dir} cannot be made: {error.strerror}: choose another by {option}"
+        ) from error
     if not os.access(data_dir, os.W_OK | os.X_OK):
-        raise EndpointFailed(f"the data folder {data_dir} cannot be written: choose another")
+        raise EndpointFailed(f"the data folder {data_dir} cannot be written: choose another by {option}")
 
 
 def in_use(data_dir: Path) -> bool:

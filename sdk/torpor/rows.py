@@ -51,8 +51,10 @@ def _table(payload: Any) -> list[list[Any]]:
 
 
 def _write_csv(payload: Any) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(_table(payload))
+    table, text = _table(payload), io.StringIO()
+    if any(isinstance(cell, list | tuple) or getattr(cell, "ndim", 0) for row in table[:1] for cell in row):
+        raise ValueError(f"rows are 1- or 2-dimensional, and these have more: give content_type={JSON!r} or {NPY!r}")
+    csv.writer(text, lineterminator="\n").writerows(table)
     return text.getvalue().encode()
 
 

@@ -36,7 +36,7 @@ def test_a_model_file_keeps_its_name(tmp_path: Path) -> None:
     assert names(torpor.bundle(tmp_path / "booster.ubj", tmp_path / "m.tar.gz")) == ["booster.ubj"]
 
 
-@pytest.mark.parametrize("model", [object(), 5, b"no model", "model.txt"])
+@pytest.mark.parametrize("model", [object(), 5, b"no model"])
 def test_what_is_no_model_is_refused_with_the_list_of_what_is(model: object, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"xgboost\.Booster.*scikit-learn.*ONNX.*\.joblib"):
         torpor.bundle(model, tmp_path / "m.tar.gz")
@@ -60,3 +60,15 @@ def test_an_artifact_is_replaced_whole(tmp_path: Path) -> None:
     assert torpor.bundle(train_booster(rounds=2), path) == path
     assert names(path) == ["xgboost-model"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["m.tar.gz"]
+
+
+def test_a_path_that_is_no_models_names_itself_and_the_suffixes(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"^doc\.py has no known suffix of a model: .*xgboost-model, \*\.onnx"):
+        torpor.bundle("doc.py", tmp_path / "m.tar.gz")
+
+
+def test_code_that_answers_nothing_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "more.py").write_text("")
+    with pytest.raises(FileNotFoundError, match=r"code has no inference\.py, and no model is given"):
+        torpor.bundle(None, tmp_path / "m.tar.gz", code=tmp_path / "code")

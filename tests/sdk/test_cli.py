@@ -35,6 +35,7 @@ from torpor_endpoint.options import OPTIONS
 
 ROW = ",".join(map(str, ROWS[0]))
 Run = Callable[..., Result]
+NOBODY = "there is no endpoint 'nobody': known are shared"
 
 
 @pytest.fixture
@@ -240,6 +241,7 @@ def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
     done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(endpoint.data_dir)])
     assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("torpor: another endpoint uses")
+    assert done.stderr.endswith("choose another folder by --data-dir\n")
 
 
 @pytest.mark.parametrize(
@@ -266,7 +268,15 @@ def test_up_names_a_data_folder_that_can_not_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(tmp_path / "file" / "below")])
     assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.endswith(f"the data folder {tmp_path}/file/below cannot be made: Not a directory\n")
+    assert done.stderr.endswith(
+        f"the data folder {tmp_path}/file/below cannot be made: Not a directory: choose another by --data-dir\n"
+    )
+
+
+def test_up_names_a_data_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(tmp_path / "file")])
+    assert done.stderr.endswith("/file is a file, not a folder: choose another by --data-dir\n")
 
 
 @pytest.mark.parametrize("command", ["costs", "cold-starts"])
@@ -279,11 +289,13 @@ def test_a_span_that_is_none_names_its_option(run: Run, command: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("logs", "nobody"), "no instance of an endpoint 'nobody' has printed anything"),
-        (("why", "a", "--endpoint", "nobody"), "endpoint nobody is not in service"),
-        (("metrics", "nobody"), "Could not find endpoint"),
+        (("logs", "nobody"), NOBODY),
+        (("why", "a", "--endpoint", "nobody"), NOBODY),
+        (("metrics", "nobody"), NOBODY),
+        (("costs", "nobody"), NOBODY),
+        (("cold-starts", "nobody"), NOBODY),
         (("invoke", "shared", "--target-model", "nope.tar.gz", "--body", ROW), "Failed to download model data"),
-        (("invoke", "shared", "--body", "@/nowhere"), "No such file"),
+        (("invoke", "shared", "--body", "@/nowhere"), "--body /nowhere: there is no such file"),
         (("env", "--url", "foo"), "foo is no URL"),
         (("ls", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],
@@ -320,4 +332,4 @@ def test_up_says_plainly_that_its_port_is_taken(endpoint: torpor.Local, tmp_path
     port = endpoint.url.rpartition(":")[2]
     done = CliRunner().invoke(app, ["up", "--port", port, "--data-dir", str(tmp_path)])
     assert done.exit_code == 1
-    assert "Address already in use" in done.stderr
+    assert "Address already in use: choose another with --port, 0 takes a free one" in done.stderr

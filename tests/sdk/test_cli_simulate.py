@@ -149,8 +149,9 @@ def test_a_recount_is_told(run: Run) -> None:
     [
         (("nowhere.csv",), "nowhere.csv: [Errno 2] No such file"),
         (("calls.json",), "calls.json: a trace is a file that ends in .csv"),
-        (("calls.csv", "--profiles", "nowhere.csv"), "nowhere.csv: [Errno 2] No such file"),
-        (("calls.csv", "--policy", "MRU"), "policy is one of LRU, "),
+        (("calls.csv", "--profiles", "nowhere.csv"), "--profiles nowhere.csv: there is no such file"),
+        (("calls.csv", "--policy", "MRU"), "--policy is one of LRU, "),
+        (("foo:models=5",), "a made trace is one of zipf, calibrated, as zipf:models=500"),
         (("calls.csv", "--policy", ","), "--policy has at least one"),
         (("calls.csv", "--instance-type", "ml.nope"), "instance_type is one of the catalogue's types"),
         (("calls.csv", "--instances", "0"), "--instances has numbers of 1 or more, as 1,2,4, not '0'"),
@@ -168,7 +169,7 @@ def test_a_recount_is_told(run: Run) -> None:
         (("calls.csv", "--decisions", "no/where.csv"), "--decisions no/where.csv: there is no folder no"),
         (("calls.csv", "--plot", "picture.png", "--instance-type", "ml.m6i.large"), "--plot: no price is known for"),
         (("calls.csv", "--plot", "picture.png", "--policy", "belady"), "add a --policy that does not know the trace"),
-        (("calls.csv", "--prices", "nowhere.json"), "No such file"),
+        (("calls.csv", "--prices", "nowhere.json"), "--prices nowhere.json: there is no such file"),
         (("calls.csv", "--out", "."), "--out .: that is a folder, name a file in it"),
         (("calls.csv", "--lasts", "2s"), "calls.csv has a request 2.5 s after its first, and is said to last 2 s: say"),
         (("calls.csv", "--lasts", "0s"), "--lasts: a span of time is more than 0, not 0s"),
@@ -193,7 +194,10 @@ def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], sai
         ("time_s;model\n0;a\n", "calls.csv: its columns are parted by semicolons: write it with commas"),
         ("time_s,model\n0,house,2.tar.gz\n", "calls.csv: row 1 has 3 columns, and the header 2: quote a name that has"),
         ("timestamp,model\n1700000000000,a\n", "calls.csv: row 1: time 1700000000000 in column 'timestamp' is no"),
-        ("time_s,model\n0,c\n", "model 'c' is called, and has no profile"),
+        (
+            "time_s,model\n0,c\n",
+            "'c' is called, and has no profile: add a row with its model and memory_bytes to models.csv",
+        ),
     ],
 )
 def test_a_bad_trace_is_one_line(run: Run, lines: str, said: str) -> None:

@@ -62,3 +62,10 @@ def test_csv_answers_are_numbers_where_they_can_be(body: bytes, value: object) -
 
 def test_an_unknown_answer_is_its_bytes() -> None:
     assert decode(b"\x89PNG", "image/png") == b"\x89PNG"
+
+
+@pytest.mark.parametrize("rows", [np.zeros((2, 2, 2)), [[[1.0], [2.0]]], [np.zeros((2, 2))]])
+def test_rows_of_more_dimensions_are_no_csv(rows: object) -> None:
+    with pytest.raises(ValueError, match=r"rows are 1- or 2-dimensional, .* 'application/x-npy'"):
+        encode(rows)
+    assert encode(rows, JSON)[0].startswith(b"[[[")

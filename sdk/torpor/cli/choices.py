@@ -1,12 +1,13 @@
 """The options of the commands that simulate: what one may choose, and in which words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from torpor.cli.edge import present
 from torpor.cli.since import span_s
 from torpor.errors import TorporError
 from torpor.extras import require
@@ -103,12 +104,20 @@ def more_than_0(option: str, value: float) -> None:
         raise TorporError(f"{option} is more than 0, not {value:g}")
 
 
-def present(option: str, file: Path) -> None:
-    """Raises TorporError for a file that is not there, or is none."""
-    if not file.exists():
-        raise TorporError(f"{option} {file}: there is no such file")
-    if file.is_dir():
-        raise TorporError(f"{option} {file}: that is a folder, name a file")
+def chosen(option: str, text: str, known: Collection[str]) -> list[str]:
+    """As `several`, of what is known, in capitals or not where that is. Raises TorporError."""
+    found = several(option, text)
+    for one in found:
+        if one not in known and one.upper() not in known:
+            raise TorporError(f"{option} is one of {', '.join(known)}, not {one!r}")
+    return found
+
+
+def share(option: str, value: float) -> float:
+    """Raises TorporError."""
+    if not 0 < value < 1:
+        raise TorporError(f"{option} is above 0 and below 1, as 0.99, not {value:g}")
+    return value
 
 
 def kept(option: str, file: Path | None) -> None:
@@ -128,10 +137,19 @@ def drawn(file: Path | None) -> None:
         require("--plot", "plots")
 
 
+def profiled(file: Path | None) -> Path | None:
+    """Raises TorporError."""
+    if file is not None:
+        present("--profiles", file)
+    return file
+
+
 def priced_by(file: Path | None, region: str | None) -> "Prices":
     """The list that ships, or a file of AWS's. Raises TorporError, PriceFileRefused, OSError."""
     from torpor.prices import SHIPPED, read
 
     if file is None and region is not None:
         raise TorporError(f"--region {region}: its prices are not known without a file of them: give it by --prices")
+    if file is not None:
+        present("--prices", file)
     return (SHIPPED if file is None else read(file, region)).prices

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from torpor.accounts import ColdStart, Which
 from torpor.accounts import cold_starts as read
-from torpor.cli.edge import Url, connected, console, plain_table
+from torpor.cli.edge import Url, connected, console, known, plain_table
 from torpor.cli.since import ago_s
 from torpor.frames import STEPS
 from torpor.story import NOTICED_S, counted, moment, size, why_cold
@@ -29,7 +29,9 @@ def cold_starts(
     url: Url = None,
 ) -> None:
     """Show what each cold request waited for, step by step."""
-    found = read(connected(url), Which(endpoint, ago_s(since)), model, limit)
+    connection = connected(url)
+    with known(connection, endpoint):
+        found = read(connection, Which(endpoint, ago_s(since)), model, limit)
     if not found:
         console().print(f"no cold start in the last {since}")
     printer = console()

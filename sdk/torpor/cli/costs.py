@@ -8,7 +8,7 @@ from rich.table import Table
 
 from torpor.accounts import Costs, ModelCosts, Others, SizeCosts, VariantCosts, Which
 from torpor.accounts import costs as read
-from torpor.cli.edge import Url, connected, console, plain_table
+from torpor.cli.edge import Url, connected, console, known, plain_table
 from torpor.cli.since import ago_s
 from torpor.money import dollars
 from torpor.spans import HOUR_S
@@ -25,7 +25,9 @@ def costs(
     url: Url = None,
 ) -> None:
     """Show what it would have cost at AWS's prices, by model, and the same traffic served otherwise."""
-    found = read(connected(url), Which(endpoint, ago_s(since)), MODELS)
+    connection = connected(url)
+    with known(connection, endpoint):
+        found = read(connection, Which(endpoint, ago_s(since)), MODELS)
     printer = console()
     if not found.variants:
         printer.print(f"no instance ran and no request came in the last {since}")

@@ -1,5 +1,8 @@
 """The edge of every command: where the endpoint is, where the output goes, and one clear line for an error."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +14,7 @@ from typer.core import TyperGroup
 from torpor import seen
 from torpor.connection import Connection
 from torpor.defaults import URL, URL_VARIABLE
-from torpor.errors import TorporError
+from torpor.errors import EndpointRefused, TorporError
 
 Url = Annotated[
     str | None, typer.Option(envvar=URL_VARIABLE, help=f"Where the endpoint is; {URL} if neither says.", metavar="URL")
@@ -51,6 +54,33 @@ def only(connection: Connection, name: str | None) -> str:
     if len(known) != 1:
         raise TorporError(f"name one of the endpoints: {', '.join(known)}" if known else NO_ENDPOINT)
     return known[0]
+
+
+def present(option: str, file: Path) -> None:
+    """Raises TorporError for a file that is not there, or is none."""
+    if not file.exists():
+        raise TorporError(f"{option} {file}: there is no such file")
+    if file.is_dir():
+        raise TorporError(f"{option} {file}: that is a folder, name a file")
+
+
+@contextmanager
+def known(connection: Connection, name: str | None) -> Iterator[None]:
+    """What is asked of an endpoint in here. Where it is refused and there is no such endpoint, that is what is said."""
+    from botocore.exceptions import ClientError
+
+    try:
+        yield
+    except (EndpointRefused, ClientError) as error:
+        if name is None or name in seen.names(connection.client("sagemaker")):
+            raise
+        raise unknown(connection, name) from error
+
+
+def unknown(connection: Connection, name: str) -> TorporError:
+    """That there is no such endpoint, and which there are."""
+    names = seen.names(connection.client("sagemaker"))
+    return TorporError(f"there is no endpoint {name!r}: known are {', '.join(names)}" if names else NO_ENDPOINT)
 
 
 def console() -> Console:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from torpor.cli.edge import EndpointName, Url, connected, only
+from torpor.cli.edge import EndpointName, Url, connected, only, present
 from torpor.connection import Connection
 from torpor.errors import TorporError
 
@@ -51,9 +51,12 @@ def call(connection: Connection, members: dict[str, Any]) -> Any:
 
 
 def read_body(text: str) -> bytes:
-    """Raises OSError for a file that cannot be read."""
+    """Raises TorporError for a file that is not there, OSError for one that cannot be read."""
     if text == "@-":
         if sys.stdin.isatty():
             typer.echo("reading the body from the terminal: Ctrl-D ends it", err=True)
         return sys.stdin.buffer.read()
-    return Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
+    if not text.startswith("@"):
+        return text.encode()
+    present("--body", file := Path(text[1:]))
+    return file.read_bytes()

@@ -4,7 +4,7 @@ import re
 
 import typer
 
-from torpor.cli.edge import EndpointName, Url, connected, only
+from torpor.cli.edge import EndpointName, Url, connected, known, only
 
 SILENT = re.compile(r"^(==> .+ <==)\n(?=\n==> |\s*\Z)", re.MULTILINE)
 """An instance's heading with nothing below it."""
@@ -14,7 +14,9 @@ NOTHING = "nothing was printed"
 def logs(endpoint: EndpointName = None, url: Url = None) -> None:
     """Print the end of every instance's log."""
     connection = connected(url)
-    printed = connection.page("logs", {"endpoint": only(connection, endpoint)}).decode()
+    name = only(connection, endpoint)
+    with known(connection, name):
+        printed = connection.page("logs", {"endpoint": name}).decode()
     typer.echo(told(printed))
 
 

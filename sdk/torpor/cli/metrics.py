@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from torpor.cli.edge import EndpointName, Url, connected, console, only
+from torpor.cli.edge import EndpointName, Url, connected, console, known, only
 from torpor.numbers import ROWS, Numbers, Window
 
 
@@ -18,7 +18,8 @@ def metrics(
     """Show invocations, hit rate, loaded models and latencies."""
     connection = connected(url)
     name = only(connection, endpoint)
-    described = connection.client("sagemaker").describe_endpoint(EndpointName=name)
+    with known(connection, name):
+        described = connection.client("sagemaker").describe_endpoint(EndpointName=name)
     variants = [variant["VariantName"] for variant in described.get("ProductionVariants", [])]
     cloudwatch = connection.client("cloudwatch")
     now = datetime.now(UTC)

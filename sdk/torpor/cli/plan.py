@@ -12,6 +12,7 @@ from rich.table import Table
 from torpor.cli import choices
 from torpor.cli.edge import console
 from torpor.cli.simulate import fitted, span
+from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.money import dollars
 from torpor.story import counted, milliseconds
@@ -56,16 +57,16 @@ def plan(
     from torpor.simulator.running import load
     from torpor.simulator.space import KEEP_ALIVES, SEARCHED, Space
 
-    slo_s = choices.slo_s(slo_ms)
-    given = load(trace, profiles, seed=seed, lasts_s=choices.lasts_s(lasts))
+    slo_s, quantile = choices.slo_s(slo_ms), choices.share("--quantile", quantile)
+    given = load(trace, choices.profiled(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
     given = replace(given, scenario=given.scenario.altered(**choices.woken(wake)))
     space = Space(
         None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,
-        SEARCHED if policy is None else choices.several("--policy", policy),
+        SEARCHED if policy is None else deployable(policy),
         choices.naps_s(sleep_after),
         given.scenario,
-        KEEP_ALIVES if keep_alive is None else choices.several("--keep-alive", keep_alive),
+        KEEP_ALIVES if keep_alive is None else choices.chosen("--keep-alive", keep_alive, KEEP_ALIVES),
     )
     with Status("reading the trace", console=Console(stderr=True)) as status:
         found = search(
@@ -84,6 +85,18 @@ def plan(
         console().print(f"assumed: {one}", style="dim")
     if found.best is None:
         raise typer.Exit(NOTHING)
+
+
+def deployable(policy: str) -> list[str]:
+    """Raises TorporError for one that is unknown, or knows the trace."""
+    from torpor_container.core.policies import OFFLINE, POLICIES
+
+    for one in choices.several("--policy", policy):
+        if one.upper() in OFFLINE:
+            raise TorporError(
+                f"--policy {one} knows the trace, and cannot be deployed: choose of {', '.join(POLICIES)}"
+            )
+    return choices.chosen("--policy", policy, POLICIES)
 
 
 def show(found: "Planned") -> None:

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from torpor.cli import choices
-from torpor.cli.edge import Url, connected, console, only, plain_table
+from torpor.cli.edge import Url, connected, console, only, plain_table, present
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.story import counted, milliseconds
@@ -78,7 +78,7 @@ def replay(
 def read_body(body: Path | None, bodies: Path | None, content_type: str | None, models: Sequence[str]) -> "Body":
     """From `--body` or `--bodies`. Raises TorporError, which says what is missing; OSError."""
     if body is not None and bodies is None:
-        choices.present("--body", body)
+        present("--body", body)
         one = (typed(body, content_type), body.read_bytes())
         return lambda model, request_bytes: one
     if bodies is None or body is not None:

@@ -58,14 +58,16 @@ def simulate(
     """Play a trace through one or more ways to serve it, and show hit rate, p99 and bill of each."""
     require("torpor simulate", "simulator")
     from torpor.simulator.running import load
+    from torpor_container.core.policies import OFFLINE, POLICIES
 
     choices.drawn(plot)
     choices.kept("--out", out)
     choices.kept("--decisions", decisions)
     slo_s = None if slo_ms is None else choices.slo_s(slo_ms)
     ways = list(product(*map(choices.several, MANY, (instance_type, instances, policy, sleep_after))))
+    choices.chosen("--policy", policy, {**POLICIES, **OFFLINE})
     priced = choices.priced_by(prices, region)
-    given = load(trace, profiles, seed=seed, lasts_s=choices.lasts_s(lasts))
+    given = load(trace, choices.profiled(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
     room_bytes = None if memory_mib is None else memory_mib * MIB
     like = given.scenario.altered(**choices.woken(wake))
     scenarios = [

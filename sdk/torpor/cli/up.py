@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 from dataclasses import replace
+from errno import EACCES, EADDRINUSE
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -62,8 +63,8 @@ def up(
         check(options)
     except BadOption as error:
         raise EndpointFailed(str(error)) from error
-    ensure_writable(data_dir)
-    ensure_free(data_dir)
+    ensure_writable(data_dir, "--data-dir")
+    ensure_free(data_dir, "--data-dir")
     listener = _listen(host, port)
     bound = replace(options, port=listener.getsockname()[1], descriptor=listener.fileno())
     _announce(Connection(bound.url, region), listener)
@@ -88,7 +89,11 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), backlog=2048)
     except OSError as error:
-        raise EndpointFailed(f"{host}:{port} cannot be listened on: {error.strerror}") from error
+        if error.errno in (EADDRINUSE, EACCES):
+            why = f"{os.strerror(error.errno)}: choose another with --port, 0 takes a free one"
+        else:
+            why = f"{error.strerror}: choose an address of this machine with --host"
+        raise EndpointFailed(f"{host}:{port} cannot be listened on: {why}") from error
 
 
 def _announce(connection: Connection, listener: socket.socket) -> None:

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from torpor import seen
-from torpor.cli.edge import Url, connected
+from torpor.cli.edge import Url, connected, unknown
+from torpor.connection import Connection
 from torpor.errors import TorporError
 from torpor.inquiry import story
 
@@ -19,6 +20,14 @@ def why(
     connection = connected(url)
     present = [found for found in seen.endpoints(connection) if endpoint in (None, found.name)]
     if not present:
-        raise TorporError(f"endpoint {endpoint} is not in service" if endpoint else "no endpoint is in service")
+        raise _none(connection, endpoint)
     for found in present:
         typer.echo(f"{found.name}: {story(connection, found, model)}")
+
+
+def _none(connection: Connection, endpoint: str | None) -> TorporError:
+    """Why there is nothing to tell."""
+    standing = {found.name: found for found in seen.statuses(connection)}
+    if endpoint is None or endpoint not in standing:
+        return TorporError("no endpoint is in service") if endpoint is None else unknown(connection, endpoint)
+    return TorporError(f"endpoint {endpoint} is not in service: {standing[endpoint].status}")

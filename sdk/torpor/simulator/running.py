@@ -112,11 +112,12 @@ class Given:
     what: str
     assumed: tuple[str, ...] = ()
     redrawn: bool = False  # the profiles were drawn too
+    profiled: str = ""  # the file that the profiles are from
     scenario: Scenario = field(default_factory=Scenario)  # with the figures that were measured with the traffic
 
     def profile(self, name: str) -> ModelProfile:
         if name not in self.profiles:
-            raise _without_profile(name)
+            raise _without_profile(name, self.profiled)
         return self.profiles[name]
 
     def spread(self) -> Spread:
@@ -155,8 +156,9 @@ def _loaded(
     what = f"{trace}" if isinstance(trace, Path | str) else getattr(trace, "what", type(trace).__name__.lower())
     opened = drawn_anew(named(trace), seed) if isinstance(trace, Path | str) else trace
     if profiles is not None:
-        profiles = fitting.given(profiles) if isinstance(profiles, Path | str) else fitting.sound(profiles)
-        return Given(opened, profiles, spreads or Spreads(), seed, what, _left_out(opened))
+        profiled = f"{profiles}" if isinstance(profiles, Path | str) else ""
+        known = fitting.given(profiles) if isinstance(profiles, Path | str) else fitting.sound(profiles)
+        return Given(opened, known, spreads or Spreads(), seed, what, _left_out(opened), profiled=profiled)
     if isinstance(opened, Ledger):
         return _fitted(opened, spreads, seed, what)
     assumed = "the sizes and times of all models: drawn by the laws of torpor.simulator.workloads.TABULAR"
@@ -198,7 +200,7 @@ def run(
     kernel, tally, trace = Kernel(), Tally(scenario.overhead_s, scenario.beside_load_s), Counted(Paced(given.trace))
     simulation = Simulation(
         scenario.plan,
-        _Known(given.profiles),
+        _Known(given),
         tally.add if listener is None else _both(tally.add, listener),
         recorded,
         given.spread(),
@@ -295,12 +297,18 @@ class Counted:
 
 # -- inside ------------------------------------------------------------------------------------------------------------
 class _Known(dict[str, ModelProfile]):
+    def __init__(self, given: Given) -> None:
+        super().__init__(given.profiles)
+        self._profiled = given.profiled
+
     def __missing__(self, name: str) -> ModelProfile:
-        raise _without_profile(name)
+        raise _without_profile(name, self._profiled)
 
 
-def _without_profile(name: str) -> BadTrace:
-    return BadTrace(f"model {name!r} is called, and has no profile")
+def _without_profile(name: str, profiled: str) -> BadTrace:
+    """`profiled` is where the others are from."""
+    add = f": add a row with its model and memory_bytes to {profiled}" if profiled else ""
+    return BadTrace(f"model {name!r} is called, and has no profile{add}")
 
 
 def _both(tally: Callable[[list[Call]], None], listener: Callable[[list[Call]], None]) -> Callable[[list[Call]], None]:

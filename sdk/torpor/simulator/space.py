@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, floor
 
-from torpor.simulator.kinds import COUNT, SHARE, SLO, Kind, a, check, optional, several
+from torpor.simulator.kinds import COUNT, SHARE, SLO, Kind, a, check, one_of_in_any_case, optional, several
 from torpor.simulator.latency import BINS_PER_E
 from torpor.simulator.outcome import Result
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor_container.core.policies import OFFLINE
+from torpor_container.core.policies import OFFLINE, POLICIES
 from torpor_endpoint.core.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.prices import Prices
 
@@ -76,8 +76,9 @@ class Space:
         if not len(self.policies):
             raise BadScenario("policies: there is none to try")
         for policy in self.policies:
-            if self.like.altered(policy=policy).policy.upper() in OFFLINE:
+            if isinstance(policy, str) and policy.upper() in OFFLINE:
                 raise BadScenario(f"policies: {policy} knows the trace, and cannot be deployed")
+            check(BadScenario, {"policy": one_of_in_any_case(POLICIES)}, {"policy": policy})
         for idle_s in self.idle_s:
             self.like.altered(idle_s=idle_s)
         for keep_alive in self.keep_alives:

@@ -415,7 +415,7 @@ def test_a_bad_question_is_named_by_its_field(changes: dict[str, Any], told: str
     [
         ({"instances_max": 0}, "instances_max is 1 or more, not 0"),
         ({"policies": ()}, "policies: there is none to try"),
-        ({"policies": ("LRU", "MRU")}, "policy is one of .*, not 'MRU'"),
+        ({"policies": ("LRU", "MRU")}, "policy is one of .*FIFO, not 'MRU'"),
         ({"policies": ("BELADY",)}, "policies: BELADY knows the trace, and cannot be deployed"),
         (
             {"instance_types": ("ml.m5.large", "ml.nope")},

@@ -1,5 +1,6 @@
 """Made traces by a line of text, as a command line or a note has them: `zipf:models=500,rate_hz=20,duration_s=3600`."""
 
+import re
 from collections.abc import Callable, Mapping
 from inspect import signature
 from math import isfinite
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from torpor.simulator.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gaps
-from torpor.simulator.workloads.files import read
+from torpor.simulator.workloads.files import READERS, read
 from torpor.simulator.workloads.ledger import Ledger
 from torpor.simulator.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.simulator.workloads.synthetic import Synthetic, calibrated, zipf
@@ -17,6 +18,8 @@ MADE: Mapping[str, Callable[..., Synthetic]] = {"zipf": zipf, "calibrated": cali
 GAPS: Mapping[str, Gaps] = {"poisson": POISSON, "timer": TIMER, "bursty": BURSTY, "sessions": SESSIONS}
 RHYTHMS: Mapping[str, Rhythm] = {"even": EVEN, "daily": DAILY}
 
+LINE = re.compile("[A-Za-z]\\w+:(?![/\\\\])")
+"""What a made trace begins with, known or not: more letters than a drive of Windows has, and no URL's slashes."""
 LEDGER, ONE = ".sqlite", "#"
 
 
@@ -54,7 +57,7 @@ _KNOBS: Mapping[str, tuple[Callable[[str], Any], str]] = {
 def named(trace: str | Path) -> Trace:
     """A made trace, or the file of this name; of a ledger with several variants `ledger.sqlite#endpoint/variant`.
     Raises BadTrace."""
-    if isinstance(trace, str) and trace.partition(":")[0] in MADE:
+    if isinstance(trace, str) and (trace in MADE or (LINE.match(trace) and not trace.endswith(tuple(READERS)))):
         return made(trace)
     path, of, one = str(trace).rpartition(ONE)
     if of and path.endswith(LEDGER):
@@ -67,7 +70,7 @@ def made(text: str) -> Synthetic:
     """Raises BadTrace for a knob that is unknown or has no such value."""
     law, _, knobs = text.partition(":")
     if law not in MADE:
-        raise BadTrace(f"{text!r}: a made trace is one of {', '.join(MADE)}")
+        raise BadTrace(f"{text!r}: a made trace is one of {', '.join(MADE)}, as zipf:models=500")
     has = signature(MADE[law]).parameters
     turned = dict(_knob(text, knob.strip()) for knob in knobs.split(",") if knob.strip())
     if unknown := [name for name in turned if name not in has]:
