@@ -92,6 +92,24 @@ def test_who_leaves_first_is_told_where_somebody_has_to(run: Run) -> None:
     assert re.search(r"^BELADY .*offline reference: it knows the trace", shown, re.MULTILINE)
 
 
+def test_where_sizes_differ_the_reference_heeds_them(run: Run) -> None:
+    arguments = ("--slo-ms", "9000", "--quantile", "0.1", "--instance-type", "ml.t2.medium", "--instances-max", "1")
+    Path("models.csv").write_text("model,memory_bytes,load_s\na,3000000000,0.5\nb,2900000000,0.5\n")
+    shown = run("calls.csv", "--profiles", "models.csv", *arguments).stdout
+    assert re.search(r"^BELADY-SIZE .*offline reference: it knows the trace", shown, re.MULTILINE)
+    assert not re.search(r"^BELADY ", shown, re.MULTILINE)
+
+
+def test_too_few_requests_are_counted_once_with_several_seeds(run: Run) -> None:
+    said = " ".join(run("calls.csv", *TYPES, "--slo-ms", "9000", "--quantile", "0.9").stdout.split())
+    assert "cannot be told from 20 requests, played with 3 seeds, of which 6 may be late" in said
+
+
+def test_times_that_are_assumed_are_not_blamed_on_the_models(run: Run) -> None:
+    said = " ".join(run("calls.csv", *TYPES, "--slo-ms", "0.5").stdout.split())
+    assert "These times are assumed: give your models' own by --profiles FILE, or an endpoint's ledger.sqlite" in said
+
+
 def test_of_a_longer_trace_it_says_what_was_played_and_seen(run: Run) -> None:
     arguments = (TRACE, *TYPES, "--slo-ms", "9000", "--quantile", "0.5", "--requests", "50", "--seeds", "1")
     shown = run(*arguments).stdout

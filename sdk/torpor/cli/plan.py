@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SHOWN = 8
 NOTHING = 3
 """The exit code where nothing meets the SLO."""
-NOTES = {"BELADY": "offline reference: it knows the trace"}
+NOTES = dict.fromkeys(("BELADY", "BELADY-SIZE"), "offline reference: it knows the trace")
 REQUESTS = "Of a longer trace, simulate the busiest so many first."
 PLAYED_MAX = "Of a trace that is longer still, play the first so many, and not all."
 SPARE = ("hits",)
@@ -190,7 +190,8 @@ def confirmed(found: "Planned") -> Iterator[str]:
         yield f"Nothing in it is drawn: one run tells all of this trace. Of more like it {late} % are late{perhaps}."
     if not found.told:
         of = sum(one.requests for one in found.seeds)
-        few = f"{counted(of, 'request')}, of which {found.goal.late_max(of):,} may be late"
+        again = f", played with {counted(len(found.seeds), 'seed')}" if len(found.seeds) > 1 else ""
+        few = f"{counted(found.requests, 'request')}{again}, of which {found.goal.late_max(of):,} may be late"
         yield f"Whether {found.goal.quantile * 100:.6g} % are in time cannot be told from {few}: give {found.enough:,}."
 
 
@@ -200,7 +201,7 @@ def nothing(found: "Planned") -> str:
     if late > 1 - found.goal.quantile:
         return (
             f"Nothing meets that: with every model in memory and nobody waiting, {late:.2%} of the requests still take"
-            f" longer. Predicting itself is too slow; p99 is {p99}."
+            f" longer. Predicting itself is too slow; p99 is {p99}.{measured_by(found)}"
         )
     if found.too_large:
         return f"Nothing meets that: {found.too_large}. Allow larger types (--instance-type), or leave the model out."
@@ -212,6 +213,15 @@ def nothing(found: "Planned") -> str:
     return (
         f"Nothing in this space meets that. With every model in memory and nobody waiting it would be met, with a p99"
         f" of {p99}: allow more instances (--instances-max) or larger types (--instance-type)."
+    )
+
+
+def measured_by(found: "Planned") -> str:
+    """What to do where the times are nobody's."""
+    if not found.given.redrawn:
+        return ""
+    return (
+        " These times are assumed: give your models' own by --profiles FILE, or an endpoint's ledger.sqlite as trace."
     )
 
 

@@ -61,7 +61,7 @@ class Planned:
     best: Candidate | None
     seeds: Sequence[Result] = field(repr=False)  # the best one, and its like with other draws
     candidates: Sequence[Candidate] = field(repr=False)  # in the order in which they were tried
-    policies: Sequence[Result] = field(repr=False)  # one scenario with each; last, Belady's, which knows the trace
+    policies: Sequence[Result] = field(repr=False)  # one scenario with each; last, a Belady's, which knows it
     apart: Mapping[str, Apart]  # the same traffic without a multi-model endpoint, by what that is
     floor: Latencies  # predicting by itself: every model in memory, and nobody waiting
     first: int = 0  # requests that are the first of their model, and late if they wait for its load
@@ -241,13 +241,19 @@ def _policies(search: Search) -> list[Result]:
     given, found = search.given, []
     if search.glance is not None:
         given, done = search.glance.given, {}
-    for policy in [*POLICIES, "BELADY"]:
+    for policy in [*POLICIES, _reference(given)]:
         like = scenario.altered(policy=policy)
         if like not in done:
             search.says(f"{scenario.name}, with {policy}")
             done[like] = run(given, like)
         found.append(done[like])
     return found
+
+
+def _reference(given: Given) -> str:
+    """Who knows the trace, and loses to nobody by much: where sizes differ, Belady's own rule keeps what is large."""
+    sizes = {given.profile(name).memory_bytes for name in given.trace.names}
+    return "BELADY-SIZE" if len(sizes) > 1 else "BELADY"
 
 
 def _apart(search: Search) -> dict[str, Apart]:

@@ -180,7 +180,7 @@ def test_other_ways_and_policies_are_told_beside_it() -> None:
     apart = list(found.apart.values())
     assert list(found.apart) == ["an endpoint per model, each 1 x ml.t2.medium", "serverless, an endpoint per model"]
     assert (apart[0].cold, apart[0].requests) == (0, found.requests)
-    assert found.policies[-1].scenario.policy == "BELADY"
+    assert found.policies[-1].scenario.policy == "BELADY-SIZE"
     assert found.best_policy in {one.scenario.policy for one in found.policies[:-1]}
     assert found.floor.count == found.requests
     assert len(found.frame()) == sum(one.result is not None for one in found.candidates)
