@@ -6,6 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,15 +44,11 @@ class Own:
     ledger: Callable[[], "Pages"]
 
     def app(self) -> Starlette:
-        table = {
-            "/_torpor/metrics": self.metrics,
-            "/_torpor/endpoints": self.endpoints,
-            "/_torpor/decisions": self.decisions,
-            "/_torpor/logs": self.logs,
-            "/_torpor/cold-starts": self.cold_starts,
-            "/_torpor/costs": self.costs,
-        }
-        return Starlette(routes=[Route(path, page) for path, page in table.items()])
+        return Starlette(routes=[Route(f"/_torpor/{page.name}", partial(page.answered, self)) for page in PAGES])
+
+    async def index(self, request: Request) -> Response:
+        """What pages there are."""
+        return PlainTextResponse("".join(f"{page}\n" for page in PAGES))
 
     async def metrics(self, request: Request) -> Response:
         """Of the endpoints that there are."""
@@ -92,6 +89,38 @@ class Own:
             known = ", ".join(live.name for live in self.fleet) or "none"
             raise HTTPException(404, f"no endpoint {name!r} is in service; in service: {known}")
         return live
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page below `/_torpor/`, and the parameters that it knows."""
+
+    name: str
+    answer: Callable[[Own, Request], Awaitable[Response]]
+    meaning: str
+    parameters: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        asked = "&".join(f"{name}=" for name in self.parameters)
+        return f"/_torpor/{self.name}{f'?{asked}' if asked else ''}  {self.meaning}"
+
+    async def answered(self, own: Own, request: Request) -> Response:
+        for name in request.query_params:
+            if name not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
+                raise HTTPException(400, f"this page has no parameter {name!r}: known are {known}")
+        return await self.answer(own, request)
+
+
+PAGES = (
+    Page("", Own.index, "these pages, beside /_torpor/health"),
+    Page("metrics", Own.metrics, "for Prometheus"),
+    Page("endpoints", Own.endpoints, "variants, instances and the models in memory"),
+    Page("decisions", Own.decisions, "what was decided about a model, and why", ("endpoint", "model")),
+    Page("logs", Own.logs, "what the instances printed", ("endpoint",)),
+    Page("cold-starts", Own.cold_starts, "who had to wait, and what for", ("endpoint", "model", "since_s", "limit")),
+    Page("costs", Own.costs, "at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
+)
 
 
 def _members(live: LiveEndpoint) -> list[tuple[str, Member]]:

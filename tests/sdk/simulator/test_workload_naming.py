@@ -1,8 +1,13 @@
 """Made traces by a line of text."""
 
+import re
+from inspect import signature
+from pathlib import Path
+
 import pytest
 
 from torpor.simulator.workloads import BURSTY, BadTrace, made
+from torpor.simulator.workloads.naming import MADE
 
 
 def test_the_knobs_are_those_of_the_functions() -> None:
@@ -29,3 +34,19 @@ def test_without_knobs_it_is_the_functions_own_choice() -> None:
 def test_what_makes_no_trace_is_named(text: str, told: str) -> None:
     with pytest.raises(BadTrace, match=told):
         made(text)
+
+
+@pytest.mark.parametrize("law", MADE)
+def test_the_defaults_of_a_made_trace_are_those_of_the_docs(law: str) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "simulation.md").read_text()
+    (line,) = re.findall(rf"(?:is|or)\s`({law}:[^`]*seed=[^`]*)`", page)
+    told, plain = made(line), made(law)
+    assert [knob.partition("=")[0] for knob in line.partition(":")[2].split(",")] == [
+        name for name in signature(MADE[law]).parameters if name != "rate_hz" or law == "zipf"
+    ]
+    assert (told.what, told.duration_s, told.seed, told.rhythm) == (
+        plain.what,
+        plain.duration_s,
+        plain.seed,
+        plain.rhythm,
+    )
