@@ -29,8 +29,9 @@ from torpor.connection import without_proxy
 from torpor.defaults import URL
 from torpor.deploying import Plan, deploy, withdraw
 from torpor.process import EndpointProcess, Start
-from torpor.seen import Endpoint, Variant
+from torpor.seen import Endpoint, Instance, ResidentModel, Variant
 from torpor.serving import SharedProcess
+from torpor.story import Story
 from torpor_endpoint.options import OPTIONS
 
 ROW = ",".join(map(str, ROWS[0]))
@@ -163,6 +164,13 @@ def test_ls_says_that_a_variant_sleeps() -> None:
     printer = Console(width=80, file=io.StringIO(), record=True)
     printer.print(table(Endpoint("houses", (Variant("AllTraffic", wanted=0, held=0, instances=()),))))
     assert "AllTraffic: nothing runs, until somebody calls" in printer.export_text()
+
+
+def test_ls_parts_the_thousands_of_hits_as_why_does() -> None:
+    printer, model = Console(width=80, file=io.StringIO(), record=True), ResidentModel("a", 2**20, 0, 0.0, "onnx", 1087)
+    printer.print(table(Endpoint("houses", (Variant("v", 1, 0, (Instance("i-1", "v-0", 0, models=(model,)),)),))))
+    assert " 1,087 " in printer.export_text()
+    assert "1,087 hits" in str(Story("a", (), (model,)))
 
 
 def test_metrics_counts_what_was_called(run: Run, endpoint: torpor.Local) -> None:

@@ -49,4 +49,4 @@ def _add_instance(shown: Table, variant: seen.Variant, instance: seen.Instance) 
     shown.add_row(f"{variant.name}/{instance.id}", "", memory, "", "", style="bold")
     for model in sorted(instance.models, key=lambda model: model.idle_s):
         idle = f"{model.idle_s:.1f} s"
-        shown.add_row(Padding(model.name, (0, 0, 0, 2)), model.format, size(model.size_bytes), str(model.hits), idle)
+        shown.add_row(Padding(model.name, (0, 0, 0, 2)), model.format, size(model.size_bytes), f"{model.hits:,}", idle)
