@@ -85,7 +85,7 @@ class Endpoint:
         self._meters = Meters(self._registry)
         self._collector = Collector(self._fleet, self._registry, time.time)
         self._ledger = Ledger(self._dir.ledger, time.time)
-        self._accounting = Accounting(self._meters, self._ledger.invoked)
+        self._accounting = Accounting(self._meters, self._ledger)
         self._roll = Roll(self._fleet, self._ledger.served)
         self._controller = Controller(self._store, self._fleet, self._yard(), time.time, self._gone)
         self._jobs = Jobs(self._database, time.time)

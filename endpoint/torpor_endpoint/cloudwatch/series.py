@@ -5,7 +5,7 @@ clock when it is told (`age`). Only minutes with samples take memory. One thread
 read: what a reader sees as count and as sum may be a sample apart, and nothing worse.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torpor_endpoint.cloudwatch.tally import PackedTally, Tally, merged
@@ -55,12 +55,11 @@ class Series:
         else:
             self.merge(Tally.of([value], count), at_s)
 
-    def add_all(self, values: Iterable[float], at_s: float) -> None:
+    def add_all(self, values: Sequence[float], at_s: float) -> None:
         """A sample of each value, all of one minute."""
         opened_s, tally = self._now
         if opened_s <= at_s < opened_s + MINUTE_S:
-            for value in values:
-                tally.add(value)
+            tally.add_all(values)
         else:
             self.merge(Tally.of(values), at_s)
 

@@ -1,7 +1,7 @@
 """What is kept of many samples: their count, sum, extremes and a sketch. Tallies add up; they know no time."""
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -56,6 +56,20 @@ class Tally:
                 self._maximum = value
             at, counts = sketch.key(value), self._sketch
             counts[at] = counts[at] + count if at in counts else count
+
+    def add_all(self, values: Sequence[float]) -> None:
+        """A sample of each."""
+        if len(self._few) < FEW or not values:
+            for value in values:
+                self.add(value)
+            return
+        self._count += len(values)
+        self._sum += sum(values)
+        self._minimum = min(self._minimum, *values)
+        self._maximum = max(self._maximum, *values)
+        counts = self._sketch
+        for at in map(sketch.key, values):
+            counts[at] = counts[at] + 1.0 if at in counts else 1.0
 
     def merge(self, other: "Tally | PackedTally") -> None:
         self._count += other.count

@@ -6,7 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 from torpor_container.wire import Step
-from torpor_endpoint.ledger.records import Invocation
+from torpor_endpoint.ledger.records import Invocation, Warm
 
 COLD_STEPS = frozenset({Step.HOLD, Step.WAKE, Step.QUEUE, Step.DOWNLOAD, Step.UNPACK, Step.LOAD})
 NOTICED_S = 0.0001
@@ -87,6 +87,17 @@ class Sums:
             self.measured += 1
             self.work_s += invocation.effort["work_s"]
             self.delay_s += invocation.effort["delay_s"]
+
+    def add_warm(self, warm: Warm) -> None:
+        """The same of many at once."""
+        predict_ms = sum(map(milliseconds, warm.predicts_s))
+        self.requests += len(warm.totals_s)
+        self.total_s += sum(warm.totals_s)
+        self.predict_s += sum(warm.predicts_s)
+        self.busy_ms += predict_ms
+        self.predict_ms += predict_ms
+        self.request_bytes += warm.request_bytes
+        self.response_bytes += warm.response_bytes
 
 
 def minute_of(at_s: float) -> int:

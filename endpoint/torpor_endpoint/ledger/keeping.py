@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from torpor_endpoint.core.ledger import UNKNOWN, Kind, Sums, adds_up, is_cold, minute_of
-from torpor_endpoint.ledger.records import Invocation, Life
+from torpor_endpoint.ledger.records import Invocation, Life, Warm
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 
 PERIOD_S = 1.0
@@ -38,17 +38,15 @@ class Ledger:
     def invoked(self, invocation: Invocation) -> None:
         """One more invocation. A cold one is kept whole; all are counted in the minute in which they came."""
         cold = is_cold(invocation.steps)
-        pending = self._pending
-        size = self._size(invocation.instance)
-        kind = (minute_of(invocation.at_s), invocation.endpoint, invocation.variant, invocation.model, size)
-        sums = pending.minutes.get(kind)  # type: ignore[call-overload]  # it is equal to its Kind, and made sooner
-        if sums is None:
-            sums = pending.minutes[Kind(*kind)] = Sums()
-        sums.add(invocation, cold)
+        self._sums(invocation).add(invocation, cold)
         if cold:
             self._doubt(invocation)
-            if len(pending.cold_starts) < COLD_PENDING_MAX:
-                pending.cold_starts.append(invocation)
+            if len(self._pending.cold_starts) < COLD_PENDING_MAX:
+                self._pending.cold_starts.append(invocation)
+
+    def warmed(self, warm: Warm) -> None:
+        """Many more at once."""
+        self._sums(warm).add_warm(warm)
 
     def lived(self, life: Life) -> None:
         """What is known of an instance now, instead of what was known of it before."""
@@ -77,6 +75,13 @@ class Ledger:
         self._written.close()
 
     # -- inside ----------------------------------------------------------------------------------------------------
+    def _sums(self, told: Invocation | Warm) -> Sums:
+        kind = Kind(minute_of(told.at_s), told.endpoint, told.variant, told.model, self._size(told.instance))
+        sums = self._pending.minutes.get(kind)
+        if sums is None:
+            sums = self._pending.minutes[kind] = Sums()
+        return sums
+
     def _size(self, instance: str) -> str:
         if not instance:
             return ""

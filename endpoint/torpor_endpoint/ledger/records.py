@@ -1,6 +1,6 @@
 """What the ledger is told: one invocation, and one instance's life. Values; they decide nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,6 +25,21 @@ class Invocation(NamedTuple):
     response_bytes: int
     cold: wire.Cold | None  # the instance's own account of a load; None on a hit
     effort: wire.Effort | None = None  # of the prediction, if that was measured
+
+
+class Warm(NamedTuple):
+    """Invocations that found everything there, and are alike but for what they took: of one model, by one instance, in
+    one minute. None of their predictions was measured."""
+
+    at_s: float  # epoch seconds when one of them arrived
+    endpoint: str
+    variant: str
+    model: str
+    instance: str
+    totals_s: Sequence[float]
+    predicts_s: Sequence[float]
+    request_bytes: int
+    response_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """What invocations add to the metrics, through handles bound once per variant."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -17,16 +16,16 @@ PROVISIONED = (
 )
 
 
-class Sample(NamedTuple):
-    """One request that was sent to a variant."""
+class Samples(NamedTuple):
+    """Requests that were sent to a variant, and are alike but for what they took: a time of each."""
 
     instances: int  # active at that time
     status: int | None  # the container's answer; None if it gave none
-    model_s: float
-    overhead_s: float
     hit: bool | None  # None where there is no model cache
-    loading_s: float = 0.0
-    concurrency: "Concurrency | None" = None  # of a serverless variant
+    model_s: Sequence[float]
+    overhead_s: Sequence[float]
+    loading_s: Sequence[float] = ()  # where it was no hit
+    concurrency: "Sequence[Concurrency]" = ()  # of a serverless variant
 
 
 class Concurrency(NamedTuple):
@@ -77,23 +76,21 @@ class VariantMeter:
         self._bound = bound
         self._serverless: ServerlessMeter | None = None  # others have none of its series
 
-    def add(self, samples: Sequence[Sample], at_s: float) -> None:
-        """Those of one minute: what is the same of many is counted once."""
-        alike = Counter([(sample.instances, sample.status or 0, sample.hit) for sample in samples])
-        for (instances, status, hit), count in alike.items():
-            self._invocations.add(1, at_s, count)
-            self._per_instance.add(1 / max(1, instances), at_s, count)
-            self._client_errors.add(400 <= status < 500, at_s, count)
-            self._server_errors.add(status >= 500, at_s, count)
-            self._model_errors.add(not 200 <= status < 300, at_s, count)
-            if hit is not None:
-                self._cache_hit.add(hit, at_s, count)
-        self._model_latency.add_all([sample.model_s * MICROSECONDS for sample in samples], at_s)
-        self._overhead_latency.add_all([sample.overhead_s * MICROSECONDS for sample in samples], at_s)
-        waited = [sample.loading_s * MICROSECONDS for sample in samples if sample.hit is False]
-        if waited:
-            self._loading_wait.add_all(waited, at_s)
-        for seen in [sample.concurrency for sample in samples if sample.concurrency is not None]:
+    def add(self, samples: Samples, at_s: float) -> None:
+        """Those of one minute: what is the same of all is counted once."""
+        count, status, hit = len(samples.model_s), samples.status or 0, samples.hit
+        self._invocations.add(1, at_s, count)
+        self._per_instance.add(1 / max(1, samples.instances), at_s, count)
+        self._client_errors.add(400 <= status < 500, at_s, count)
+        self._server_errors.add(status >= 500, at_s, count)
+        self._model_errors.add(not 200 <= status < 300, at_s, count)
+        if hit is not None:
+            self._cache_hit.add(hit, at_s, count)
+        self._model_latency.add_all([took_s * MICROSECONDS for took_s in samples.model_s], at_s)
+        self._overhead_latency.add_all([took_s * MICROSECONDS for took_s in samples.overhead_s], at_s)
+        if hit is False:
+            self._loading_wait.add_all([took_s * MICROSECONDS for took_s in samples.loading_s], at_s)
+        for seen in samples.concurrency:
             if self._serverless is None:
                 self._serverless = ServerlessMeter(self._bound)
             self._serverless.add(seen, at_s)
@@ -118,7 +115,7 @@ class Meters:
             meter = self._meters[endpoint, variant] = VariantMeter(self._registry, endpoint, variant)
         return meter
 
-    def add(self, endpoint: str, variant: str, samples: Sequence[Sample], at_s: float) -> None:
+    def add(self, endpoint: str, variant: str, samples: Samples, at_s: float) -> None:
         """Those of one minute."""
         self.of(endpoint, variant).add(samples, at_s)
 

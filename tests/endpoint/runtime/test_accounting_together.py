@@ -1,9 +1,9 @@
 """Metrics and ledger are told of many requests at once: they say the same as if they were told of each as it ended."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -18,8 +18,9 @@ from torpor_container.upstream import Answer, Body
 from torpor_endpoint.cloudwatch import metrics
 from torpor_endpoint.cloudwatch.metrics import Metric
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
+from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
-from torpor_endpoint.ledger.records import Invocation
+from torpor_endpoint.ledger.records import Invocation, Warm
 from torpor_endpoint.records import Serverless
 from torpor_endpoint.runtime.accounting import TOGETHER, WITHIN_S, Accounting
 from torpor_endpoint.runtime.app import Account, Clocks, RuntimeApp
@@ -38,13 +39,38 @@ FAULTS = (
 )
 
 
+class Pages:
+    """A ledger in memory: sums by minute and model, and whose."""
+
+    def __init__(self) -> None:
+        self.sums: dict[tuple[object, ...], Sums] = defaultdict(Sums)
+
+    def invoked(self, invocation: Invocation) -> None:
+        self._of(invocation).add(invocation, is_cold(invocation.steps))
+
+    def warmed(self, warm: Warm) -> None:
+        self._of(warm).add_warm(warm)
+
+    def instances(self) -> list[str]:
+        """Of each request, sorted."""
+        return sorted(str(kind[-1]) for kind, sums in self.sums.items() for _ in range(sums.requests))
+
+    def rounded(self) -> dict[tuple[object, ...], dict[str, float]]:
+        """Floats add up to about the same in another order."""
+        told = {kind: asdict(sums) for kind, sums in self.sums.items()}
+        return {kind: {name: round(value, 6) for name, value in sums.items()} for kind, sums in told.items()}
+
+    def _of(self, told: Invocation | Warm) -> Sums:
+        return self.sums[minute_of(told.at_s), told.endpoint, told.variant, told.model, told.instance]
+
+
 class Books:
     """What metrics and ledger know."""
 
     def __init__(self) -> None:
         self.registry = MetricRegistry(lambda: NOON_S)
-        self.ledger: list[Invocation] = []
-        self.accounting = Accounting(Meters(self.registry), self.ledger.append)
+        self.ledger = Pages()
+        self.accounting = Accounting(Meters(self.registry), self.ledger)
 
     def told(self) -> dict[tuple[str, str, int], tuple[float, ...]]:
         """Count, sum and extremes of every minute of every metric, by variant."""
@@ -89,11 +115,16 @@ def ended(
 
 HIT, MISS = (wire.MODEL_CACHE.lower().encode(), b"hit"), (wire.MODEL_CACHE.lower().encode(), b"miss")
 REFUSED = (wire.FAULT.lower().encode(), wire.Fault.ARTIFACT_MISSING.value.encode())
+MEASURED = (wire.EFFORT.lower().encode(), b"0.000512 0.000003")
+HEADERS = st.sampled_from([[], [HIT], [MISS], [REFUSED], [HIT, MEASURED]])
 OUTCOMES = st.one_of(
     st.none(),
     st.sampled_from(FAULTS),
     st.builds(
-        served, st.sampled_from([200, 400, 503]), st.sampled_from([[], [HIT], [MISS], [REFUSED]]), st.integers(0, 3)
+        served,
+        st.sampled_from([200, 400, 503]),
+        st.sampled_from([[], [HIT], [MISS], [REFUSED], [HIT, MEASURED]]),
+        st.integers(0, 3),
     ),
 )
 TOLD = st.tuples(st.integers(0, 1), OUTCOMES, st.floats(0.0, 180.0), st.sampled_from([{}, {"load": 0.2}]))
@@ -104,18 +135,22 @@ def test_however_many_are_told_together_the_sums_are_those_of_each_by_itself(
     told: list[tuple[int, Served | RuntimeFault | None, float, dict[str, float]]], groups: list[int]
 ) -> None:
     async def story() -> None:
-        one_by_one, together = Books(), Books()
+        one_by_one, together, each = Books(), Books(), Pages()
         with MortalHost() as host:
             way = routes(host)
             for number, (which, outcome, at_s, steps) in enumerate(told):
                 one_by_one.accounting.add(ended(way[which], outcome, NOON_S + at_s, steps))
                 one_by_one.accounting.settle()
-                together.accounting.add(ended(way[which], outcome, NOON_S + at_s, steps))
+                together.accounting.add(journey := ended(way[which], outcome, NOON_S + at_s, steps))
+                if isinstance(outcome, Served):
+                    each.invoked(journey.invocation(way[which], outcome.instance, dict(outcome.answer.headers)))
+                elif outcome is not None and (outcome.original is not None or outcome.steps):
+                    each.invoked(journey.invocation(way[which], "", {}))
                 if number % groups[number % len(groups)] == 0:
                     together.accounting.settle()
             together.accounting.settle()
         assert together.told() == one_by_one.told()
-        assert together.ledger == one_by_one.ledger
+        assert together.ledger.rounded() == one_by_one.ledger.rounded() == each.rounded()
         reached = Counter(
             ("vw"[which], int(NOON_S + at_s + 0.5) // 60 * 60) for which, outcome, at_s, _ in told if _reached(outcome)
         )
@@ -137,8 +172,8 @@ def test_nobody_who_ended_waits_for_others_for_long_nor_for_more_than_so_many() 
         books = Books()
 
         def known() -> int:
-            assert len(books.ledger) == books.count(metrics.INVOCATIONS)
-            return len(books.ledger)
+            assert len(books.ledger.instances()) == books.count(metrics.INVOCATIONS)
+            return len(books.ledger.instances())
 
         with MortalHost() as host:
             route, _ = routes(host)
@@ -175,7 +210,7 @@ def test_one_that_can_not_be_accounted_for_is_no_others_loss() -> None:
             for headers in ([HIT], [HIT, odd], [HIT]):
                 books.accounting.add(ended(route, served(200, headers)))
             books.accounting.settle()
-        assert len(books.ledger) == books.count(metrics.INVOCATIONS) == 2
+        assert len(books.ledger.instances()) == books.count(metrics.INVOCATIONS) == 2
 
     run(story())
 
@@ -192,7 +227,7 @@ def test_what_never_reached_a_variant_or_a_model_is_counted_as_that() -> None:
             books.accounting.settle()
         assert books.count(metrics.NO_CAPACITY_INVOCATION_FAILURES) == 1
         assert books.count(metrics.INVOCATIONS) == 1  # the one that broke on its way
-        assert [one.instance for one in books.ledger] == ["", "", "i-1"]  # it, the one that waited, and the refused one
+        assert books.ledger.instances() == ["", "", "i-1"]  # it, the one that waited, and the refused one
 
     run(story())
 
@@ -223,7 +258,7 @@ class Waiting(Accounting):
     """It keeps those that have ended."""
 
     def __init__(self, waiting: list[Journey]) -> None:
-        super().__init__(Meters(MetricRegistry(lambda: NOON_S)), lambda invocation: None)
+        super().__init__(Meters(MetricRegistry(lambda: NOON_S)), Pages())
         self._waiting = waiting
 
     def add(self, journey: Journey) -> None:
