@@ -167,7 +167,9 @@ async def stray_of(spec: LaunchSpec) -> AsyncIterator[asyncio.subprocess.Process
     """What an instance may have started and left behind, in a session of its own."""
     environment = {"SAGEMAKER_BASE_DIR": spec.environment["SAGEMAKER_BASE_DIR"]}
     stray = await asyncio.create_subprocess_exec("/bin/sleep", "600", env=environment, start_new_session=True)
+    seen = Path(f"/proc/{stray.pid}/environ")
     try:
+        assert soon(lambda: seen.read_bytes() != b"")  # a moment after it is told that it has begun
         yield stray
     finally:
         with suppress(ProcessLookupError):
