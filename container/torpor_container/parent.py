@@ -19,7 +19,16 @@ class Parent:
 
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
         """Raises OSError when there is no warm parent to be had."""
-        return await (await self._warm()).fork(job, descriptors)
+        warm = await self._warm()
+        try:
+            return await warm.fork(job, descriptors)
+        except ConnectionError:
+            if self._path:
+                raise
+            async with self._starting:
+                if warm is self._own:  # it has ended a moment ago: nobody has waited for it yet
+                    await self.close()
+            return await (await self._warm()).fork(job, descriptors)
 
     async def close(self) -> None:
         own, self._own = self._own, None
