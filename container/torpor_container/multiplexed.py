@@ -10,7 +10,15 @@ from typing import NamedTuple, cast
 
 from torpor_container.frames import NOT_GIVEN, UPGRADED, FrameTooLong, Unframed, framed, lines, upgrade
 from torpor_container.one_turn import OneTurn
-from torpor_container.upstream import Answer, Headers, Then, UpstreamBroken, UpstreamError, UpstreamTimedOut
+from torpor_container.upstream import (
+    Answer,
+    Headers,
+    Then,
+    UpstreamBroken,
+    UpstreamError,
+    UpstreamRefused,
+    UpstreamTimedOut,
+)
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +72,8 @@ class Multiplexed:
     def send(self, headers: Headers, body: bytes, timeout_s: float, then: Then) -> bool:
         """One request; False, and nothing is done, if the connection is not open.
 
-        `then` is called as soon as the answer is there, with no task between, or with UpstreamBroken or
-        UpstreamTimedOut.
+        `then` is called as soon as the answer is there, with no task between, or with UpstreamBroken,
+        UpstreamTimedOut, or UpstreamRefused where the other side had gone before anything of it was sent.
         """
         if self._connection is None or not self._connection.open:
             return False
@@ -89,7 +97,7 @@ class Connection(asyncio.Protocol):
         self._frames = Unframed()
         self._waiting: dict[int, Waiting] = {}  # by number
         self._number = 0
-        self._leaving = OneTurn(self._write, PIECE_MAX)
+        self._leaving = OneTurn[tuple[int, bytes]](self._write, PIECE_MAX)
         self._alarm: asyncio.TimerHandle | None = None
         self.open = False
         self.settled = asyncio.Event()
@@ -98,7 +106,7 @@ class Connection(asyncio.Protocol):
         self._number = number = (self._number + 1) & 0xFFFF_FFFF
         until_s = self._loop.time() + timeout_s
         self._waiting[number] = Waiting(then, timeout_s, until_s)
-        self._leaving.add(framed(number, 0, lines(headers), body), last=len(self._waiting) == 1)
+        self._leaving.add((number, framed(number, 0, lines(headers), body)), last=len(self._waiting) == 1)
         if self._alarm is None or until_s < self._alarm.when():
             self._ring_at(until_s)
 
@@ -110,10 +118,16 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
         self._lost(why)
 
-    def _write(self, frames: list[bytes]) -> None:
-        """If it was lost meanwhile, those who wait have been told."""
-        if self.open and self._transport is not None:
-            self._transport.write(b"".join(frames))
+    def _write(self, requests: list[tuple[int, bytes]]) -> None:
+        """If it was lost meanwhile, those who wait have been told. If it is lost just now, nobody has read them."""
+        if not self.open or self._transport is None:
+            return
+        at_once = not self._transport.get_write_buffer_size()
+        self._transport.write(b"".join([frame for _, frame in requests]))
+        if at_once and self._transport.is_closing():
+            refused = UpstreamRefused("the connection was closed before the request was sent")
+            for one in [self._waiting.pop(number) for number, _ in requests if number in self._waiting]:
+                self._loop.call_soon(one.tell, refused)
 
     # -- patience --------------------------------------------------------------------------------------------------
     def _ring_at(self, until_s: float) -> None:

@@ -1,16 +1,19 @@
 """The connection that many requests share, against a server that answers exactly what a test tells it to."""
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import uvloop
 
 from torpor_container.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, upgrade
 from torpor_container.multiplexed import Multiplexed
-from torpor_container.upstream import Answer, UpstreamBroken, UpstreamError, UpstreamTimedOut
+from torpor_container.upstream import Answer, UpstreamBroken, UpstreamError, UpstreamRefused, UpstreamTimedOut
 
 
 class Server(asyncio.Protocol):
@@ -42,6 +45,11 @@ class Server(asyncio.Protocol):
             await self.heard.wait()
         return self.asked
 
+    def go(self) -> None:
+        """As a process that is killed: at once, with no turn of the event loop in between."""
+        with socket.socket(fileno=os.dup(self.transport.get_extra_info("socket").fileno())) as same:
+            same.shutdown(socket.SHUT_RDWR)
+
     def answer(self, frame: Frame, body: bytes, status: int = 200) -> None:
         self.transport.write(framed(frame.number, status, b"x-asked: %b\r\n" % frame.body, body))
 
@@ -49,8 +57,8 @@ class Server(asyncio.Protocol):
 class Site:
     """A server at a socket, and the connections that it has had."""
 
-    def __init__(self, socket: Path) -> None:
-        self.connection = Multiplexed(str(socket), "/invocations")
+    def __init__(self, path: Path) -> None:
+        self.connection = Multiplexed(str(path), "/invocations")
         self.greeting = UPGRADED
         self.servers: list[Server] = []
 
@@ -244,3 +252,21 @@ def test_who_fails_when_he_is_told_keeps_it_from_nobody(tmp_path: Path, caplog: 
         assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
 
     run(story)
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_is_sent_to_a_server_that_has_just_gone_was_never_sent(
+    tmp_path: Path, loop: Callable[[], asyncio.AbstractEventLoop], count: int
+) -> None:
+    async def story() -> None:
+        async with site(tmp_path) as at:
+            earlier = at.send(b"read")
+            await at.server.until_asked(1)
+            at.server.go()
+            told = [at.send(b"%d" % number) for number in range(count)]
+            assert {type(one) for one in await asyncio.gather(*told)} == {UpstreamRefused}
+            assert isinstance(await earlier, UpstreamBroken)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(story())

@@ -1,5 +1,6 @@
 """The runtime API's HTTP face: plain ASGI, bytes through, nothing parsed twice."""
 
+import asyncio
 import logging
 import random
 from collections.abc import Callable
@@ -44,6 +45,7 @@ class RuntimeApp:
         self._accounting = accounting
         self._account = account
         self._clocks = clocks
+        self._late: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         place, operation = self._place(scope)
@@ -76,7 +78,25 @@ class RuntimeApp:
         journey = self._begun(place)
         journey.request_bytes = len(body)
 
-        def ended(outcome: Served | RuntimeFault) -> None:
+        def ended(outcome: Served | RuntimeFault | None) -> None:
+            if outcome is None:
+                task = asyncio.create_task(again())
+                self._late.add(task)
+                task.add_done_callback(self._late.discard)
+            else:
+                finish(route, outcome)
+
+        async def again() -> None:
+            try:
+                went, outcome = await self._sent(request, [body], place, len(body))
+            except RuntimeFault as fault:
+                went, outcome = route, fault
+            except Exception:  # the outer edge, as above
+                log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
+                went, outcome = route, RuntimeFault(Situation.INTERNAL)
+            finish(went, outcome)
+
+        def finish(route: Route, outcome: Served | RuntimeFault) -> None:
             try:
                 status, headers, chunks = _told(route, outcome, place, journey)
                 answer = b"".join(chunks)
@@ -114,17 +134,21 @@ class RuntimeApp:
         body, journey.request_bytes = await read_body(receive, self._router.limits.body_bytes)
         if operation != "invocations":
             raise RuntimeFault(Situation.NOT_IMPLEMENTED, detail=f"/endpoints/{{EndpointName}}/{operation} yet")
-        live = self._router.find(place.endpoint)
+        route, outcome = await self._sent(request, body, place, journey.request_bytes)
+        return _told(route, outcome, place, journey)
+
+    async def _sent(
+        self, request: Invoke, body: Body, place: Place, size_bytes: int
+    ) -> tuple[Route, Served | RuntimeFault]:
+        """Where it went, and what came of it. Raises the fault of a request that goes nowhere."""
         while True:
-            route = self._route(live, request, journey.request_bytes)
+            route = self._route(self._router.find(place.endpoint), request, size_bytes)
             try:
-                outcome: Served | RuntimeFault = await self._router.send(route, request, body, place)
+                return route, await self._router.send(route, request, body, place)
             except RuntimeFault as fault:
-                outcome = fault
+                return route, fault
             except CrewClosed:
-                live = self._router.find(place.endpoint)
                 continue
-            return _told(route, outcome, place, journey)
 
     def _route(self, live: LiveEndpoint, request: Invoke, request_bytes: int) -> Route:
         """Raises the fault of the first rule that the request breaks."""

@@ -138,11 +138,17 @@ class Router:
             crew.traffic.went(self._clock())
 
     def send_at_once(
-        self, route: Route, request: Invoke, body: bytes, place: Place, then: Callable[[Served | RuntimeFault], None]
+        self,
+        route: Route,
+        request: Invoke,
+        body: bytes,
+        place: Place,
+        then: Callable[[Served | RuntimeFault | None], None],
     ) -> bool:
         """Send it if an instance is ready and its connection is open; else do nothing, and answer False.
 
-        `then` is called once, with what `send` returns or raises. Raises the fault of a request that is not let in.
+        `then` is called once, with what `send` returns or raises, or with None where it was never sent: `send` it then.
+        Raises the fault of a request that is not let in.
         """
         crew = route.crew
         self._admit(crew)
@@ -153,8 +159,12 @@ class Router:
 
         def ended(outcome: Answer | UpstreamError) -> None:
             now_s = self._clock()
-            if isinstance(outcome, UpstreamError):
-                found: Served | RuntimeFault = self._fault(outcome, crew, member, place)
+            found: Served | RuntimeFault | None
+            if isinstance(outcome, UpstreamRefused):
+                crew.suspect(member)
+                found = None
+            elif isinstance(outcome, UpstreamError):
+                found = self._fault(outcome, crew, member, place)
             else:
                 found = Served(outcome, member.incarnation, len(crew.ready), in_flight, {}, now_s - sent_at_s)
             crew.released(member)

@@ -248,9 +248,38 @@ class Answering(Router):
         return self._served()
 
     def send_at_once(
-        self, route: Route, request: Invoke, body: bytes, place: Place, then: Callable[[Served | RuntimeFault], None]
+        self,
+        route: Route,
+        request: Invoke,
+        body: bytes,
+        place: Place,
+        then: Callable[[Served | RuntimeFault | None], None],
     ) -> bool:
         then(self._served())
+        return True
+
+
+class Gone(Answering):
+    """Whom the request was to go to at once has just ended."""
+
+    def __init__(self, route: Route, outcome: int | Exception) -> None:
+        super().__init__(route, outcome if isinstance(outcome, int) else 200)
+        self._outcome = outcome
+
+    async def send(self, route: Route, request: Invoke, body: Body, place: Place) -> Served:
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return await super().send(route, request, body, place)
+
+    def send_at_once(
+        self,
+        route: Route,
+        request: Invoke,
+        body: bytes,
+        place: Place,
+        then: Callable[[Served | RuntimeFault | None], None],
+    ) -> bool:
+        then(None)
         return True
 
 
@@ -294,5 +323,26 @@ def test_no_body_waits_with_a_request_to_be_accounted_for(status: int) -> None:
         for journey in waiting:
             assert isinstance(journey.outcome, Served)
             assert journey.outcome.answer.chunks == []
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [(200, 200), (RuntimeFault(Situation.NO_CAPACITY, variant="v"), 400), (ValueError("a mistake of ours"), 500)],
+)
+def test_what_was_never_sent_is_sent_again_and_told_once(outcome: int | Exception, status: int) -> None:
+    async def story() -> None:
+        waiting: list[Journey] = []
+        told: list[int] = []
+        with MortalHost() as host:
+            route, _ = routes(host)
+            clocks = Clocks(lambda: NOON_S, lambda: 0.0)
+            app = RuntimeApp(Gone(route, outcome), Waiting(waiting), Account("1"), clocks)
+            asked = {"path": "/endpoints/shop/invocations", "headers": []}
+            assert app.at_once(asked, b"1,2", lambda *answer: told.append(answer[0]))
+            assert told == []
+            await asyncio.sleep(0.1)
+        assert told == [journey.status for journey in waiting] == [status]
 
     run(story())
