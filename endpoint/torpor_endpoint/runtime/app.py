@@ -5,6 +5,7 @@ import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torpor_container import wire
 from torpor_container.upstream import Body, size_of
@@ -35,6 +36,16 @@ class Clocks:
 
     epoch: Callable[[], float]
     steady: Callable[[], float]
+
+
+class TakenUp(NamedTuple):
+    """An invocation that did not come by ASGI, until it is told its answer."""
+
+    scope: Scope
+    body: bytes
+    place: Place
+    journey: Journey
+    tell: Tell
 
 
 class RuntimeApp:
@@ -77,38 +88,15 @@ class RuntimeApp:
             return False
         journey = self._begun(place)
         journey.request_bytes = len(body)
+        taken = TakenUp(scope, body, place, journey, tell)
 
         def ended(outcome: Served | RuntimeFault | None) -> None:
             if outcome is None:
-                task = asyncio.create_task(again())
-                self._late.add(task)
-                task.add_done_callback(self._late.discard)
+                late = asyncio.create_task(self._again(taken, route, request))
+                self._late.add(late)
+                late.add_done_callback(self._late.discard)
             else:
-                finish(route, outcome)
-
-        async def again() -> None:
-            try:
-                went, outcome = await self._sent(request, [body], place, len(body))
-            except RuntimeFault as fault:
-                went, outcome = route, fault
-            except Exception:  # the outer edge, as above
-                log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
-                went, outcome = route, RuntimeFault(Situation.INTERNAL)
-            finish(went, outcome)
-
-        def finish(route: Route, outcome: Served | RuntimeFault) -> None:
-            try:
-                status, headers, chunks = _told(route, outcome, place, journey)
-                answer = b"".join(chunks)
-                chunks.clear()
-            except RuntimeFault as fault:
-                status, headers, answer = _refused(scope, fault, place)
-            except Exception:  # the outer edge, as above
-                log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
-                status, headers, answer = _refused(scope, RuntimeFault(Situation.INTERNAL), place)
-            self._end(journey, status, headers, len(answer))
-            tell(status, headers, answer)
-            self._accounting.add(journey)
+                self._finish(taken, route, outcome)
 
         try:
             request = Invoke.read(scope, place.endpoint)
@@ -118,6 +106,33 @@ class RuntimeApp:
             return False
         self._accounting.meanwhile()
         return sent
+
+    async def _again(self, taken: TakenUp, route: Route, request: Invoke) -> None:
+        """What turned out never to have been sent."""
+        outcome: Served | RuntimeFault
+        try:
+            route, outcome = await self._sent(request, [taken.body], taken.place, len(taken.body))
+        except RuntimeFault as fault:
+            outcome = fault
+        except Exception:  # the outer edge, as above
+            log.exception("request %s to endpoint %s failed", taken.place.request_id, taken.place.endpoint)
+            outcome = RuntimeFault(Situation.INTERNAL)
+        self._finish(taken, route, outcome)
+
+    def _finish(self, taken: TakenUp, route: Route, outcome: Served | RuntimeFault) -> None:
+        scope, _, place, journey, tell = taken
+        try:
+            status, headers, chunks = _told(route, outcome, place, journey)
+            answer = b"".join(chunks)
+            chunks.clear()
+        except RuntimeFault as fault:
+            status, headers, answer = _refused(scope, fault, place)
+        except Exception:  # the outer edge, as above
+            log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
+            status, headers, answer = _refused(scope, RuntimeFault(Situation.INTERNAL), place)
+        self._end(journey, status, headers, len(answer))
+        tell(status, headers, answer)
+        self._accounting.add(journey)
 
     def _place(self, scope: Scope) -> tuple[Place, str]:
         """Where the request goes, and what it wants there. Who gives an ARN as the name has a slash in it."""
