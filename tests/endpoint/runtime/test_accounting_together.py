@@ -255,8 +255,11 @@ class Answering(Router):
         place: Place,
         then: Callable[[Served | RuntimeFault | None], None],
     ) -> bool:
-        then(self._served())
+        then(self._at_once())
         return True
+
+    def _at_once(self) -> Served | None:
+        return self._served()
 
 
 class Gone(Answering):
@@ -271,16 +274,8 @@ class Gone(Answering):
             raise self._outcome
         return await super().send(route, request, body, place)
 
-    def send_at_once(
-        self,
-        route: Route,
-        request: Invoke,
-        body: bytes,
-        place: Place,
-        then: Callable[[Served | RuntimeFault | None], None],
-    ) -> bool:
-        then(None)
-        return True
+    def _at_once(self) -> None:
+        return None
 
 
 class Waiting(Accounting):
