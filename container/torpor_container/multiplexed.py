@@ -26,6 +26,8 @@ PIECE_MAX = 10
 """So many requests leave in one piece: an instance that waited for more would idle meanwhile, and let its endpoint idle
 while it answers them all."""
 
+NEVER_SENT = "the connection was closed before the request was sent"
+
 
 class Waiting(NamedTuple):
     """One request that was sent."""
@@ -119,15 +121,17 @@ class Connection(asyncio.Protocol):
         self._lost(why)
 
     def _write(self, requests: list[tuple[int, bytes]]) -> None:
-        """If it was lost meanwhile, those who wait have been told. If it is lost just now, nobody has read them."""
-        if not self.open or self._transport is None:
-            return
+        """If it is lost just now, nobody has read them."""
+        assert self._transport is not None
         at_once = not self._transport.get_write_buffer_size()
         self._transport.write(b"".join([frame for _, frame in requests]))
         if at_once and self._transport.is_closing():
-            refused = UpstreamRefused("the connection was closed before the request was sent")
-            for one in [self._waiting.pop(number) for number, _ in requests if number in self._waiting]:
-                self._loop.call_soon(one.tell, refused)
+            for one in self._of(requests):
+                self._loop.call_soon(one.tell, UpstreamRefused(NEVER_SENT))
+
+    def _of(self, requests: list[tuple[int, bytes]]) -> list[Waiting]:
+        """Those of them who still wait: they wait no longer."""
+        return [self._waiting.pop(number) for number, _ in requests if number in self._waiting]
 
     # -- patience --------------------------------------------------------------------------------------------------
     def _ring_at(self, until_s: float) -> None:
@@ -176,7 +180,10 @@ class Connection(asyncio.Protocol):
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
+        never_sent = self._of(self._leaving.taken_back())
         waiting, self._waiting = self._waiting, {}
+        for one in never_sent:
+            one.tell(UpstreamRefused(NEVER_SENT))
         for one in waiting.values():
             one.tell(UpstreamBroken(why))
 

@@ -26,9 +26,13 @@ class OneTurn(Generic[T]):
         if last or len(self._came) == self._size_max:
             self._end()
 
-    def _end(self) -> None:
+    def taken_back(self) -> list[T]:
+        """What came and has not been handed on; it will not be."""
         came, self._came = self._came, []
-        if came:
+        return came
+
+    def _end(self) -> None:
+        if came := self.taken_back():
             self._hand_on(came)
 
 

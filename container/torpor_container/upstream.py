@@ -40,7 +40,7 @@ class UpstreamError(Exception):
 
 
 class UpstreamRefused(UpstreamError):
-    """Nobody took the connection: the request was never sent."""
+    """Nobody took the connection, or it was lost first: the request was never sent."""
 
 
 class UpstreamBroken(UpstreamError):
