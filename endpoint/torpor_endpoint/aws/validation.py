@@ -12,8 +12,8 @@ from typing import Any
 from torpor_endpoint.aws.models import Shape
 
 SHOWN = 10
-LARGEST = sys.float_info.max
 """How many violations a message spells out; all of them are counted."""
+LARGEST = sys.float_info.max
 
 JAVA_PATTERNS = {
     # AWS writes its patterns for Java. Python knows no \p{..}; these stand for the same or slightly more.
