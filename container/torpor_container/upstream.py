@@ -98,16 +98,22 @@ class Connection(asyncio.Protocol):
         self._until_s = inf
         self._alarm: asyncio.TimerHandle | None = None
 
-    def request(self, head: bytes, body: Body, timeout_s: float, then: Then) -> None:
-        """`then` is called with the answer, UpstreamBroken or UpstreamTimedOut."""
+    def request(self, head: bytes, body: Body, timeout_s: float, then: Then) -> bool:
+        """`then` is called with the answer, UpstreamBroken or UpstreamTimedOut.
+
+        False, and nothing else is done, where the other side has just gone: nobody has read anything of the request.
+        """
         assert self._transport is not None
-        self._then = then
         self._answer, self._received_bytes, self._headed = Answer(), 0, False
         if size_of(body) <= JOINED_MAX_BYTES:
             self._transport.write(b"".join((head, *body)))
         else:
             self._transport.writelines((head, *body))
+        if self._transport.is_closing():
+            return False
+        self._then = then
         self._patience(timeout_s)
+        return True
 
     def close(self) -> None:
         self.open = False
@@ -237,14 +243,18 @@ class Upstream:
             return await self._sent(method, path, headers, body, timeout_s)
 
     async def _sent(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
+        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        head, then = _head(method, path, headers, size_of(body)), partial(_settle, waiting)
         connection = self._kept()
+        while connection is not None and not connection.request(head, body, timeout_s, then):
+            connection.close()
+            connection = self._kept()
         if connection is None:
             until_s = asyncio.get_running_loop().time() + timeout_s
             connection = await self._opened(timeout_s)
-            timeout_s = until_s - asyncio.get_running_loop().time()
-        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        head = _head(method, path, headers, size_of(body))
-        connection.request(head, body, timeout_s, partial(_settle, waiting))
+            if not connection.request(head, body, until_s - asyncio.get_running_loop().time(), then):
+                connection.close()
+                raise UpstreamRefused("it hung up before anything was sent")
         if method not in REPEATABLE:
             body.clear()
         with ExitStack() as unanswered:

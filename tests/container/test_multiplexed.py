@@ -1,8 +1,6 @@
 """The connection that many requests share, against a server that answers exactly what a test tells it to."""
 
 import asyncio
-import os
-import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 import uvloop
+from sudden import hang_up
 
 from torpor_container.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, upgrade
 from torpor_container.multiplexed import Multiplexed
@@ -44,11 +43,6 @@ class Server(asyncio.Protocol):
             self.heard.clear()
             await self.heard.wait()
         return self.asked
-
-    def go(self) -> None:
-        """As a process that is killed: at once, with no turn of the event loop in between."""
-        with socket.socket(fileno=os.dup(self.transport.get_extra_info("socket").fileno())) as same:
-            same.shutdown(socket.SHUT_RDWR)
 
     def answer(self, frame: Frame, body: bytes, status: int = 200) -> None:
         self.transport.write(framed(frame.number, status, b"x-asked: %b\r\n" % frame.body, body))
@@ -271,7 +265,7 @@ def test_what_is_sent_to_a_server_that_has_just_gone_was_never_sent(
         async with site(tmp_path) as at:
             earlier = at.send(b"read")
             await at.server.until_asked(1)
-            at.server.go()
+            hang_up(at.server.transport)
             for _ in range(turns):
                 await asyncio.sleep(0)
             told = [at.send(b"%d" % number) for number in range(count)]

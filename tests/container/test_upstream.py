@@ -2,13 +2,14 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvloop
+from sudden import hang_up
 
 from torpor_container.upstream import (
     JOINED_MAX_BYTES,
@@ -110,6 +111,27 @@ def test_an_idle_connection_that_was_closed_is_not_used_again(tmp_path: Path) ->
             assert served.connections == 2
 
     run(story())
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("turns", [0, 1, 2])
+@pytest.mark.parametrize("body", [b"1,2", b"1," * JOINED_MAX_BYTES], ids=["short", "long"])
+def test_what_meets_connections_that_have_just_been_closed_goes_by_another(
+    tmp_path: Path, loop: Callable[[], asyncio.AbstractEventLoop], turns: int, body: bytes
+) -> None:
+    async def story() -> None:
+        async with instance(tmp_path, OK, OK, OK) as (served, upstream):
+            await asyncio.gather(get(upstream), get(upstream))
+            for writer in served.writers:
+                hang_up(writer.transport)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            assert (await get(upstream, body=body)).status == 200
+            assert served.connections == 3
+            assert served.requests[-1].endswith(body)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(asyncio.wait_for(story(), 10.0))
 
 
 def test_a_connection_whose_server_asks_to_close_it_is_closed(tmp_path: Path) -> None:
