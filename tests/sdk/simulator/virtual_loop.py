@@ -63,6 +63,9 @@ class Wire(asyncio.Transport):
         if self.far is not None:
             self._loop.call_soon(self.far._protocol.data_received, bytes(data))
 
+    def is_closing(self) -> bool:
+        return self.far is None
+
     def abort(self) -> None:
         if self.far is not None:
             ends, self.far.far, self.far = (self, self.far), None, None
