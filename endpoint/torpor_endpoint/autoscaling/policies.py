@@ -64,9 +64,11 @@ def describe_scaling_policies(autoscaling: Autoscaling, call: Call) -> dict[str,
 def delete_scaling_policy(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
     resource_id, dimension = resource_of(call)
     name = call.params["PolicyName"]
-    policy = autoscaling.policies.get(_name(call, name))
-    if policy is None or not autoscaling.policies.remove(policy.name):
-        raise error(Trouble.NO_POLICY, resource_id=resource_id, dimension=dimension, name=name)
+    with autoscaling.database.transaction():  # one of this name that is put meanwhile has an ARN and alarms of its own
+        policy = autoscaling.policies.get(_name(call, name))
+        if policy is None:
+            raise error(Trouble.NO_POLICY, resource_id=resource_id, dimension=dimension, name=name)
+        autoscaling.policies.remove(policy.name)
     tracking_alarms.drop(autoscaling.alarms, policy.arn)
     return {}
 

@@ -35,3 +35,29 @@ def test_a_policy_that_is_deleted_while_it_is_put_leaves_alarms_only_where_it_is
     desk.register()
     together(desk.track, delete, desk.track, delete)
     assert len(desk.context.alarms.all()) == 2 * len(desk.context.policies.all())
+
+
+def test_a_policy_that_takes_anothers_place_while_that_is_deleted_is_not_deleted_without_its_alarms(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replace() -> None:
+        with suppress(ClientError):
+            desk.client.delete_scaling_policy(**OF, PolicyName="track")
+        desk.track()
+
+    replacing = threading.Thread(target=replace)
+    get = desk.context.policies.get
+
+    def found_and_replaced(name: str) -> object:
+        found = get(name)
+        if replacing.ident is None:
+            replacing.start()
+            replacing.join(0.5)  # it may have to wait for us
+        return found
+
+    desk.register()
+    desk.track()
+    monkeypatch.setattr(desk.context.policies, "get", found_and_replaced)
+    desk.client.delete_scaling_policy(**OF, PolicyName="track")
+    replacing.join()
+    assert len(desk.context.alarms.all()) == 2 * len(desk.context.policies.all())
