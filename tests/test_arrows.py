@@ -18,6 +18,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ENDPOINT: (
         ENDPOINT,
         "torpor_container.wire",
+        "torpor_container.extras",
         "torpor_container.upstream",
         "torpor_container.multiplexed",
         "torpor_container.settings",
@@ -35,6 +36,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_endpoint.core",
         "torpor_container.core",
         "torpor_container.wire",
+        "torpor_container.extras",
     ),
 }
 

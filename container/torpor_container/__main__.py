@@ -3,8 +3,7 @@
 import os
 import sys
 
-from torpor_container.app import Instance
-from torpor_container.server import Server, ServerOptions
+from torpor_container.extras import how_to_install
 from torpor_container.settings import SETTINGS, BadSetting, Settings
 from torpor_container.zygote import ONE_THREAD
 
@@ -15,7 +14,7 @@ Serves the SageMaker container contract. Everything is set by environment variab
 
 
 def main() -> None:
-    """The command. Exits with 2 and a clear line for a bad call or a bad setting."""
+    """The command. Exits with 2 and a clear line for a bad call, a bad setting, or a package that is not installed."""
     if sys.argv[1:] != ["serve"]:
         wanted = sys.argv[1:] in (["--help"], ["-h"])
         print(_usage(), file=sys.stdout if wanted else sys.stderr)
@@ -25,6 +24,18 @@ def main() -> None:
     except BadSetting as error:
         print(f"torpor-container: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    try:
+        serve(settings)
+    except ModuleNotFoundError as error:
+        print(f"torpor-container needs {error.name}: {how_to_install('container')}", file=sys.stderr)
+        raise SystemExit(2) from None
+
+
+def serve(settings: Settings) -> None:
+    """Serve until told to stop. Raises ModuleNotFoundError where a package of the extra `container` is missing."""
+    from torpor_container.app import Instance  # here, so that `--help` works without the extra
+    from torpor_container.server import Server, ServerOptions
+
     given = dict(os.environ)
     for name, value in ONE_THREAD.items():
         os.environ.setdefault(name, value)  # on all cores XGBoost takes several times as long to load a small model

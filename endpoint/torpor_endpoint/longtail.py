@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote
 
+from torpor_container.extras import how_to_install
 from torpor_endpoint.aws.asgi import Request, Response
 from torpor_endpoint.aws.calls import Unanswered, unimplemented
 from torpor_endpoint.aws.errors import AwsError
@@ -129,7 +130,7 @@ def _check_subscriber(request: Request) -> None:
 
 def _not_installed(service: str, operation: str, missing: ImportError) -> str:
     said = f"Torpor leaves the operation {operation} of {service} to moto, which is not installed"
-    return f'{said}: pip install "torpor[moto]" ({missing}).'
+    return f"{said} ({missing}): {how_to_install('moto')}"
 
 
 def _is_answer(status: int, headers: Mapping[str, str], body: bytes) -> bool:

@@ -61,6 +61,7 @@ __all__ = [
     "simulate",
 ]
 
+_SIMULATOR_EXTRA = "simulator"
 _HOMES = {
     "bundle": "torpor.bundling",
     "client": "torpor.connection",
@@ -88,13 +89,26 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """What completion and `help` show: the public names, without those whose extra is not installed."""
+    from torpor.extras import missing
+
+    absent = missing(_SIMULATOR_EXTRA)
+    special = [name for name in globals() if name.startswith("__")]
+    return sorted({*special, *(name for name in __all__ if not (absent and _is_simulators(name)))})
+
+
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("torpor")
     if name in _HOMES:
-        if _HOMES[name].startswith("torpor.simulator"):
+        if _is_simulators(name):
             from torpor.extras import require
 
-            require(f"torpor.{name}", "simulator")
+            require(f"torpor.{name}", _SIMULATOR_EXTRA)
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _is_simulators(name: str) -> bool:
+    return _HOMES.get(name, "").startswith("torpor.simulator")

@@ -42,7 +42,8 @@ def bundle(
 
     `model` is an XGBoost model, a scikit-learn estimator, an ONNX model (object, bytes), the path of a model file, or
     None for a script that needs none. `script` becomes `code/inference.py`; the files of the folder `code` go beside
-    it. An XGBoost model answers as its booster does: a classifier with probabilities, not with labels.
+    it. With a script, `model` may be the path of any file, which the script reads under its own name.
+    An XGBoost model answers as its booster does: a classifier with probabilities, not with labels.
     Raises TypeError, which lists what is taken; FileNotFoundError for code without a model that has no inference.py.
     """
     if model is None and script is None and code is None:
@@ -53,17 +54,21 @@ def bundle(
     if model is None and SCRIPT not in members:
         raise FileNotFoundError(f"{code} has no inference.py, and no model is given: there is nothing that answers")
     if model is not None:
-        kind = _kind_of(model)
+        kind = _kind_of(model, scripted=SCRIPT in members)
         members[kind.file(model)] = kind.write(model)
     return _write(Path(path), _archive(members))
 
 
-def _kind_of(model: Any) -> Kind:
-    for kind in KINDS:
+def _kind_of(model: Any, scripted: bool) -> Kind:
+    """`scripted`: a script reads the model, so that it may be any file."""
+    for kind in (*KINDS, ANY_FILE) if scripted else KINDS:
         if kind.takes(model):
             return kind
     if isinstance(model, str | PathLike):
-        raise TypeError(f"{Path(model)} has no known suffix of a model: a model file is called {FILES}")
+        raise TypeError(
+            f"{Path(model)} has no known suffix of a model: a model file is called {FILES}. "
+            "For any other file give script=, the inference.py that reads it"
+        )
     taken = "; ".join(kind.name for kind in KINDS)
     raise TypeError(f"{type(model).__module__}.{type(model).__qualname__} is not one of: {taken}")
 
@@ -96,6 +101,17 @@ def _is_model_file(model: Any) -> bool:
     return path.suffix.lower() in MODEL_SUFFIXES or path.name in MODEL_NAMES
 
 
+def _named_like_file(model: Any) -> str:
+    return Path(model).name
+
+
+def _read_file(model: Any) -> bytes:
+    return Path(model).read_bytes()
+
+
+ANY_FILE = Kind("the path of any file", lambda model: isinstance(model, str | PathLike), _named_like_file, _read_file)
+"""What `bundle` takes besides, where a script reads it."""
+
 KINDS: tuple[Kind, ...] = (
     Kind(
         "an xgboost.Booster or XGBModel",
@@ -116,12 +132,7 @@ KINDS: tuple[Kind, ...] = (
         lambda model: "model.onnx",
         bytes,
     ),
-    Kind(
-        f"the path of a model file ({FILES})",
-        _is_model_file,
-        lambda model: Path(model).name,
-        lambda model: Path(model).read_bytes(),
-    ),
+    Kind(f"the path of a model file ({FILES})", _is_model_file, _named_like_file, _read_file),
 )
 """What `bundle` takes, first match wins."""
 

@@ -9,6 +9,8 @@ TorporError
 └── MissingExtra          a package that this feature needs is not installed
 """
 
+from torpor_container.extras import how_to_install
+
 
 class TorporError(Exception):
     """The message is one that a person can act upon."""
@@ -51,4 +53,4 @@ class MissingExtra(TorporError, ImportError):
     """A package that this feature needs is not installed."""
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
-        super().__init__(f"{feature} needs {package}: pip install 'torpor[{extra}]'")
+        super().__init__(f"{feature} needs {package}: {how_to_install(extra)}")

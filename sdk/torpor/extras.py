@@ -31,6 +31,10 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
 def require(feature: str, *extras: str, packages: Mapping[str, tuple[str, ...]] = PACKAGES) -> None:
     """Raises MissingExtra, which names the package and the command that brings it."""
     for extra in extras:
-        for package in packages[extra]:
-            if find_spec(package) is None:
-                raise MissingExtra(feature, package, extra if len(extras) == 1 else "all")
+        if package := missing(extra, packages):
+            raise MissingExtra(feature, package, extra if len(extras) == 1 else "all")
+
+
+def missing(extra: str, packages: Mapping[str, tuple[str, ...]] = PACKAGES) -> str | None:
+    """The first package of an extra that is not installed; None where all are."""
+    return next((package for package in packages[extra] if find_spec(package) is None), None)

@@ -10,9 +10,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torpor import accounts, frames, inquiry, seen
+from torpor import accounts, frames, inquiry, listing, seen
 from torpor.deploying import IMAGE, Plan, deploy, new_revision, withdraw
 from torpor.errors import EndpointFailed, TorporError
+from torpor.listing import Listing
 from torpor.process import EndpointProcess, Start
 from torpor.rows import decode, encode
 from torpor.story import Story
@@ -139,14 +140,13 @@ class Local:
             if keys := [{"Key": found["Key"]} for found in page.get("Contents", ())]:
                 self._s3.delete_objects(Bucket=BUCKET, Delete={"Objects": keys, "Quiet": True})
 
-    def models(self) -> list[seen.ResidentModel]:
-        """The models in memory now, by name."""
-        resident = [model for instance in self.instances() for model in instance.models]
-        return sorted(resident, key=lambda model: model.name)
+    def models(self) -> Listing[seen.ResidentModel]:
+        """The models in memory now, by name: a list that prints as a table."""
+        return listing.models(model for instance in self.instances() for model in instance.models)
 
-    def instances(self) -> list[seen.Instance]:
-        """The instances that are ready now, each with its models and its memory."""
-        return list(self._seen().instances)
+    def instances(self) -> Listing[seen.Instance]:
+        """The instances that are ready now, each with its models and its memory: a list that prints as a table."""
+        return listing.instances(self._seen().instances)
 
     def _seen(self) -> seen.Endpoint:
         """As it is now; of one that is not in service, nothing."""

@@ -134,7 +134,7 @@ def test_a_fault_in_moto_fails_the_one_call_and_names_it(caplog: pytest.LogCaptu
 @pytest.mark.parametrize(("service", "operation"), [("sns", "list_topics"), ("sqs", "list_queues")])
 def test_without_moto_the_caller_is_told_which_extra_has_it(service: str, operation: str) -> None:
     tail = failing(ModuleNotFoundError("No module named 'moto'"))
-    with pytest.raises(ClientError, match=r'pip install "torpor\[moto\]"') as caught:
+    with pytest.raises(ClientError, match=r"pip install --editable '\.\[moto\]'") as caught:
         getattr(left_to(tail, service), operation)()
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
 

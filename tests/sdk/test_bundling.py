@@ -67,6 +67,26 @@ def test_a_path_that_is_no_models_names_itself_and_the_suffixes(tmp_path: Path) 
         torpor.bundle("doc.py", tmp_path / "m.tar.gz")
 
 
+def test_any_file_goes_with_the_script_that_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "vectors.kv").write_bytes(b"\x00vectors")
+    (tmp_path / "serve.py").write_text("def model_fn(folder): ...\n")
+    artifact = torpor.bundle(tmp_path / "vectors.kv", tmp_path / "m.tar.gz", script=tmp_path / "serve.py")
+    assert names(artifact) == ["code/inference.py", "vectors.kv"]
+
+
+def test_any_file_goes_with_a_folder_of_code_that_has_the_script(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "inference.py").write_text("def model_fn(folder): ...\n")
+    (tmp_path / "weights").write_bytes(b"w")
+    assert "weights" in names(torpor.bundle(tmp_path / "weights", tmp_path / "m.tar.gz", code=tmp_path / "code"))
+
+
+def test_an_object_that_is_no_model_is_refused_also_beside_a_script(tmp_path: Path) -> None:
+    (tmp_path / "serve.py").write_text("def model_fn(folder): ...\n")
+    with pytest.raises(TypeError, match="is not one of"):
+        torpor.bundle(object(), tmp_path / "m.tar.gz", script=tmp_path / "serve.py")
+
+
 def test_code_that_answers_nothing_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "more.py").write_text("")

@@ -17,6 +17,7 @@ from torpor import plots
 from torpor.plots import KeepAlivePoint, Point, PolicyRow, amounts
 from torpor.plots.labels import Box, Ground, Spot, place, spread
 from torpor.simulator.curves import Curve
+from torpor_container.extras import how_to_install
 
 MIB, GIB = 2**20, 2**30
 NAN = float("nan")
@@ -105,7 +106,7 @@ def test_without_matplotlib_a_plot_names_the_command_that_brings_it() -> None:
             print(error)
     """
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert printed == "a plot needs matplotlib: pip install 'torpor[plots]'\n"
+    assert printed == f"a plot needs matplotlib: {how_to_install('plots')}\n"
 
 
 # -- dollars against p99 -----------------------------------------------------------------------------------------------
