@@ -61,7 +61,7 @@ class WebPages:
         self._at_once = gateway.at_once
         self._ours = ours
         self._excepted = excepted
-        self._remembered = lru_cache(maxsize=JUDGED_MAX)(self._judge)
+        self.remembered = lru_cache(maxsize=JUDGED_MAX)(self._judge)
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         """See `aws.asgi.AtOnce`. What is not plainly ours comes by ASGI."""
@@ -88,7 +88,7 @@ class WebPages:
         authority = None if scope["path"].startswith("/") else _authority(scope)
         if sum([len(value) for _, value in told]) + len(authority or b"") > JUDGED_MAX_BYTES:
             return self._judge(authority, *told)
-        return self._remembered(authority, *told)
+        return self.remembered(authority, *told)
 
     def _judge(self, authority: bytes | None, *told: tuple[bytes, bytes]) -> Judged:
         return self._ours.judged(told, authority)
