@@ -67,9 +67,9 @@ class Gateway:
         await self._service(name)(scope, receive, send)
 
     def service_named(self, scope: Scope) -> str:
-        """The name of the service that a request means, or of none of AWS's; empty for Torpor's own pages."""
+        """The name of the service that a request means, or of none of AWS's; OWN for Torpor's own pages."""
         if scope["path"].startswith(OWN):
-            return ""
+            return OWN
         return _service_of(scope if scope["path"].startswith("/") else _in_origin_form(scope))
 
     def _service(self, name: str) -> App:

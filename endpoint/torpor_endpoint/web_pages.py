@@ -15,6 +15,7 @@ from typing import Protocol
 from torpor_endpoint.aws.asgi import App, Receive, Request, Response, Scope, Send, Tell, adding, sent, taken
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.cross_origin import HEADERS, Judged, Ours, Sender
+from torpor_endpoint.gateway import OWN
 
 JUDGED_MAX = 256
 """Judgements that are remembered, by the values of the three headers: an endpoint has few kinds of callers."""
@@ -125,7 +126,7 @@ def _authority(scope: Scope) -> bytes:
 
 # -- the refusal, in the form of the service that was called ---------------------------------------------------------
 def refusing(service: str, judged: Judged) -> App:
-    """Answers 403 with the reason once the body is read. `service` is the gateway's name of it, empty for own pages."""
+    """Answers 403 with the reason once the body is read. `service` is the gateway's name of it."""
     text = TEXTS[judged.sender].format(because=judged.because[:TOLD_MAX])
     make = _FORMS.get(service, _as_aws)
     return make(text)
@@ -179,4 +180,4 @@ def _s3_refusal(text: str) -> App:
     return denying(text)
 
 
-_FORMS: Mapping[str, Callable[[str], App]] = {"": _as_text, "s3": _as_s3, "sagemaker-runtime": _as_json}
+_FORMS: Mapping[str, Callable[[str], App]] = {OWN: _as_text, "s3": _as_s3, "sagemaker-runtime": _as_json}

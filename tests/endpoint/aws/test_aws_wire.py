@@ -89,7 +89,7 @@ REFUSED = {
     "a page of another origin": (request(origin="http://evil.test"), 403, "AccessDeniedException"),
     "a host that is not ours": (request(host="evil.test"), 403, "AccessDeniedException"),
     "a page's upload of 3 MB": (
-        request(bytes(3 * MIB), line="POST /bucket HTTP/1.1", service="", x_amz_target="", origin="null"),
+        request(bytes(3 * MIB), line="POST /bucket HTTP/1.1", authorization="", x_amz_target="", origin="null"),
         403,
         "AccessForbidden",
     ),
