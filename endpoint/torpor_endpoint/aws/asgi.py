@@ -22,9 +22,15 @@ AtOnce = Callable[[Scope, bytes, Tell], bool]
 nothing: the request is to come by ASGI."""
 T = TypeVar("T")
 
-HARMLESS = MappingProxyType({"x-content-type-options": "nosniff", "content-security-policy": "sandbox"})
-"""Headers of whatever others may have written: a browser takes it for what its type says, runs no script in it and
-counts it as of no origin."""
+HARMLESS = MappingProxyType(
+    {
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "sandbox",
+        "cross-origin-resource-policy": "same-origin",
+    }
+)
+"""Headers of whatever others may have written: a browser takes it for what its type says, runs no script in it, counts
+it as of no origin, and embeds it in no page of another origin unless that page may read it."""
 
 DRAIN_MAX_BYTES = 64 << 20
 """How much of a body that is refused is read nevertheless, so that its sender comes to read the answer."""

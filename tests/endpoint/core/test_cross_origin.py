@@ -6,7 +6,7 @@ from torpor_endpoint.core.cross_origin import Judged, Ours, Sender, host_name, i
 
 HOST = (b"host", b"127.0.0.1:4700")
 LOCAL = ours(["127.0.0.1"])
-NAMES = st.from_regex(r"[a-z0-9-]{1,12}(\.[a-z][a-z0-9-]{0,11}){1,3}", fullmatch=True)
+LABELS = st.sampled_from(["localhost", "localdomain", "local", "host", "evil", "s3", "test", "ip6-loopback"])
 
 
 def sender(*headers: tuple[bytes, bytes], of: Ours = LOCAL, authority: bytes | None = None) -> Sender:
@@ -97,9 +97,9 @@ def test_who_listens_on_every_address_is_called_by_any_address_but_by_no_other_n
     assert sender((b"host", b"box"), of=ours(["127.0.0.1"], machine="box")) is Sender.ELSEWHERE
 
 
-@given(NAMES)
-def test_a_name_is_ours_only_if_it_ends_as_one_of_ours(name: str) -> None:
-    labels = name.split(".")
+@given(st.lists(LABELS, min_size=1, max_size=4))
+def test_a_name_is_ours_only_if_it_ends_as_one_of_ours(labels: list[str]) -> None:
+    name = ".".join(labels)
     ends = {".".join(labels[at:]) for at in range(len(labels))}
     assert LOCAL.has_host(name) == bool(ends & LOCAL.names)
     assert LOCAL.has_host(f"{name}.localhost")
