@@ -86,7 +86,7 @@ class WebPages:
 
     def _judged(self, scope: Scope) -> Judged:
         told = [header for header in scope["headers"] if header[0] in HEADERS]
-        authority = None if scope["path"].startswith("/") else _authority(scope)
+        authority = None if scope["path"].startswith(("/", "*")) else _authority(scope)
         if sum([len(value) for _, value in told]) + len(authority or b"") > JUDGED_MAX_BYTES:
             return self._judge(authority, *told)
         return self.remembered(authority, *told)
@@ -106,11 +106,15 @@ class WebPages:
 
 def preflight(origin: str, asked: Mapping[bytes, bytes]) -> dict[str, str]:
     """The headers that allow what a preflight asks for: any method, any headers, and this machine from outside."""
+    method, headers, private = (
+        asked.get(f"access-control-request-{wish}".encode(), b"").decode("latin-1")
+        for wish in ("method", "headers", "private-network")
+    )
     told = {
         "access-control-allow-origin": origin,
-        "access-control-allow-methods": asked[b"access-control-request-method"].decode("latin-1"),
-        "access-control-allow-headers": asked.get(b"access-control-request-headers", b"").decode("latin-1"),
-        "access-control-allow-private-network": asked.get(b"access-control-request-private-network", b"").decode(),
+        "access-control-allow-methods": method,
+        "access-control-allow-headers": headers,
+        "access-control-allow-private-network": private,
         "access-control-max-age": str(PREFLIGHT_S),
         "vary": "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
     }
@@ -118,7 +122,7 @@ def preflight(origin: str, asked: Mapping[bytes, bytes]) -> dict[str, str]:
 
 
 def _authority(scope: Scope) -> bytes:
-    """The host in a target of absolute form, `http://host/path`, or of authority form. A server-wide `*` has none."""
+    """The host in a target of absolute form, `http://host/path`, or of authority form, `host:port`."""
     target: bytes = scope.get("raw_path") or scope["path"].encode("latin-1", "replace")
     _, scheme, rest = target.partition(b"://")
     return (rest if scheme else target).partition(b"/")[0].partition(b"?")[0]

@@ -63,6 +63,11 @@ def test_every_service_refuses_a_host_that_is_not_ours(path: str, headers: dict[
     assert "--allow-host" in text
 
 
+@pytest.mark.parametrize(("target", "status"), [("*", 200), ("http://localhost/bucket", 200), ("evil.test:443", 403)])
+def test_a_target_that_is_no_path_is_judged_by_the_host_in_it(target: str, status: int) -> None:
+    assert call(pages(), "OPTIONS", target, LOCAL).status == status
+
+
 def test_a_refusal_repeats_no_markup() -> None:
     headers = {"host": "<script>alert(1)</script>", **FORM}
     assert "<script>" not in refused(call(pages(), "POST", "/", headers), "text/xml")
