@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 PAGE = Path(__file__).with_name("hostile_page.html").read_bytes()
-WITHIN_S = 60.0
+WITHIN_S = 90.0
 FLAGS = (
     *("--headless=new", "--disable-gpu", "--no-first-run"),
     *("--disable-dev-shm-usage", "--disable-background-networking"),

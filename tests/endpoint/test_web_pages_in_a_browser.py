@@ -41,6 +41,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
     friend = f"friend.localhost:{site.port}"
     with LiveEndpoint(tmp_path_factory.mktemp("live"), "--allow-origin", f"http://{friend}") as live:
         _furnish(live.client("s3"), f"http://localhost:{site.port}")
+        live.client("sns").list_topics()  # moto's import takes seconds, which no page should have to wait for
         port = urlsplit(live.url).port or 0
         rebinding = Rebinding(("127.0.0.2", port), ("127.0.0.1", port))
         hosts = {

@@ -105,6 +105,20 @@ def test_a_name_is_ours_only_if_it_ends_as_one_of_ours(labels: list[str]) -> Non
     assert LOCAL.has_host(f"{name}.localhost")
 
 
+SAID = st.tuples(
+    st.sampled_from([b"origin", b"sec-fetch-site"]),
+    st.sampled_from(
+        [b"null", b"http://127.0.0.1:4700", b"http://127.0.0.1", b"same-origin", b"none", b"cross-site", b""]
+    ),
+)
+
+
+@given(st.lists(SAID, max_size=4))
+def test_what_any_header_tells_to_be_foreign_is_never_ours(said: list[tuple[bytes, bytes]]) -> None:
+    own = {(b"origin", b"http://127.0.0.1:4700"), (b"sec-fetch-site", b"same-origin"), (b"sec-fetch-site", b"none")}
+    assert sender(HOST, *said) is (Sender.OURS if set(said) <= own else Sender.FOREIGN)
+
+
 @given(st.text(max_size=300), st.booleans())
 def test_any_header_is_judged(text: str, origin: bool) -> None:
     value = text.encode("utf-8", "replace")
