@@ -72,6 +72,11 @@ def test_what_one_part_of_a_rule_does_not_allow_is_not_allowed(asked: PageReques
     assert permission([], asked) is None
 
 
+def test_no_rule_is_for_a_request_that_names_no_origin() -> None:
+    """Such as that of an image, which says that it crosses sites and not from where."""
+    assert permission([CorsRule(("*",), ("GET",))], PageRequest("", "GET")) is None
+
+
 @given(st.lists(st.sampled_from(["GET", "PUT", "POST", "DELETE", "HEAD"]), min_size=1), st.sampled_from(["GET", "PUT"]))
 def test_a_rule_for_all_origins_allows_its_methods_and_no_others(methods: list[str], method: str) -> None:
     told = permission([CorsRule(("*",), tuple(methods))], PageRequest("http://a.test", method))
