@@ -25,7 +25,7 @@ def table(heads: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
 
 
 def code(text: object) -> str:
-    return f"`{text}`" if text not in (None, "") else ""
+    return f"`{text}`" if text not in (None, "", ()) else ""
 
 
 def worded(situation: Situation) -> str:

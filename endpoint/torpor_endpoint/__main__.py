@@ -18,6 +18,15 @@ def main() -> None:
         parser.error(str(error))
 
 
+class Each(argparse.Action):
+    """Keeps every value of an option that is given more than once, as a tuple."""
+
+    def __call__(
+        self, parser: object, namespace: argparse.Namespace, values: Any, option_string: object = None
+    ) -> None:
+        setattr(namespace, self.dest, (*getattr(namespace, self.dest), values))
+
+
 def option_parser() -> argparse.ArgumentParser:
     """Reads what `options.command_line` writes."""
     parser = argparse.ArgumentParser(prog="python -m torpor_endpoint", description=__doc__)
@@ -29,6 +38,8 @@ def option_parser() -> argparse.ArgumentParser:
 def _kind(option: Option) -> dict[str, Any]:
     if option.read is None:
         return {"action": "store_true"}
+    if option.many:
+        return {"action": Each, "type": option.read, "default": option.default}
     return {"type": option.read, "default": option.default}
 
 

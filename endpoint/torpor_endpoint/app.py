@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import random
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -26,6 +27,7 @@ from torpor_endpoint.collector import Collector
 from torpor_endpoint.control.context import Control
 from torpor_endpoint.controller import Controller
 from torpor_endpoint.core import emulation
+from torpor_endpoint.core.cross_origin import Ours, ours
 from torpor_endpoint.core.delays import TimeScale
 from torpor_endpoint.data_dir import DataDir
 from torpor_endpoint.disks import Disks
@@ -59,6 +61,7 @@ from torpor_endpoint.training.jobs import Jobs
 from torpor_endpoint.training.storage import EmbeddedStorage, Storage
 from torpor_endpoint.training.trainer import Trainer
 from torpor_endpoint.training.workbench import Ground
+from torpor_endpoint.web_pages import WebPages
 from torpor_endpoint.yard import Yard
 
 if TYPE_CHECKING:
@@ -98,11 +101,12 @@ class Endpoint:
         groups = Groups(self._dir.endpoint_logs, self._dir.training_logs)
         self._logs = Logs(groups, Book(), self._store, time.time, self._writing)
 
-    def app(self) -> Gateway:
+    def app(self) -> WebPages:
         front = Front(self._life, self._about, Late(self._own))
         runtime = self._runtime()
         at_once = {"sagemaker-runtime": runtime.at_once}
-        return Gateway(self._services(runtime), front, self._options.account, self._tail.answer, at_once)
+        gateway = Gateway(self._services(runtime), front, self._options.account, self._tail.answer, at_once)
+        return WebPages(gateway, known_as(self._options, socket.gethostname()), self._excepted())
 
     @property
     def _about(self) -> Mapping[str, str]:
@@ -121,6 +125,10 @@ class Endpoint:
             "sts": Late(self._sts),
         }
 
+    def _excepted(self) -> dict[str, App]:
+        """The services that let in some pages of other origins."""
+        return {} if self._options.s3_endpoint is not None else {"s3": Late(self._s3_cross_origin)}
+
     # -- the services: what only their callers need is imported with them -------------------------------------------
     def _s3(self) -> App:
         from torpor_endpoint.s3.app import S3App
@@ -130,6 +138,11 @@ class Endpoint:
         if elsewhere is not None:
             return S3Elsewhere(elsewhere)
         return S3App(self._objects, account=self._options.account, region=self._options.region)
+
+    def _s3_cross_origin(self) -> App:
+        from torpor_endpoint.s3.app import S3App
+
+        return S3App(self._objects, account=self._options.account, region=self._options.region).cross_origin
 
     def _sagemaker(self) -> App:
         from torpor_endpoint.control.operations import sagemaker_service
@@ -302,6 +315,11 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",
         s3_folder=folders.objects if embedded else None,
     )
+
+
+def known_as(options: Options, machine: str) -> Ours:
+    """By which addresses and names this endpoint is called, on a machine of this name, and which pages may call it."""
+    return ours((options.host or "0.0.0.0",), options.allow_hosts, options.allow_origins, machine)
 
 
 async def _stopped(tasks: Sequence["asyncio.Task[None]"]) -> None:

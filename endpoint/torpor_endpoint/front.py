@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-from torpor_endpoint.aws.asgi import App, Receive, Response, Scope, Send, sent
+from torpor_endpoint.aws.asgi import HARMLESS, App, Receive, Response, Scope, Send, adding, sent
 
 HEALTH = "/_torpor/health"
 
@@ -21,7 +21,7 @@ class Front:
     ) -> None:
         self._life = life
         body = json.dumps(health, separators=(",", ":")).encode()
-        self._health = Response(200, body, {"content-type": "application/json"})
+        self._health = Response(200, body, {"content-type": "application/json", **HARMLESS})
         self._pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -30,7 +30,7 @@ class Front:
         elif scope["type"] == "http" and scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD"):
             await sent(self._health, send)
         else:
-            await self._pages(scope, receive, send)
+            await self._pages(scope, receive, adding(send, HARMLESS))
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """ASGI's lifespan protocol: what fails is told to the server, and raised."""

@@ -66,6 +66,12 @@ class Gateway:
             await asyncio.to_thread(known_services)  # the first time it reads a folder
         await self._service(name)(scope, receive, send)
 
+    def service_named(self, scope: Scope) -> str:
+        """The name of the service that a request means, or of none of AWS's; OWN for Torpor's own pages."""
+        if scope["path"].startswith(OWN):
+            return OWN
+        return _service_of(scope if scope["path"].startswith("/") else _in_origin_form(scope))
+
     def _service(self, name: str) -> App:
         """The service, or one of no operations: what nobody else answers it refuses at once, in its own protocol."""
         if name in self._services:

@@ -17,11 +17,14 @@ class Option:
     read: Callable[[str], Any] | None
     default: Any
     meaning: str
+    many: bool = False  # whether it may be given more than once
 
 
 OPTIONS: tuple[Option, ...] = (
     Option("--port", "port", int, 4700, "The one port of all services."),
-    Option("--host", "host", str, "127.0.0.1", "The address to listen on. Signatures are not verified: mind who can reach it."),
+    Option("--host", "host", str, "127.0.0.1", "The address to listen on. Signatures are not verified: whoever reaches it may do anything."),
+    Option("--allow-host", "allow_hosts", str, (), "Another name or address by which the endpoint may be called, with all names under it. May be repeated.", many=True),
+    Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may do anything here. May be repeated.", many=True),
     Option("--descriptor", "descriptor", int, None, "For programs: the number of an inherited listening socket, instead of host and port (`python -m torpor_endpoint` only)."),
     Option("--data-dir", "data_dir", Path, Path(".torpor"), "Endpoints, models, objects and logs: all that survives a restart."),
     Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
@@ -57,6 +60,8 @@ class Options:
     account: str = "123456789012"
     region: str = "us-east-1"
     log_level: str = "warning"
+    allow_hosts: tuple[str, ...] = ()
+    allow_origins: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -71,8 +76,12 @@ class Options:
 
 def command_line(options: Options) -> list[str]:
     """The arguments of `python -m torpor_endpoint` that mean these options."""
-    values = [(option, getattr(options, option.field)) for option in OPTIONS]
+    values = [(option, value) for option in OPTIONS for value in _values(option, getattr(options, option.field))]
     return [_argument(option, value) for option, value in values if value is not None and value is not False]
+
+
+def _values(option: Option, value: Any) -> tuple[Any, ...]:
+    return tuple(value) if option.many else (value,)
 
 
 def _argument(option: Option, value: object) -> str:

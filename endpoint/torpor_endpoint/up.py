@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from torpor_endpoint.core.cross_origin import is_host, is_loopback, origin_of
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.images import BadImages, Images
 from torpor_endpoint.options import LOG_LEVELS, Options
@@ -35,6 +37,8 @@ def run(options: Options) -> None:
     from torpor_container.server import Server, ServerOptions  # what checks options alone does without
 
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
+    if warned := exposure(known):
+        print(warned, file=sys.stderr, flush=True)
     server = ServerOptions(bind=known.bind, log_level=known.log_level)
     Server(partial(_app, known), server).run()
 
@@ -44,6 +48,18 @@ def _app(options: Options) -> "App":
     from torpor_endpoint.app import Endpoint
 
     return Endpoint(options).app()
+
+
+def exposure(options: Options) -> str | None:
+    """What it means that others can reach this address; None for one that only this machine can."""
+    if is_loopback(options.host):
+        return None
+    return (
+        f"Warning: the endpoint listens on {options.host or '0.0.0.0'}, which other machines may reach. Torpor "
+        f"verifies no signature: whoever reaches port {options.port} may read and change everything, and run code as "
+        "this user. Let only machines that you trust reach it (a firewall, a private network), or use "
+        "--host 127.0.0.1."
+    )
 
 
 def check(options: Options) -> None:
@@ -71,6 +87,16 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         lambda options: options.s3_endpoint is None or _is_url(options.s3_endpoint),
         "it must be a URL, such as http://127.0.0.1:9000",
     ),
+    (
+        "--allow-host",
+        lambda options: all(map(is_host, options.allow_hosts)),
+        "it must be a name or an address without a port, such as torpor.internal",
+    ),
+    (
+        "--allow-origin",
+        lambda options: all(map(origin_of, options.allow_origins)),
+        "it must be scheme://host or scheme://host:port without a path, such as http://localhost:3000; none means all",
+    ),
     ("--region", lambda options: bool(REGION.fullmatch(options.region)), "it must be a name such as us-east-1"),
     ("--account", lambda options: bool(re.fullmatch("[0-9]{12}", options.account)), "it must be a number of 12 digits"),
     (
@@ -86,7 +112,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
 
 
 def _with_address(options: Options, descriptor: int) -> Options:
-    """The instances must be told where the endpoint is, so an inherited socket is asked for its address."""
+    """The instances must be told where the endpoint is, so an inherited socket is asked for its address.
+
+    The host that the options name, perhaps by a name, stays one by which the endpoint may be called.
+    """
     with socket.socket(fileno=os.dup(descriptor)) as listener:
         host, port = listener.getsockname()[:2]
-    return replace(options, host=host, port=port)
+    named = (options.host,) if options.host else ()
+    return replace(options, host=host, port=port, allow_hosts=(*options.allow_hosts, *named))

@@ -209,6 +209,19 @@ def test_a_call_reaches_moto_whole_but_for_what_belonged_to_its_connection() -> 
     assert not {"host", "content-length"} & {name.lower() for name in asked.headers}
 
 
+def test_moto_is_given_no_body_of_a_get_for_it_would_do_what_stands_there() -> None:
+    seen: list[AWSPreparedRequest] = []
+
+    def ask(request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
+        seen.append(request)
+        return 200, {}, b"<ListTopicsResponse/>"
+
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    request = Request("GET", "/", form, "Action=ListTopics&Version=2010-03-31", b"Action=CreateTopic&Name=a")
+    asyncio.run(LongTail(ACCOUNT, ask).answer("sns", "ListTopics", request))
+    assert [one.body for one in seen] == [b""]
+
+
 def test_moto_opens_no_connection() -> None:
     """In a process of its own, since an audit hook stays."""
     code = f"""

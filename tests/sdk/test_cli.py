@@ -263,6 +263,9 @@ def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
         ("--images", "/nowhere.toml", "No such file"),
         ("--region", "no region", "us-east-1"),
         ("--region", "", "us-east-1"),
+        ("--allow-host", "torpor:4700", "without a port"),
+        ("--allow-origin", "http://localhost:3000/", "without a path"),
+        ("--allow-origin", "*", "none means all"),
     ],
 )
 def test_up_names_the_option_that_it_can_not_start_with(flag: str, given: str, said: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from torpor_endpoint.aws.errors import too_large, unreadable, unsupported
@@ -20,6 +21,16 @@ AtOnce = Callable[[Scope, bytes, Tell], bool]
 """Takes up a request with its body, and tells the answer later or before it returns; or answers False, and has done
 nothing: the request is to come by ASGI."""
 T = TypeVar("T")
+
+HARMLESS = MappingProxyType(
+    {
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "sandbox",
+        "cross-origin-resource-policy": "same-origin",
+    }
+)
+"""Headers of whatever others may have written: a browser takes it for what its type says, runs no script in it, counts
+it as of no origin, and embeds it in no page of another origin unless that page may read it."""
 
 DRAIN_MAX_BYTES = 64 << 20
 """How much of a body that is refused is read nevertheless, so that its sender comes to read the answer."""
@@ -110,6 +121,18 @@ def _gunzipped(body: bytes, limit_bytes: int) -> bytes:
     if not gunzip.eof:
         raise unreadable("The gzip body is truncated.")
     return plain
+
+
+def adding(send: Send, headers: Mapping[str, str]) -> Send:
+    """Sends what `send` does, with these headers too: those that are there when the answer begins."""
+
+    async def add(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            more = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+            message = {**message, "headers": [*message.get("headers", ()), *more]}
+        await send(message)
+
+    return add
 
 
 async def sent(response: Response, send: Send) -> None:

@@ -23,6 +23,7 @@ from torpor_endpoint.aws.asgi import (
 )
 from torpor_endpoint.aws.calls import Answer, Call, Guard, NotOurs, Operation, Otherwise, Unanswered, unimplemented
 from torpor_endpoint.aws.errors import AwsError, internal_failure, too_large
+from torpor_endpoint.aws.methods import check_method
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, service_model
 from torpor_endpoint.aws.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.pruning import pruned
@@ -95,6 +96,7 @@ class Service(Generic[C]):
 
     async def _answered(self, protocol: WireProtocol, request: Request, request_id: str, receive: Receive) -> Response:
         operation = self._operation(protocol, request)
+        check_method(protocol, request)
         try:
             if operation.name in self._operations:
                 return await self._our_answer(protocol, request, operation, request_id)

@@ -3,11 +3,14 @@
 Signatures are not verified: unsigned, signed and presigned requests are the same here, but a link has its end.
 """
 
+import asyncio
 from collections.abc import Mapping
 
 from starlette.types import Receive, Scope, Send
 
+from torpor_endpoint.aws.asgi import adding
 from torpor_endpoint.s3.call import Call, Site
+from torpor_endpoint.s3.cross_origin import PREFLIGHT, let_in, no_origin
 from torpor_endpoint.s3.edge import served
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, Body, parsed_request
@@ -27,8 +30,21 @@ class S3App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await served(scope, receive, send, self._answer)
 
+    async def cross_origin(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer what a web page of another origin asks, as far as the bucket's CORS configuration lets it."""
+        told: dict[str, str] = {}
+
+        async def answer(scope: Scope, body: Body) -> Answer:
+            request = parsed_request(scope, body)
+            told.update(await asyncio.to_thread(let_in, self._store.buckets.configuration, request))
+            return Answer() if request.method == PREFLIGHT else await self._answer(scope, body)
+
+        await served(scope, receive, adding(send, told), answer)
+
     async def _answer(self, scope: Scope, body: Body) -> Answer:
         request = parsed_request(scope, body)
+        if request.method == PREFLIGHT:
+            raise no_origin()
         check_not_expired(request.query, self._store.clock())
         _check_owner(request.headers, self._site)
         answering = operation(request)

@@ -1,4 +1,4 @@
-"""What can be configured on a bucket: kept as it was sent and given back, and without any effect here."""
+"""What can be configured on a bucket: kept as it was sent and given back. Only `cors` has an effect, on web pages."""
 
 import asyncio
 import json
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from torpor_endpoint.s3.call import Call, Operation, xml
+from torpor_endpoint.s3.cors_rules import cors_rules
 from torpor_endpoint.s3.documents import document, flag, text
 from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, document_of
@@ -163,6 +164,8 @@ def _check(rule: Configuration, body: bytes) -> None:
             raise S3Error(Refusal.MalformedXML)
         if rule.named == "BucketTagging":
             tag_pairs(tree)
+        if rule.named == "BucketCors":
+            cors_rules(tree)
         return
     try:
         policy = json.loads(body)

@@ -14,6 +14,7 @@ _CHANGES: Final = {f"Put{rule.named}": _KEPT for rule in CONFIGURATIONS.values()
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     **_CHANGES,
+    "PutBucketCors": "It alone lets a web page of another origin in: a request from a page that no rule matches is refused; AWS answers it, and its browser hides the answer.",
     "PutBucketVersioning": f"{_KEPT} {_VERSIONS}",
     "GetBucketEncryption": "A bucket has none until one is put; AWS has AES256.",
     "GetBucketOwnershipControls": "A bucket has none until they are put; AWS has BucketOwnerEnforced.",

@@ -5,10 +5,12 @@ import logging
 import secrets
 import sqlite3
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from torpor_endpoint.aws.asgi import HARMLESS, App
 from torpor_endpoint.s3.errors import ClientGone, Refusal, S3Error
 from torpor_endpoint.s3.exchange import PATIENCE_S, Answer, Body, raw_path, sent
 
@@ -33,8 +35,17 @@ async def served(
     except Exception as error:  # noqa: BLE001 - the outer edge: whatever it is, it is answered in S3's form
         told = refusal(error)
         answer = await _refused(told.status, told.body(request_id, raw_path(scope).decode("latin-1")), body)
-    headers = {**answer.headers, "x-amz-request-id": request_id, "x-amz-id-2": request_id}
+    headers = {**answer.headers, "x-amz-request-id": request_id, "x-amz-id-2": request_id, **HARMLESS}
     await sent(send, Answer(answer.status, headers, answer.body), headless=scope["method"] == "HEAD")
+
+
+def denying(text: str) -> App:
+    """Refuses every request as S3 does, for this reason."""
+
+    async def answering(scope: Scope, body: Body) -> Answer:
+        raise S3Error(Refusal.AccessDenied, text)
+
+    return partial(served, answering=answering)
 
 
 async def _refused(status: int, document: bytes, body: Body) -> Answer:

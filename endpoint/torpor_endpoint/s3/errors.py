@@ -10,6 +10,7 @@ class Refusal(Enum):
     """S3's error codes: a member's name is the code on the wire, its value the status and the text."""
 
     AccessDenied = (403, "Access Denied")
+    AccessForbidden = (403, "CORSResponse: CORS is not enabled for this bucket.")
     AuthorizationQueryParametersError = (400, "Query-string authentication parameters are not valid.")
     BadDigest = (400, "The Content-MD5 or checksum value that you specified did not match what the server received.")
     BadRequest = (400, "An error occurred when parsing the HTTP request.")

@@ -28,6 +28,8 @@ MEANING = {option.field: option.meaning for option in OPTIONS}
 def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help=f"{MEANING['port']} 0 takes a free one.")] = DEFAULT.port,
     host: Annotated[str, typer.Option(help=MEANING["host"])] = DEFAULT.host,
+    allow_host: Annotated[list[str] | None, typer.Option(help=MEANING["allow_hosts"], metavar="NAME")] = None,
+    allow_origin: Annotated[list[str] | None, typer.Option(help=MEANING["allow_origins"], metavar="ORIGIN")] = None,
     data_dir: Annotated[Path, typer.Option(help=MEANING["data_dir"])] = DEFAULT.data_dir,
     aws_strict: Annotated[bool, typer.Option("--aws-strict", help=MEANING["strict"])] = DEFAULT.strict,
     s3_endpoint: Annotated[str | None, typer.Option(help=MEANING["s3_endpoint"], metavar="URL")] = DEFAULT.s3_endpoint,
@@ -48,6 +50,8 @@ def up(
         data_dir=data_dir,
         host=host,
         port=port,
+        allow_hosts=tuple(allow_host or ()),
+        allow_origins=tuple(allow_origin or ()),
         strict=aws_strict,
         s3_endpoint=s3_endpoint,
         images=images,

@@ -79,6 +79,20 @@ REFUSED = {
     "unknown target": (request(x_amz_target="CoffeeMaker.ListModels"), 400, "UnknownOperationException"),
     "no target": (request(x_amz_target=""), 400, "UnknownOperationException"),
     "GET": (request(b"", line="GET / HTTP/1.1", x_amz_target=""), 400, "UnknownOperationException"),
+    "a GET that would change something": (
+        request(
+            b"", line="GET /?Action=CreateTopic&Name=a&Version=2010-03-31 HTTP/1.1", service="sns", x_amz_target=""
+        ),
+        405,
+        "MethodNotAllowed",
+    ),
+    "a page of another origin": (request(origin="http://evil.test"), 403, "AccessDeniedException"),
+    "a host that is not ours": (request(host="evil.test"), 403, "AccessDeniedException"),
+    "a page's upload of 3 MB": (
+        request(bytes(3 * MIB), line="POST /bucket HTTP/1.1", authorization="", x_amz_target="", origin="null"),
+        403,
+        "AccessForbidden",
+    ),
     "signed for another service": (request(service="monitoring"), 400, "InvalidSignatureException"),
     "unknown service": (request(service="nosuch", x_amz_target=""), 400, "UnknownOperationException"),
     "large": (request(bytes(3 * MIB)), 413, "RequestEntityTooLargeException"),

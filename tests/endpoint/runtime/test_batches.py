@@ -30,7 +30,7 @@ def endpoint(live: LiveEndpoint) -> str:
 
 
 def request(endpoint: str, body: bytes) -> bytes:
-    head = f"POST /endpoints/{endpoint}/invocations HTTP/1.1\r\nHost: here\r\nContent-Type: text/csv\r\n"
+    head = f"POST /endpoints/{endpoint}/invocations HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
     return f"{head}X-Amzn-SageMaker-Target-Model: {TARGET}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 

@@ -1,0 +1,187 @@
+"""Keeps web pages out: an ASGI application around the gateway that refuses what a page of another origin sends.
+
+Nothing here verifies a signature, so without this rule every page in a browser on this machine could do everything.
+What it refuses and how to allow it: docs/browsers.md.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache, partial
+from types import MappingProxyType
+from typing import Protocol
+
+from torpor_endpoint.aws.asgi import App, Receive, Request, Response, Scope, Send, Tell, adding, sent, taken
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.core.cross_origin import HEADERS, Judged, Ours, Sender
+from torpor_endpoint.gateway import OWN
+
+JUDGED_MAX = 256
+"""Judgements that are remembered, by the values of the three headers: an endpoint has few kinds of callers."""
+JUDGED_MAX_BYTES = 512
+"""Of the headers of one. What is longer is judged anew."""
+
+TOLD_MAX = 100
+"""Characters of a header's value that a refusal repeats."""
+
+PREFLIGHT_S = 600
+"""For how long a browser may remember that an origin is allowed."""
+
+ELSEWHERE = (
+    "Torpor refuses this request: {because!r} is no address or name of this endpoint. A web page can lead a name of "
+    "its own to this machine, and Torpor verifies no signature. Call the endpoint by its address or as localhost, or "
+    "start it with --allow-host NAME. See docs/browsers.md."
+)
+FOREIGN = (
+    "Torpor refuses this request: a web page of another origin sent it ({because!r}), and Torpor verifies no "
+    "signature. If you want to allow that page, start the endpoint with --allow-origin ORIGIN, or give the S3 bucket a "
+    "CORS configuration. To look at a page of Torpor's, type its address. See docs/browsers.md."
+)
+TEXTS = {Sender.ELSEWHERE: ELSEWHERE, Sender.FOREIGN: FOREIGN}
+
+DENIED = "AccessDeniedException"
+NOSNIFF = {"x-content-type-options": "nosniff"}
+
+
+class Guarded(Protocol):
+    """The gateway, and what it knows of a request."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool: ...
+
+    def service_named(self, scope: Scope) -> str: ...
+
+
+class WebPages:
+    """`excepted` are services, by name, that judge a page of another origin by themselves, as S3 does by bucket."""
+
+    def __init__(self, gateway: Guarded, ours: Ours, excepted: Mapping[str, App] = MappingProxyType({})) -> None:
+        self._gateway = gateway
+        self._at_once = gateway.at_once
+        self._ours = ours
+        self._excepted = excepted
+        self.remembered = lru_cache(maxsize=JUDGED_MAX)(self._judge)
+
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """See `aws.asgi.AtOnce`. What is not plainly ours comes by ASGI."""
+        return self._judged(scope).sender is Sender.OURS and self._at_once(scope, body, tell)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # the endpoint's life; nothing serves a WebSocket
+            await self._gateway(scope, receive, send)
+            return
+        judged = self._judged(scope)
+        match judged.sender:
+            case Sender.OURS:
+                await self._gateway(scope, receive, send)
+            case Sender.ALLOWED:
+                await self._allowed(judged.because, scope, receive, send)
+            case Sender.FOREIGN:
+                name = self._gateway.service_named(scope)
+                await (self._excepted.get(name) or refusing(name, judged))(scope, receive, send)
+            case Sender.ELSEWHERE:
+                await refusing(self._gateway.service_named(scope), judged)(scope, receive, send)
+
+    def _judged(self, scope: Scope) -> Judged:
+        told = [header for header in scope["headers"] if header[0] in HEADERS]
+        authority = None if scope["path"].startswith(("/", "*")) else _authority(scope)
+        if sum([len(value) for _, value in told]) + len(authority or b"") > JUDGED_MAX_BYTES:
+            return self._judge(authority, *told)
+        return self.remembered(authority, *told)
+
+    def _judge(self, authority: bytes | None, *told: tuple[bytes, bytes]) -> Judged:
+        return self._ours.judged(told, authority)
+
+    async def _allowed(self, origin: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """A page that the user has named: it may do everything, and its browser is told so."""
+        asked = dict(scope["headers"])
+        if scope["method"] == "OPTIONS" and b"access-control-request-method" in asked:
+            await sent(Response(204, b"", preflight(origin, asked)), send)
+            return
+        told = {"access-control-allow-origin": origin, "access-control-expose-headers": "*", "vary": "Origin"}
+        await self._gateway(scope, receive, adding(send, told))
+
+
+def preflight(origin: str, asked: Mapping[bytes, bytes]) -> dict[str, str]:
+    """The headers that allow what a preflight asks for: any method, any headers, and this machine from outside."""
+    method, headers, private = (
+        asked.get(f"access-control-request-{wish}".encode(), b"").decode("latin-1")
+        for wish in ("method", "headers", "private-network")
+    )
+    told = {
+        "access-control-allow-origin": origin,
+        "access-control-allow-methods": method,
+        "access-control-allow-headers": headers,
+        "access-control-allow-private-network": private,
+        "access-control-max-age": str(PREFLIGHT_S),
+        "vary": "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def _authority(scope: Scope) -> bytes:
+    """The host in a target of absolute form, `http://host/path`, or of authority form, `host:port`."""
+    target: bytes = scope.get("raw_path") or scope["path"].encode("latin-1", "replace")
+    _, scheme, rest = target.partition(b"://")
+    return (rest if scheme else target).partition(b"/")[0].partition(b"?")[0]
+
+
+# -- the refusal, in the form of the service that was called ---------------------------------------------------------
+def refusing(service: str, judged: Judged) -> App:
+    """Answers 403 with the reason once the body is read. `service` is the gateway's name of it."""
+    text = TEXTS[judged.sender].format(because=judged.because[:TOLD_MAX])
+    make = _FORMS.get(service, _as_aws)
+    return make(text)
+
+
+def _as_aws(text: str) -> App:
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        from torpor_endpoint.aws.refusing import Refusing
+
+        await Refusing(lambda request: _aws_error(request, text))(scope, receive, adding(send, NOSNIFF))
+
+    return refuse
+
+
+def _aws_error(request: Request, text: str) -> AwsError:
+    """The query services say AccessDenied, the others AccessDeniedException."""
+    from torpor_endpoint.aws.protocols import protocol_of
+    from torpor_endpoint.aws.query import Query
+
+    query = isinstance(protocol_of(request), Query)
+    return AwsError("AccessDenied" if query else DENIED, 403, text)
+
+
+def _as_json(text: str) -> App:
+    """For the runtime API, whose requests have any content type."""
+    body = json.dumps({"__type": DENIED, "message": text}).encode()
+    headers = {"content-type": "application/json", "x-amzn-errortype": DENIED, **NOSNIFF}
+    return partial(_drain_and_send, Response(403, body, headers))
+
+
+def _as_text(text: str) -> App:
+    return partial(_drain_and_send, Response(403, f"{text}\n".encode(), {"content-type": "text/plain", **NOSNIFF}))
+
+
+async def _drain_and_send(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    with suppress(AwsError):  # the body is too large, but that is not what was wrong with it
+        await taken(receive, 0)
+    await sent(response, send)
+
+
+def _as_s3(text: str) -> App:
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        await (await asyncio.to_thread(_s3_refusal, text))(scope, receive, send)
+
+    return refuse
+
+
+def _s3_refusal(text: str) -> App:
+    from torpor_endpoint.s3.edge import denying
+
+    return denying(text)
+
+
+_FORMS: Mapping[str, Callable[[str], App]] = {OWN: _as_text, "s3": _as_s3, "sagemaker-runtime": _as_json}

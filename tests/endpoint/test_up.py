@@ -1,0 +1,47 @@
+"""What an endpoint says before it starts."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torpor_endpoint.app import known_as
+from torpor_endpoint.core.cross_origin import Sender
+from torpor_endpoint.options import Options
+from torpor_endpoint.up import _with_address, exposure
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.1.1", "localhost", "::1"])
+def test_an_address_of_this_machine_alone_needs_no_warning(host: str) -> None:
+    assert exposure(Options(host=host)) is None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "", "::", "10.0.0.1", "box.internal"])
+def test_an_address_that_others_reach_is_warned_of(host: str) -> None:
+    warned = exposure(Options(host=host, port=4711))
+    assert warned is not None
+    assert all(word in warned for word in (host or "0.0.0.0", "4711", "no signature", "run code", "--host 127.0.0.1"))
+
+
+def test_the_warning_is_printed_by_whoever_starts_it(tmp_path: Path) -> None:
+    """An address that is not this machine's: it ends by itself, once it has said so."""
+    options = ["--host", "192.0.2.1", "--port", "0", "--data-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "torpor_endpoint", *options]
+    started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert started.stderr is not None
+    try:
+        assert started.stderr.readline().startswith("Warning: the endpoint listens on 192.0.2.1,")
+    finally:
+        started.kill()
+        started.communicate()
+
+
+def test_the_name_that_it_was_told_to_listen_on_is_still_its_own() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        options = Options(host="box.internal", descriptor=listener.fileno())
+        found = _with_address(options, listener.fileno())
+    assert found.host == "127.0.0.1"
+    assert known_as(found, "box").judged([(b"host", b"box.internal:1")]).sender is Sender.OURS
+    assert known_as(found, "box").judged([(b"host", b"box:1")]).sender is Sender.ELSEWHERE
