@@ -13,7 +13,8 @@ from urllib.parse import parse_qs, quote
 
 from torpor_endpoint.aws.asgi import Request, Response
 from torpor_endpoint.aws.calls import Unanswered, unimplemented
-from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.bounds import JSON_VALUES_MAX, json_values
+from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.scope import region_of
 from torpor_endpoint.lone_thread import LoneThread
 from torpor_endpoint.longpolling import polled
@@ -78,8 +79,6 @@ class LongTail:
         """An `Otherwise`: raises Unanswered for what moto does not do, or cannot do since it is not installed."""
         if service not in SERVICES:
             raise unimplemented(service, operation)
-        if (service, operation) == ("sns", "Subscribe"):
-            _check_subscriber(request)
         if (service, operation) == ("sqs", "ReceiveMessage"):
             return await polled(partial(self._at_once, service), request)
         return await self._at_once(service, operation, request)
@@ -89,6 +88,9 @@ class LongTail:
         return await loop.run_in_executor(self._thread, self._answered, service, operation, request)
 
     def _answered(self, service: str, operation: str, request: Request) -> Response:
+        if (service, operation) == ("sns", "Subscribe"):
+            _check_subscriber(request)
+        _check_bounds(request)
         origin = "https://" + SERVICES[service].format(region=region_of(request.headers, request.query))
         try:
             answer = self._ask(self._prepared(origin, request))
@@ -117,6 +119,12 @@ class LongTail:
         headers["x-moto-account-id"] = self._account
         url = origin + quote(request.path) + (f"?{request.query}" if request.query else "")
         return AWSPreparedRequest(request.method, url, headers, request.body, False)
+
+
+def _check_bounds(request: Request) -> None:
+    """moto's parser of JSON lets nothing else run while it is at work. A form is bounded where its operation is read."""
+    if json_values(request.body) > JSON_VALUES_MAX and "json" in request.headers.get("content-type", ""):
+        raise unreadable(f"The request body has more than {JSON_VALUES_MAX} values.")
 
 
 def _check_subscriber(request: Request) -> None:

@@ -59,7 +59,9 @@ async def body_of(request: Request, receive: Receive, limit_bytes: int) -> bytes
     encoding = request.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip"):
         raise unsupported(f"The content encoding {encoding} is not supported: send the body plain, or as gzip.")
-    return _gunzipped(body, limit_bytes) if encoding == "gzip" else body  # boto3 compresses PutMetricData above 10 KB
+    if encoding != "gzip":
+        return body
+    return await asyncio.to_thread(_gunzipped, body, limit_bytes)  # boto3 compresses PutMetricData above 10 KB
 
 
 async def taken(receive: Receive, limit_bytes: int) -> bytes:
