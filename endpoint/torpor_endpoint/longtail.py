@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote
 
 from torpor_endpoint.aws.asgi import Request, Response
+from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
 from torpor_endpoint.aws.calls import Unanswered, unimplemented
-from torpor_endpoint.aws.bounds import JSON_VALUES_MAX, json_values
 from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.scope import region_of
 from torpor_endpoint.lone_thread import LoneThread
@@ -122,9 +122,9 @@ class LongTail:
 
 
 def _check_bounds(request: Request) -> None:
-    """moto's parser of JSON lets nothing else run while it is at work. A form is bounded where its operation is read."""
-    if json_values(request.body) > JSON_VALUES_MAX and "json" in request.headers.get("content-type", ""):
-        raise unreadable(f"The request body has more than {JSON_VALUES_MAX} values.")
+    """Nothing else runs while moto's parser of JSON is at work. A form is bounded where its operation is read."""
+    if json_values(request.body) > VALUES_MAX and "json" in request.headers.get("content-type", ""):
+        raise unreadable(f"The request body has more than {VALUES_MAX} values.")
 
 
 def _check_subscriber(request: Request) -> None:

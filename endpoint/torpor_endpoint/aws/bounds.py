@@ -4,7 +4,7 @@ Parsers in native code let nothing else run until they are done. What they cost 
 has far more than on its bytes, so the values are bounded too.
 """
 
-JSON_VALUES_MAX = 400_000
+VALUES_MAX = 400_000
 """PutMetricData takes 1,000 metrics of 150 values and 150 counts each, and no call of AWS's takes more values."""
 
 FORM_FIELDS_MAX = 100_000

@@ -14,7 +14,6 @@ from torpor_endpoint.s3.exchange import Answer, document_of
 from torpor_endpoint.s3.headers import BUCKET_TAGS_MAX, checked_tags
 from torpor_endpoint.s3.parsing import Element, parsed, required
 
-
 _POLICY_MAX_BYTES: Final = 20 * 1024  # AWS: "Bucket policies are limited to 20 KB in size."
 
 
