@@ -24,6 +24,8 @@ SLICE_BYTES = 16 * 1024
 SMALL_BYTES = 4 * 1024
 """Pieces of a body up to this size are put together."""
 
+NEW_S = 1.0
+
 IN_HEAD = frozenset({"request_line", "headers"})
 
 
@@ -76,6 +78,7 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
         self._going_on = False
         self._head_bytes = 0
         self._answer_begun = False
+        self._made_s = worker.loop.time()
 
     # -- what comes ------------------------------------------------------------------------------------------------
     def take_in(self, data: bytes) -> bool:
@@ -238,8 +241,13 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
 
     @property
     def idle(self) -> bool:
-        """Whether nothing of a request has come that is not answered, and nothing of an answer is left to be sent."""
+        """Whether nothing of a request has come that is not answered, and nothing of an answer is left to be sent.
+
+        A connection that is quite new is not: its first request is on its way.
+        """
         parser = self._callback_parser
+        if not self.used and self.worker.loop.time() - self._made_s < NEW_S:
+            return False
         if parser is None or self._unread or self._closed or self.transport.get_write_buffer_size():
             return False
         return bool(parser._state == "request_line" and not parser._buffer and not self._finishing_calls)
