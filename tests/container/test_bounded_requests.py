@@ -81,7 +81,10 @@ def test_a_client_that_leaves_is_not_taken_for_one_that_sends_no_more(server: Ad
 
 
 def test_clients_that_leave_in_a_pipeline_leave_no_traceback() -> None:
-    dice, kinds = random.Random(1), (OTHER * 50, post() * 50, post("/soon/invocations") * 20, post("/a?x", bytes(10**5)))
+    dice, kinds = (
+        random.Random(1),
+        (OTHER * 50, post() * 50, post("/soon/invocations") * 20, post("/a?x", bytes(10**5))),
+    )
     with tempfile.TemporaryFile() as log, socket.create_server(("127.0.0.1", 0)) as listener:
         address = listener.getsockname()
         with serving(listener, log=log, log_level="info"):

@@ -14,6 +14,9 @@ MARKS_MAX: Final = 400_000
 
 _PIECE_BYTES: Final = 32 * 1024
 
+# The parser waits for a tag's end before it takes up its attributes, all at once. Between two tags is a key at most.
+_ATTRIBUTES_MAX: Final = 2_000
+
 
 def parsed(body: bytes, *roots: str) -> Element:
     """The root of a document whose root is named as one of `roots`. A document type, hence an entity, is refused."""
@@ -33,8 +36,14 @@ def parsed(body: bytes, *roots: str) -> Element:
 def _tree(body: bytes) -> Element:
     """Parsed piece by piece: between two pieces other threads run."""
     parser = ElementTree.XMLParser()
+    attributes = 0
     for at in range(0, len(body), _PIECE_BYTES):
-        parser.feed(body[at : at + _PIECE_BYTES])
+        piece = body[at : at + _PIECE_BYTES]
+        tag_at = piece.rfind(b"<")
+        attributes = piece.count(b"=", tag_at) if tag_at >= 0 else attributes + piece.count(b"=")
+        if attributes > _ATTRIBUTES_MAX:
+            raise S3Error(Refusal.MalformedXML)
+        parser.feed(piece)
     tree: Element = parser.close()
     return tree
 
