@@ -8,6 +8,8 @@ AUTH = (
     "Authorization: AWS4-HMAC-SHA256 Credential=AK/20250101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
 )
 FORM = "Content-Type: application/x-www-form-urlencoded"
+VALUES = b",".join(b"%d.5" % at for at in range(120))
+COUNTS = b",".join([b"1"] * 120)
 CHUNK = b"1\r\nx\r\n"
 
 
@@ -97,6 +99,18 @@ WORST = {
     ),
     "CBOR of numbers": cbor_list(b"\x01" * 200_000),
     "CBOR of maps": cbor_list(b"\xa0" * 100_000),
+    "as many values as a call may bring": aws(
+        "monitoring",
+        "GraniteServiceVersion20100801.PutMetricData",
+        b'{"Namespace":"N","MetricData":['
+        + b",".join(b'{"MetricName":"m%d","Values":[%b],"Counts":[%b]}' % (at, VALUES, COUNTS) for at in range(1_000))
+        + b"]}",
+    ),
+    "an expression of digits": aws(
+        "monitoring",
+        "GraniteServiceVersion20100801.GetMetricData",
+        b'{"StartTime":0,"EndTime":60,"MetricDataQueries":[{"Id":"e","Expression":"' + b"1" * 2_000 + b'a"}]}',
+    ),
     "a form of fields": form("monitoring", b"Action=PutMetricData&Version=2010-08-01&" + b"a=&" * 99_000),
     "a form of one deep field": form("monitoring", b"Action=PutMetricData&Version=2010-08-01&a" + b".a" * 500_000),
     "a form of members": form(
