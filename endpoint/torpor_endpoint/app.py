@@ -44,6 +44,7 @@ from torpor_endpoint.logs.groups import Groups
 from torpor_endpoint.logs.reading import Logs
 from torpor_endpoint.longtail import LongTail
 from torpor_endpoint.options import Options
+from torpor_endpoint.private import close_all, closed_to_others
 from torpor_endpoint.records import Variant
 from torpor_endpoint.rescaling import Rescaling
 from torpor_endpoint.roll import Roll
@@ -74,6 +75,7 @@ class Endpoint:
         self._options = options
         self._dir = DataDir(options.data_dir.resolve())
         self._lock = self._dir.lock()
+        self._was_open = closed_to_others(self._dir.root)
         self._around = surroundings(options, self._dir)
         self._database = opened(self._dir.database)
         self._store = Store(self._database, time.time)
@@ -269,6 +271,8 @@ class Endpoint:
             for served in (self._host, self._trainer, self._controller):
                 closing.push_async_callback(served.close)
             closing.callback(self._roll.call)
+            if self._was_open:
+                await asyncio.to_thread(close_all, self._dir.root)
             await asyncio.to_thread(lambda: self._around.disks.sweep(self._store.endpoints()))
             await self._controller.start()
             await self._trainer.start()

@@ -69,7 +69,7 @@ class DataDir:
 
     def lock(self) -> TextIO:
         """Hold the folder for this process until the file is closed. Raises DataDirInUse."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         held = (self.root / "lock").open("w")
         deadline_s = time.monotonic() + LOCK_PATIENCE_S
         while True:

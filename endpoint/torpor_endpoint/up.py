@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.images import BadImages, Images
 from torpor_endpoint.options import LOG_LEVELS, Options
+from torpor_endpoint.private import UMASK
 
 if TYPE_CHECKING:
     from torpor_endpoint.aws.asgi import App
@@ -34,6 +35,7 @@ def run(options: Options) -> None:
     check(options)
     from torpor_container.server import Server, ServerOptions  # what checks options alone does without
 
+    os.umask(UMASK)
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
     server = ServerOptions(bind=known.bind, log_level=known.log_level)
     Server(partial(_app, known), server).run()

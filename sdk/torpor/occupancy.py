@@ -26,7 +26,7 @@ def ensure_writable(data_dir: Path, option: str = "data_dir") -> None:
     if data_dir.is_file():
         raise EndpointFailed(f"{data_dir} is a file, not a folder: choose another by {option}")
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise EndpointFailed(
             f"the data folder {data_dir} cannot be made: {error.strerror}: choose another by {option}"
