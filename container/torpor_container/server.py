@@ -40,10 +40,14 @@ PATIENCE = Patience()
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """`bind` as gunicorn has it: `host:port` or `unix:/path`. `connections_max` None is what the descriptors allow."""
+    """`bind` as gunicorn has it: `host:port` or `unix:/path`. `connections_max` None is what the descriptors allow.
+
+    Told to stop, it waits `graceful_s` for the last requests and `shutdown_s` for the application, and then ends.
+    """
 
     bind: str = "127.0.0.1:8080"
     graceful_s: int = 60
+    shutdown_s: int = SHUTDOWN_S
     keep_alive_s: int = KEEP_ALIVE_S
     log_level: str = "info"
     connections_max: int | None = None
@@ -56,7 +60,7 @@ class ServerOptions:
             "worker_class": "torpor_container.late_worker.LateWorker",
             "keepalive": self.keep_alive_s,
             "timeout": 0,  # a heartbeat missed under load is no reason to lose every model in memory
-            "graceful_timeout": self.graceful_s + SHUTDOWN_S,
+            "graceful_timeout": self.graceful_s + self.shutdown_s,
             "loglevel": self.log_level,
             "asgi_lifespan": "on",
             "control_socket_disable": True,

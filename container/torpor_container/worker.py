@@ -7,21 +7,24 @@ import asyncio
 import gc
 import os
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 from gunicorn.asgi import protocol
 from gunicorn.workers import gasgi
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from torpor_container.core.patience import Kind, Patience
+from torpor_container.core.patience import Kind
 from torpor_container.departures import Departures
 from torpor_container.exchange import AtOnce, Framed, Tell
 from torpor_container.frames import Header
 from torpor_container.memory import lean_heap
-from torpor_container.server import SHUTDOWN_S, Server, ServerOptions, allowed_connections
+from torpor_container.processes import descendants, kill
+from torpor_container.server import Server, ServerOptions, allowed_connections
 from torpor_container.short_requests import ShortRequests
 
 YOUNG_MAX = 5_000
@@ -30,6 +33,9 @@ YOUNG_MAX = 5_000
 
 LOOK_S = 1.0
 """How often the connections are looked at for clients that keep them waiting."""
+
+LAST_S = 0.2
+"""So long before it would be killed itself, a process that cannot stop kills what it started."""
 
 IDLE_LOOKED_AT = 1_000
 """Where all connections are taken, so many of the oldest are looked at for an idle one."""
@@ -150,9 +156,9 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         super().__init__(*args)
         self.connections: dict[WakingProtocol, None] = {}  # the oldest first
         self.departures = Departures()
-        options = self.app.options
-        self._patience: Patience = options.patience
-        self._connections_max: int = options.connections_max or allowed_connections()
+        self._options: ServerOptions = self.app.options
+        self._patience = self._options.patience
+        self._connections_max = self._options.connections_max or allowed_connections()
 
     def load_wsgi(self) -> None:
         lean_heap()
@@ -196,7 +202,7 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         for server in self.servers:
             server.close()
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.cfg.graceful_timeout - SHUTDOWN_S):
+            async with asyncio.timeout(self._options.graceful_s):
                 await self._answered()
         self.nr_conns = 0  # those still open are idle
         await super()._shutdown()
@@ -210,7 +216,15 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
     def handle_exit_signal(self) -> None:
         if self.alive and self._serving is not None:  # a second signal must not cut the shutdown short
             self._serving.cancel()
+            Thread(target=self._end_in_time, daemon=True).start()
         super().handle_exit_signal()
+
+    def _end_in_time(self) -> None:
+        """Whatever hangs, this process and all that it started end within the time that a stop has."""
+        time.sleep(self._options.graceful_s + self._options.shutdown_s - LAST_S)
+        self.log.warning("the stop takes too long, and what is left of it is killed")
+        kill(descendants(os.getpid()))
+        os._exit(1)
 
     def handle_quit_signal(self) -> None:
         """Ctrl-C drains too."""

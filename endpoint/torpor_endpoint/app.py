@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +64,9 @@ from torpor_endpoint.yard import Yard
 
 if TYPE_CHECKING:
     from torpor_endpoint.ledger.pages import Pages
+
+STOP_S = 1.0
+"""What a stop gives the instances of all endpoints to end by themselves."""
 
 log = logging.getLogger(__name__)
 
@@ -268,8 +271,9 @@ class Endpoint:
                 closing.callback(part.close)
             closing.callback(self._accounting.settle)
             closing.callback(self._tail.close)
-            for served in (self._host, self._trainer, self._controller):
-                closing.push_async_callback(served.close)
+            closing.push_async_callback(self._host.close)
+            for served in (self._trainer, self._controller):
+                closing.push_async_callback(hurried, served.close, STOP_S)
             closing.callback(self._roll.call)
             if self._was_open:
                 await asyncio.to_thread(close_all, self._dir.root)
@@ -306,6 +310,13 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",
         s3_folder=folders.objects if embedded else None,
     )
+
+
+async def hurried(close: Callable[[], Awaitable[None]], within_s: float) -> None:
+    """Close a part, as far as that is done in time. What is left of it ends with the host's processes."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            await close()
 
 
 async def _stopped(tasks: Sequence["asyncio.Task[None]"]) -> None:

@@ -23,6 +23,14 @@ REGION = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
 """What boto3 takes for one: a host's label."""
 
 
+GRACEFUL_S = 2
+SHUTDOWN_S = 2
+"""What a stop gives the requests in flight, and then everything else: any stop ends within five seconds."""
+
+KEEP_ALIVE_S = 300
+"""How long a client's connection may be idle."""
+
+
 class BadOption(Exception):
     """An endpoint cannot be started with these options. The message names the one at fault."""
 
@@ -37,7 +45,13 @@ def run(options: Options) -> None:
 
     os.umask(UMASK)
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
-    server = ServerOptions(bind=known.bind, log_level=known.log_level)
+    server = ServerOptions(
+        bind=known.bind,
+        graceful_s=GRACEFUL_S,
+        shutdown_s=SHUTDOWN_S,
+        keep_alive_s=KEEP_ALIVE_S,
+        log_level=known.log_level,
+    )
     Server(partial(_app, known), server).run()
 
 
