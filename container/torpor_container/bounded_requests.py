@@ -235,6 +235,12 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
         return Stage.at_rest() if self.used else Stage.silent()
 
     @property
+    def unfinished_bytes(self) -> int:
+        """What has come of a body that is not whole."""
+        receiver = self._body_receiver
+        return 0 if receiver is None or receiver._complete else receiver.received
+
+    @property
     def used(self) -> bool:
         """Whether a request has ever come."""
         return bool(self.req_count > 1)

@@ -22,7 +22,7 @@ from torpor_container.core.patience import Kind
 from torpor_container.departures import Departures
 from torpor_container.exchange import AtOnce, Framed, Tell
 from torpor_container.frames import Header
-from torpor_container.memory import lean_heap
+from torpor_container.memory import give_back, lean_heap
 from torpor_container.processes import descendants, kill
 from torpor_container.server import Server, ServerOptions, allowed_connections
 from torpor_container.short_requests import ShortRequests
@@ -33,6 +33,8 @@ YOUNG_MAX = 5_000
 
 LOOK_S = 1.0
 """How often the connections are looked at for clients that keep them waiting."""
+
+BODIES_MIN_BYTES = 16 * 1024 * 1024
 
 LAST_S = 0.2
 """So long before it would be killed itself, a process that cannot stop kills what it started."""
@@ -156,6 +158,7 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         super().__init__(*args)
         self.connections: dict[WakingProtocol, None] = {}  # the oldest first
         self.departures = Departures()
+        self._bodies_bytes = 0  # the most that unfinished ones held, since memory was given back
         self._options: ServerOptions = self.app.options
         self._patience = self._options.patience
         self._connections_max = self._options.connections_max or allowed_connections()
@@ -177,6 +180,7 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         while True:
             await asyncio.sleep(min(LOOK_S, self._patience.head_s / 4, self._patience.body_s / 4))
             now_s = self.loop.time()
+            await self._give_back_bodies()
             for connection in tuple(self.connections):
                 match connection.waiting.overdue(connection.stage(), self._patience, now_s):
                     case Kind.SILENT:
@@ -185,6 +189,14 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
                         connection.refuse(408, f"The request's head took over {self._patience.head_s:g} s.")
                     case Kind.BODY:
                         connection.refuse(408, f"Nothing of the body came for {self._patience.body_s:g} s.")
+
+    async def _give_back_bodies(self) -> None:
+        """Once most of what unfinished bodies held is freed, the system gets it back."""
+        held_bytes = sum(connection.unfinished_bytes for connection in self.connections)
+        self._bodies_bytes = max(self._bodies_bytes, held_bytes)
+        if self._bodies_bytes > BODIES_MIN_BYTES and held_bytes < self._bodies_bytes // 4:
+            self._bodies_bytes = held_bytes
+            await asyncio.to_thread(give_back)
 
     def make_room(self) -> None:
         """For a connection too many an idle one goes, else it goes itself, with a 503."""

@@ -30,6 +30,7 @@ from torpor_endpoint.aws.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.pruning import pruned
 from torpor_endpoint.aws.scope import region_of
 from torpor_endpoint.aws.validation import Violation, message, violations
+from torpor_endpoint.descriptors import once_there_are_some
 
 BODY_LIMIT_BYTES = 1 << 20
 
@@ -83,10 +84,10 @@ class Service(Generic[C]):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, request_id = opened(scope), str(uuid.uuid4())
         if "model" not in vars(self):
-            await asyncio.to_thread(getattr, self, "model")
+            await once_there_are_some(lambda: self.model)
         protocol = protocol_of(request)
         try:
-            body = await body_of(request, receive, self._body_limit_bytes)
+            body = await body_of(request, scope, receive, self._body_limit_bytes)
             request = Request(request.method, request.path, request.headers, request.query, body)
             response = await self._answered(protocol, request, request_id, receive)
         except Disconnected:

@@ -25,7 +25,7 @@ class UnsignedForm:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = opened(scope)
         try:
-            body = await taken(receive, FORM_LIMIT_BYTES)
+            body = await taken(scope, receive, FORM_LIMIT_BYTES)
             app = await off_loop(len(body), self._meant, request, body)
         except Disconnected:
             return
