@@ -10,6 +10,8 @@ from threading import Thread
 
 from gunicorn.workers.base import Worker
 
+from torpor_container.processes import end_with_parent
+
 GRACE_S = 2.0
 """For threads that write something to its end."""
 
@@ -21,6 +23,7 @@ class LateWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     def init_process(self) -> None:
         for number in self.SIGNALS:
             signal.signal(number, signal.SIG_DFL)  # the arbiter's handlers are not for us
+        end_with_parent(signal.SIGTERM)  # without its arbiter it stops, at once
 
         from torpor_container.worker import PromptWorker
 

@@ -9,14 +9,11 @@ import re
 from typing import Any
 
 import httptools
-from gunicorn.asgi.protocol import (
-    _CACHED_SERVER_HEADER,
-    ASGIProtocol,
-    _get_cached_date_header,
-    _get_cached_status_line,
-)
+from gunicorn.asgi.protocol import _CACHED_SERVER_HEADER, _get_cached_date_header, _get_cached_status_line
 from starlette.types import Scope
 
+from torpor_container.bounded_requests import HOST_MAX_BYTES, BoundedRequests
+from torpor_container.core.patience import Stage
 from torpor_container.exchange import Exchange
 from torpor_container.framed_requests import Client, FramedRequests
 from torpor_container.frames import UPGRADE, UPGRADED, BadHeaders, Header, valid_lines
@@ -70,6 +67,8 @@ class Reader:
         self.headers.append((name, value.rstrip(b" \t")))  # httptools strips the left side only
         if name in WATCHED:
             self._plain = self._plain and name in ONLY_ONCE and name not in self._once
+            if name == b"host" and len(value) > HOST_MAX_BYTES:
+                self._plain = False
             self._once.append(name)
 
     def on_body(self, body: bytes) -> None:
@@ -80,7 +79,7 @@ class Reader:
         self._plain = self._plain and self._parser.should_keep_alive()  # it knows only now
 
 
-class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
+class ShortRequests(BoundedRequests):
     """gunicorn's connection, with a shorter way for short requests. It takes one at a time, and the rest in turn."""
 
     def __init__(self, worker: Any) -> None:
@@ -100,7 +99,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
             self._hold(data)
         elif (invocation := INVOCATION.match(data)) and self._idle() and self._read(data):
             self._used = True
-            if self._keepalive_handle is None and not self._finishing_calls:
+            if self._keepalive_handle is None and not self._finishing_calls and not self.ended:
                 self._arm_keepalive_timer()  # gunicorn does it after its own first answer
             headers, body = self._reader.take()
             self._begin(self._scope(invocation[1], headers), body)
@@ -109,17 +108,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
             self._framed = FramedRequests(self.app, scope, client, self._gone, self.log)
             self._safe_write(UPGRADED)
         else:
-            self._leave_to_gunicorn(data)
-
-    def _on_headers_complete(self) -> Any:
-        """gunicorn asks for a body once somebody reads it, and never for one of no bytes. The AWS CLI, and botocore up
-        to 1.41, wait to be asked for an empty file too: where they are not, they lose the connection's next answer."""
-        ready = super()._on_headers_complete()
-        receiver = self._body_receiver
-        if receiver is not None and receiver.expect_continue and receiver.request.content_length == 0:
-            receiver.expect_continue = False
-            self._safe_write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        return ready
+            self.take_in(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
@@ -139,7 +128,7 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
     def _idle(self) -> bool:
         """Whether gunicorn waits for the first byte of a request, and will take another after it."""
         parser = self._callback_parser
-        if parser is None or parser._state != "request_line" or parser._buffer:
+        if parser is None or parser._state != "request_line" or parser._buffer or self._unread:
             return False
         return (self._awaiting_request or not self.req_count) and self.worker.alive
 
@@ -148,15 +137,6 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
         if not plain:
             self._reader = Reader()
         return plain
-
-    def _leave_to_gunicorn(self, data: bytes) -> None:
-        """Its parser may raise: that is the affair of this connection alone, whoever's answer led here."""
-        try:
-            super().data_received(data)
-        except Exception as error:  # noqa: BLE001  it says nowhere what it raises
-            self.log.warning("a request cannot be read: %s", error)
-            self._send_error_response(400, "Bad Request")
-            self._close_transport()
 
     def _hold(self, data: bytes) -> None:
         self._held += data
@@ -248,3 +228,22 @@ class ShortRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no type
             self._held.clear()
             self._resume_reading()
             self.data_received(held)
+        self.end_if_over()
+
+    # -- what others ask of it -------------------------------------------------------------------------------------
+    @property
+    def unanswered(self) -> bool:
+        if self._framed is not None:
+            return bool(self._framed.unanswered)
+        return self._busy or bool(self._held) or super().unanswered
+
+    def stage(self) -> Stage:
+        return Stage.at_rest() if self._busy or self._framed is not None else super().stage()
+
+    @property
+    def used(self) -> bool:
+        return self._keepalive_handle is not None or super().used
+
+    @property
+    def idle(self) -> bool:
+        return not self._busy and self._framed is None and super().idle

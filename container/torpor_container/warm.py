@@ -17,7 +17,7 @@ from torpor_container.processes import descendants, kill
 MESSAGE_MAX_BYTES = 200_000
 """What a Unix socket takes in at once, so that a warm parent which is still importing holds nobody up."""
 
-CLOSED_WITHIN_S = 10.0
+CLOSED_WITHIN_S = 1.0
 
 ZYGOTE = (sys.executable, "-m", "torpor_container.zygote")
 
@@ -72,6 +72,7 @@ class Child:
         if self.running:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGTERM)
+                os.kill(self.pid, signal.SIGCONT)  # one that was stopped would not hear it
 
     def kill(self) -> None:
         """End it and all it started, now, as the warm parent does when the line closes."""
@@ -168,6 +169,8 @@ class OwnedWarmParent(WarmParent):
 
     async def close(self) -> None:
         """End it, and every child with it. One that does not hear is killed."""
+        if self.running:
+            self._process.send_signal(signal.SIGCONT)  # in case that it was stopped
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:

@@ -7,22 +7,40 @@ import asyncio
 import gc
 import os
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 from gunicorn.asgi import protocol
 from gunicorn.workers import gasgi
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from torpor_container.core.patience import Kind
+from torpor_container.departures import Departures
 from torpor_container.exchange import AtOnce, Framed, Tell
 from torpor_container.frames import Header
-from torpor_container.server import SHUTDOWN_S, Server, ServerOptions
+from torpor_container.memory import give_back, lean_heap
+from torpor_container.processes import descendants, kill
+from torpor_container.server import Server, ServerOptions, allowed_connections
 from torpor_container.short_requests import ShortRequests
 
 YOUNG_MAX = 5_000
 """How many more objects are made than freed before the young ones are looked through. Python's own number is 700."""
+
+
+LOOK_S = 1.0
+"""How often the connections are looked at for clients that keep them waiting."""
+
+BODIES_MIN_BYTES = 16 * 1024 * 1024
+
+LAST_S = 0.2
+"""So long before it would be killed itself, a process that cannot stop kills what it started."""
+
+IDLE_LOOKED_AT = 1_000
+"""Where all connections are taken, so many of the oldest are looked at for an idle one."""
 
 
 class InFlight:
@@ -89,7 +107,8 @@ class WakingProtocol(ShortRequests):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.worker.connections.add(self)
+        self.worker.connections[self] = None
+        self.worker.make_room()
 
     @property
     def unfinished(self) -> bool:
@@ -107,7 +126,7 @@ class WakingProtocol(ShortRequests):
         await self._flow_control.drain()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.worker.connections.discard(self)
+        self.worker.connections.pop(self, None)
         if self._flow_control:
             self._flow_control.resume_writing()
         task, self._task = self._task, None
@@ -133,12 +152,19 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
     """
 
     _serving: "asyncio.Task[Any] | None" = None
+    _looking: "asyncio.Task[None] | None" = None  # kept, since the loop does not
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.connections: set[WakingProtocol] = set()
+        self.connections: dict[WakingProtocol, None] = {}  # the oldest first
+        self.departures = Departures()
+        self._bodies_bytes = 0  # the most that unfinished ones held, since memory was given back
+        self._options: ServerOptions = self.app.options
+        self._patience = self._options.patience
+        self._connections_max = self._options.connections_max or allowed_connections()
 
     def load_wsgi(self) -> None:
+        lean_heap()
         self.asgi = InFlight(self.app.wsgi())
         gc.collect()
         gc.freeze()  # what is here now stays: a collection need not walk all modules for one request's garbage
@@ -146,13 +172,49 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
 
     async def _serve(self) -> None:
         self._serving = asyncio.current_task()
+        self._looking = asyncio.create_task(self._look())
         await super()._serve()
+
+    async def _look(self) -> None:
+        """End the connections whose clients keep it waiting."""
+        while True:
+            await asyncio.sleep(min(LOOK_S, self._patience.head_s / 4, self._patience.body_s / 4))
+            now_s = self.loop.time()
+            await self._give_back_bodies()
+            for connection in tuple(self.connections):
+                match connection.waiting.overdue(connection.stage(), self._patience, now_s):
+                    case Kind.SILENT:
+                        connection.transport.abort()
+                    case Kind.HEAD:
+                        connection.refuse(408, f"The request's head took over {self._patience.head_s:g} s.")
+                    case Kind.BODY:
+                        connection.refuse(408, f"Nothing of the body came for {self._patience.body_s:g} s.")
+
+    async def _give_back_bodies(self) -> None:
+        """Once most of what unfinished bodies held is freed, the system gets it back."""
+        held_bytes = sum(connection.unfinished_bytes for connection in self.connections)
+        self._bodies_bytes = max(self._bodies_bytes, held_bytes)
+        if self._bodies_bytes > BODIES_MIN_BYTES and held_bytes < self._bodies_bytes // 4:
+            self._bodies_bytes = held_bytes
+            await asyncio.to_thread(give_back)
+
+    def make_room(self) -> None:
+        """For a connection too many an idle one goes, else it goes itself, with a 503."""
+        if len(self.connections) <= self._connections_max:
+            return
+        *others, newest = self.connections
+        idle = next((one for one in others[:IDLE_LOOKED_AT] if one.idle), None)
+        if idle is not None:
+            idle.transport.abort()
+            return
+        self.log.warning("a client is turned away: all of %d connections are in use", self._connections_max)
+        newest.refuse(503, f"All of {self._connections_max} connections are in use: try again.")
 
     async def _shutdown(self) -> None:
         for server in self.servers:
             server.close()
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.cfg.graceful_timeout - SHUTDOWN_S):
+            async with asyncio.timeout(self._options.graceful_s):
                 await self._answered()
         self.nr_conns = 0  # those still open are idle
         await super()._shutdown()
@@ -166,7 +228,15 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
     def handle_exit_signal(self) -> None:
         if self.alive and self._serving is not None:  # a second signal must not cut the shutdown short
             self._serving.cancel()
+            Thread(target=self._end_in_time, daemon=True).start()
         super().handle_exit_signal()
+
+    def _end_in_time(self) -> None:
+        """Whatever hangs, this process and all that it started end within the time that a stop has."""
+        time.sleep(self._options.graceful_s + self._options.shutdown_s - LAST_S)
+        self.log.warning("the stop takes too long, and what is left of it is killed")
+        kill(descendants(os.getpid()))
+        os._exit(1)
 
     def handle_quit_signal(self) -> None:
         """Ctrl-C drains too."""

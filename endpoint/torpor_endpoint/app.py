@@ -7,7 +7,7 @@ import random
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,7 @@ from torpor_endpoint.logs.groups import Groups
 from torpor_endpoint.logs.reading import Logs
 from torpor_endpoint.longtail import LongTail
 from torpor_endpoint.options import Options
+from torpor_endpoint.private import close_all, closed_to_others
 from torpor_endpoint.records import Variant
 from torpor_endpoint.rescaling import Rescaling
 from torpor_endpoint.roll import Roll
@@ -67,6 +68,9 @@ from torpor_endpoint.yard import Yard
 if TYPE_CHECKING:
     from torpor_endpoint.ledger.pages import Pages
 
+STOP_S = 1.0
+"""What a stop gives the instances of all endpoints to end by themselves."""
+
 log = logging.getLogger(__name__)
 
 
@@ -77,6 +81,7 @@ class Endpoint:
         self._options = options
         self._dir = DataDir(options.data_dir.resolve())
         self._lock = self._dir.lock()
+        self._was_open = closed_to_others(self._dir.root)
         self._around = surroundings(options, self._dir)
         self._database = opened(self._dir.database)
         self._store = Store(self._database, time.time)
@@ -279,9 +284,12 @@ class Endpoint:
                 closing.callback(part.close)
             closing.callback(self._accounting.settle)
             closing.callback(self._tail.close)
-            for served in (self._host, self._trainer, self._controller):
-                closing.push_async_callback(served.close)
+            closing.push_async_callback(self._host.close)
+            for served in (self._trainer, self._controller):
+                closing.push_async_callback(hurried, served.close, STOP_S)
             closing.callback(self._roll.call)
+            if self._was_open:
+                await asyncio.to_thread(close_all, self._dir.root)
             await asyncio.to_thread(lambda: self._around.disks.sweep(self._store.endpoints()))
             await self._controller.start()
             await self._trainer.start()
@@ -320,6 +328,13 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
 def known_as(options: Options, machine: str) -> Ours:
     """By which addresses and names this endpoint is called, on a machine of this name, and which pages may call it."""
     return ours((options.host or "0.0.0.0",), options.allow_hosts, options.allow_origins, machine)
+
+
+async def hurried(close: Callable[[], Awaitable[None]], within_s: float) -> None:
+    """Close a part, as far as that is done in time. What is left of it ends with the host's processes."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            await close()
 
 
 async def _stopped(tasks: Sequence["asyncio.Task[None]"]) -> None:

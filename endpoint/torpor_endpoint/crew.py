@@ -175,6 +175,9 @@ class Crew:
         try:
             if member is not None and not await self._drained(member):
                 grace_s = 0.0  # it has had its time
+        except asyncio.CancelledError:
+            grace_s = 0.0  # nobody waits for it any more
+            raise
         finally:
             try:
                 await self._yard.host.terminate(Slot(self.endpoint, self.variant.name, number), grace_s)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from torpor_endpoint.aws.asgi import HARMLESS, App, Receive, Response, Scope, Send, adding, sent
+from torpor_endpoint.bodies import STATE, Bodies
 
 HEALTH = "/_torpor/health"
 
@@ -26,6 +27,7 @@ class Front:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
+            scope.get("state", {})[STATE] = Bodies()
             await self._live(receive, send)
         elif scope["type"] == "http" and scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD"):
             await sent(self._health, send)

@@ -1,6 +1,5 @@
 """One port, all services: tells what a request means and hands it on. It reads headers and path, never a body."""
 
-import asyncio
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.late import Late
 from torpor_endpoint.aws.models import known_services
 from torpor_endpoint.aws.scope import MISDIRECTED, UNSIGNED_FORM, service_of
+from torpor_endpoint.descriptors import once_there_are_some
 
 OWN = "/_torpor/"
 """Torpor's own pages: a name that no bucket can have."""
@@ -63,7 +63,7 @@ class Gateway:
             scope = _in_origin_form(scope)
         name = _service_of(scope)
         if name not in self._services:
-            await asyncio.to_thread(known_services)  # the first time it reads a folder
+            await once_there_are_some(known_services)  # the first time it reads a folder
         await self._service(name)(scope, receive, send)
 
     def service_named(self, scope: Scope) -> str:

@@ -13,8 +13,9 @@ from urllib.parse import parse_qs, quote
 
 from torpor_container.extras import how_to_install
 from torpor_endpoint.aws.asgi import Request, Response
+from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
 from torpor_endpoint.aws.calls import Unanswered, unimplemented
-from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.scope import region_of
 from torpor_endpoint.lone_thread import LoneThread
 from torpor_endpoint.longpolling import polled
@@ -79,8 +80,6 @@ class LongTail:
         """An `Otherwise`: raises Unanswered for what moto does not do, or cannot do since it is not installed."""
         if service not in SERVICES:
             raise unimplemented(service, operation)
-        if (service, operation) == ("sns", "Subscribe"):
-            _check_subscriber(request)
         if (service, operation) == ("sqs", "ReceiveMessage"):
             return await polled(partial(self._at_once, service), request)
         return await self._at_once(service, operation, request)
@@ -90,6 +89,9 @@ class LongTail:
         return await loop.run_in_executor(self._thread, self._answered, service, operation, request)
 
     def _answered(self, service: str, operation: str, request: Request) -> Response:
+        if (service, operation) == ("sns", "Subscribe"):
+            _check_subscriber(request)
+        _check_bounds(request)
         origin = "https://" + SERVICES[service].format(region=region_of(request.headers, request.query))
         try:
             answer = self._ask(self._prepared(origin, request))
@@ -119,6 +121,12 @@ class LongTail:
         url = origin + quote(request.path) + (f"?{request.query}" if request.query else "")
         body = request.body if request.method == "POST" else b""  # moto would take an Action out of it
         return AWSPreparedRequest(request.method, url, headers, body, False)
+
+
+def _check_bounds(request: Request) -> None:
+    """Nothing else runs while moto's parser of JSON is at work. A form is bounded where its operation is read."""
+    if json_values(request.body) > VALUES_MAX and "json" in request.headers.get("content-type", ""):
+        raise unreadable(f"The request body has more than {VALUES_MAX} values.")
 
 
 def _check_subscriber(request: Request) -> None:

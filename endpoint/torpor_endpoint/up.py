@@ -15,6 +15,7 @@ from torpor_endpoint.core.cross_origin import is_host, is_loopback, origin_of
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.images import BadImages, Images
 from torpor_endpoint.options import LOG_LEVELS, Options
+from torpor_endpoint.private import UMASK
 
 if TYPE_CHECKING:
     from torpor_endpoint.aws.asgi import App
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
 REGION = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
 """What boto3 takes for one: a host's label."""
+
+
+GRACEFUL_S = 2
+SHUTDOWN_S = 2
+"""What a stop gives the requests in flight, and then everything else: any stop ends within five seconds."""
+
+KEEP_ALIVE_S = 300
+"""How long a client's connection may be idle."""
 
 
 class BadOption(Exception):
@@ -36,10 +45,17 @@ def run(options: Options) -> None:
     check(options)
     from torpor_container.server import Server, ServerOptions  # what checks options alone does without
 
+    os.umask(UMASK)
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
     if warned := exposure(known):
         print(warned, file=sys.stderr, flush=True)
-    server = ServerOptions(bind=known.bind, log_level=known.log_level)
+    server = ServerOptions(
+        bind=known.bind,
+        graceful_s=GRACEFUL_S,
+        shutdown_s=SHUTDOWN_S,
+        keep_alive_s=KEEP_ALIVE_S,
+        log_level=known.log_level,
+    )
     Server(partial(_app, known), server).run()
 
 

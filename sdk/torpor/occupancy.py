@@ -2,22 +2,28 @@
 
 import fcntl
 import os
+import sys
 import time
 from pathlib import Path
 
 from torpor.errors import EndpointFailed
 
-PATIENCE_S = 2.0
-"""An endpoint that was killed may take a moment to let go."""
+PATIENCE_S = 6.0
+"""An endpoint that stops, or whose arbiter was killed, lets go within five seconds."""
+SILENT_S = 1.0
 LOOK_S = 0.05
 
 
 def ensure_free(data_dir: Path, option: str = "data_dir", patience_s: float = PATIENCE_S) -> None:
     """Raises EndpointFailed, which names the option, if another endpoint keeps the folder for all of `patience_s`."""
-    deadline_s = time.monotonic() + patience_s
+    began_s, told = time.monotonic(), False
     while in_use(data_dir):
-        if time.monotonic() > deadline_s:
+        waited_s = time.monotonic() - began_s
+        if waited_s > patience_s:
             raise EndpointFailed(f"another endpoint uses {data_dir}: stop it, or choose another folder by {option}")
+        if waited_s > SILENT_S and not told:
+            print(f"{data_dir} is in use: waiting up to {patience_s:g} s for its endpoint to end", file=sys.stderr)
+            told = True
         time.sleep(LOOK_S)
 
 
@@ -26,7 +32,7 @@ def ensure_writable(data_dir: Path, option: str = "data_dir") -> None:
     if data_dir.is_file():
         raise EndpointFailed(f"{data_dir} is a file, not a folder: choose another by {option}")
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise EndpointFailed(
             f"the data folder {data_dir} cannot be made: {error.strerror}: choose another by {option}"

@@ -1,5 +1,6 @@
 """`torpor.local`: a whole endpoint in a with-statement, and calls to it in the caller's own terms."""
 
+import os
 import shutil
 import time
 from collections.abc import Mapping
@@ -328,6 +329,12 @@ def _settings(
     return {**(environment or {}), **{key: str(amount) for key, amount in amounts.items() if amount is not None}}
 
 
+def _copy(source: str, copy: str) -> None:
+    """As the endpoint keeps its objects: nobody else reads them."""
+    shutil.copyfile(source, copy)
+    os.chmod(copy, 0o600)
+
+
 def copy_models(models: "str | PathLike[str] | None", folder: Path) -> None:
     """Copy the files of a folder into the object store's own folder. Copies: what becomes of the originals is no
     matter then. Hidden files are left out. Raises NotADirectoryError."""
@@ -337,6 +344,4 @@ def copy_models(models: "str | PathLike[str] | None", folder: Path) -> None:
     source = Path(models)
     if not source.is_dir():
         raise NotADirectoryError(f"{source} is no folder of model artifacts")
-    shutil.copytree(
-        source, folder, copy_function=shutil.copyfile, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True
-    )
+    shutil.copytree(source, folder, copy_function=_copy, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)

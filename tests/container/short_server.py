@@ -1,4 +1,7 @@
-"""A server for tests, `python short_server.py FD KEEP_ALIVE_S`: an application that says what it was asked."""
+"""A server for tests, `python short_server.py FD OPTIONS`: an application that says what it was asked.
+
+Options are ServerOptions' in JSON, with `head_s` and `body_s` as one by one.
+"""
 
 import asyncio
 import gc
@@ -9,6 +12,7 @@ import time
 
 from starlette.types import Receive, Scope, Send
 
+from torpor_container.core.patience import Patience
 from torpor_container.exchange import Tell
 from torpor_container.frames import BODY_MAX_BYTES, HEAD_MAX_BYTES, Header
 from torpor_container.server import ServerOptions
@@ -96,6 +100,7 @@ async def lifespan(receive: Receive, send: Send) -> None:
 
 
 if __name__ == "__main__":
-    listener, keep_alive_s = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
+    listener, options = socket.socket(fileno=int(sys.argv[1])), json.loads(sys.argv[2])
     sys.argv = sys.argv[:1]
-    serve_alone(Told, listener, ServerOptions(keep_alive_s=keep_alive_s, log_level="critical"))
+    patience = Patience(options.pop("head_s", 30.0), options.pop("body_s", 30.0))
+    serve_alone(Told, listener, ServerOptions(**{"log_level": "critical", **options}, patience=patience))

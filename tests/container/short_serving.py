@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPResponse
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from torpor_container.server import KEEP_ALIVE_S
 
@@ -18,10 +18,13 @@ Address = tuple[str, int]
 
 
 @contextmanager
-def serving(listener: socket.socket, keep_alive_s: int = KEEP_ALIVE_S) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process that serves on this socket. It is told to stop at the end, and must do so."""
-    command = [sys.executable, str(SERVER), str(listener.fileno()), str(keep_alive_s)]
-    process = subprocess.Popen(command, pass_fds=[listener.fileno()])
+def serving(
+    listener: socket.socket, keep_alive_s: int = KEEP_ALIVE_S, log: "IO[bytes] | None" = None, **options: Any
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """A process that serves on this socket, with these ServerOptions. It is told to stop at the end, and must do so."""
+    told = json.dumps({"keep_alive_s": keep_alive_s, **options})
+    command = [sys.executable, str(SERVER), str(listener.fileno()), told]
+    process = subprocess.Popen(command, pass_fds=[listener.fileno()], stderr=log)
     try:
         yield process
     finally:

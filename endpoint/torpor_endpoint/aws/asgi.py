@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from torpor_endpoint.aws.errors import too_large, unreadable, unsupported
+from torpor_endpoint.aws.errors import AwsError, too_large, unreadable, unsupported
+from torpor_endpoint.bodies import NoRoom, TooSlow, bodies_of, declared_bytes
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -64,25 +65,47 @@ def opened(scope: Scope) -> Request:
     return Request(scope["method"], scope["path"], headers, scope.get("query_string", b"").decode("latin-1"))
 
 
-async def body_of(request: Request, receive: Receive, limit_bytes: int) -> bytes:
+async def body_of(request: Request, scope: Scope, receive: Receive, limit_bytes: int) -> bytes:
     """The whole body, decompressed."""
-    body = await taken(receive, limit_bytes)
+    body = await taken(scope, receive, limit_bytes)
     encoding = request.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip"):
         raise unsupported(f"The content encoding {encoding} is not supported: send the body plain, or as gzip.")
-    return _gunzipped(body, limit_bytes) if encoding == "gzip" else body  # boto3 compresses PutMetricData above 10 KB
+    if encoding != "gzip":
+        return body
+    return await asyncio.to_thread(_gunzipped, body, limit_bytes)  # boto3 compresses PutMetricData above 10 KB
 
 
-async def taken(receive: Receive, limit_bytes: int) -> bytes:
+async def taken(scope: Scope, receive: Receive, limit_bytes: int) -> bytes:
     """The body as it came. One that is too large is read to its end too, within reason: else the connection breaks."""
-    body, more = bytearray(), True
-    size_bytes = 0
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body", False):
+        body: bytes = message.get("body", b"")
+        if len(body) > limit_bytes:
+            raise too_large(limit_bytes)
+        return body
+    declared_size = declared_bytes(scope, limit_bytes)
+    try:
+        async with bodies_of(scope).room(min(declared_size, limit_bytes)):
+            return await _rest(message, receive, -1 if declared_size > limit_bytes else limit_bytes, limit_bytes)
+    except NoRoom as error:
+        raise AwsError("ServiceUnavailable", 503, "Too many request bodies are unfinished: try again.") from error
+    except TooSlow as error:
+        raise AwsError("RequestTimeout", 408, "The request body did not come in time.") from error
+
+
+async def _rest(message: Message, receive: Receive, keep_bytes: int, limit_bytes: int) -> bytes:
+    """`keep_bytes` of the body are kept at most: none of one that is known to be too large."""
+    body = bytearray(message.get("body", b"") if message["type"] == "http.request" and keep_bytes >= 0 else b"")
+    size_bytes, more = len(message.get("body", b"")), message["type"] == "http.request"
+    if not more:
+        raise Disconnected
     while more and size_bytes <= limit_bytes + DRAIN_MAX_BYTES:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Disconnected
         size_bytes += len(message.get("body", b""))
-        if size_bytes <= limit_bytes:
+        if size_bytes <= keep_bytes:
             body += message.get("body", b"")
         more = message.get("more_body", False)
     if size_bytes > limit_bytes:

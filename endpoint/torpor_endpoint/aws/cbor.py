@@ -8,6 +8,7 @@ from botocore.parsers import ResponseParserError, RpcV2CBORParser
 from botocore.serialize import RpcV2CBORSerializer
 
 from torpor_endpoint.aws.asgi import Request, Response
+from torpor_endpoint.aws.bounds import VALUES_MAX
 from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.json_rpc import error_headers, error_members
 from torpor_endpoint.aws.reading import read
@@ -16,13 +17,27 @@ UNREADABLE = (ResponseParserError, ValueError, TypeError, OverflowError, MemoryE
 """What botocore's parser raises on bytes that are no CBOR, lie about their length, or tell a time no calendar has."""
 
 
+class _BoundedParser(RpcV2CBORParser):  # type: ignore[misc]  # botocore has no types
+    """botocore's parser, which reads a document of so many values and no more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values = 0
+
+    def parse_data_item(self, stream: Any) -> Any:
+        self._values += 1
+        if self._values > VALUES_MAX:
+            raise ValueError(f"more than {VALUES_MAX} values")
+        return super().parse_data_item(stream)
+
+
 @dataclass(frozen=True)
 class Cbor:
     def operation(self, request: Request) -> str:
         return request.path.rpartition("/operation/")[2]
 
     def params(self, request: Request, shape: Shape) -> dict[str, Any]:
-        parser = RpcV2CBORParser()
+        parser = _BoundedParser()
         try:
             decoded = parser.parse_data_item(parser.get_peekable_stream_from_bytes(request.body or b"\xa0"))
         except UNREADABLE as error:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from torpor_endpoint.aws.asgi import Request, Response
+from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
 from torpor_endpoint.aws.errors import AwsError, unreadable, unsupported
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, Shape
 from torpor_endpoint.aws.reading import read
@@ -28,6 +29,8 @@ class JsonRpc:
     def params(self, request: Request, shape: Shape) -> dict[str, Any]:
         if self.content_type not in CONTENT_TYPES:
             raise unsupported(f"The content type is {self.content_type}: send one of {', '.join(CONTENT_TYPES)}.")
+        if json_values(request.body) > VALUES_MAX:
+            raise unreadable(f"The request body has more than {VALUES_MAX} values.")
         try:
             decoded = json.loads(request.body or b"{}", parse_constant=_refused)
         except (ValueError, RecursionError) as error:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from torpor_endpoint.aws.asgi import App, Receive, Scope, Send
+from torpor_endpoint.descriptors import once_there_are_some
 
 
 class Late:
@@ -21,5 +22,5 @@ class Late:
     async def _made(self) -> App:
         async with self._making:
             if self._app is None:
-                self._app = await asyncio.to_thread(self._make)
+                self._app = await once_there_are_some(self._make)
             return self._app

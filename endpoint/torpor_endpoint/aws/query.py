@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 from xml.etree import ElementTree as Xml
 
 from torpor_endpoint.aws.asgi import Request, Response
+from torpor_endpoint.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, form_fields
 from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, Shape
 from torpor_endpoint.aws.reading import epoch_s, read
@@ -55,8 +56,10 @@ class Query:
 
 def _fields(request: Request) -> list[tuple[str, str]]:
     try:
-        form = request.body.decode() if request.method == "POST" else request.query
-        return parse_qsl(form or request.query, keep_blank_values=True, errors="strict")
+        form = (request.body.decode() if request.method == "POST" else "") or request.query
+        if form_fields(form) > FORM_FIELDS_MAX:
+            raise unreadable(f"The form has more than {FORM_FIELDS_MAX} fields.")
+        return parse_qsl(form, keep_blank_values=True, errors="strict")
     except ValueError as error:
         raise unreadable("The form is not valid UTF-8.") from error
 
@@ -64,8 +67,10 @@ def _fields(request: Request) -> list[tuple[str, str]]:
 def _tree(fields: list[tuple[str, str]]) -> Tree:
     root: Tree = {}
     for name, text in fields:
-        node = root
-        for part in name.split("."):
+        node, parts = root, name.split(".", FORM_DEPTH_MAX)
+        if len(parts) > FORM_DEPTH_MAX:
+            raise unreadable(f"The name of a field of the form has more than {FORM_DEPTH_MAX} parts.")
+        for part in parts:
             node = node.setdefault(part, {})
         node[""] = text
     return root

@@ -23,7 +23,7 @@ class Refusing:
         request = opened(scope)
         try:
             with suppress(AwsError):  # it is too large, but that is not what was wrong with it first
-                await taken(receive, 0)
+                await taken(scope, receive, 0)
         except Disconnected:
             return
         await refused(request, self.error_of(request), send)

@@ -4,8 +4,9 @@ import asyncio
 import inspect
 import logging
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import cached_property
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -25,15 +26,20 @@ from torpor_endpoint.aws.calls import Answer, Call, Guard, NotOurs, Operation, O
 from torpor_endpoint.aws.errors import AwsError, internal_failure, too_large
 from torpor_endpoint.aws.methods import check_method
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, service_model
+from torpor_endpoint.aws.off_loop import off_loop
 from torpor_endpoint.aws.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.pruning import pruned
 from torpor_endpoint.aws.scope import region_of
 from torpor_endpoint.aws.validation import Violation, message, violations
+from torpor_endpoint.descriptors import once_there_are_some
 
 BODY_LIMIT_BYTES = 1 << 20
 
 OTHERS_BODY_LIMIT_BYTES = 8 << 20
 """Of what is left to others: Kinesis takes 5 MiB in one call, which are 7 in base64."""
+
+VIOLATIONS_MAX = 1_000
+"""How many failed constraints of one call are counted."""
 
 log = logging.getLogger(__name__)
 
@@ -79,10 +85,10 @@ class Service(Generic[C]):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, request_id = opened(scope), str(uuid.uuid4())
         if "model" not in vars(self):
-            await asyncio.to_thread(getattr, self, "model")
+            await once_there_are_some(lambda: self.model)
         protocol = protocol_of(request)
         try:
-            body = await body_of(request, receive, self._body_limit_bytes)
+            body = await body_of(request, scope, receive, self._body_limit_bytes)
             request = Request(request.method, request.path, request.headers, request.query, body)
             response = await self._answered(protocol, request, request_id, receive)
         except Disconnected:
@@ -95,7 +101,7 @@ class Service(Generic[C]):
         await sent(response, send)
 
     async def _answered(self, protocol: WireProtocol, request: Request, request_id: str, receive: Receive) -> Response:
-        operation = self._operation(protocol, request)
+        operation = await off_loop(len(request.body), self._operation, protocol, request)
         check_method(protocol, request)
         try:
             if operation.name in self._operations:
@@ -110,16 +116,20 @@ class Service(Generic[C]):
     ) -> Response:
         if len(request.body) > BODY_LIMIT_BYTES:
             raise too_large(BODY_LIMIT_BYTES)
-        answer = await self._carried_out(self._call(protocol, request, operation, request_id))
-        shape = operation.output_shape
-        return protocol.answer(operation, pruned(answer, shape, self._kept) if shape else {}, request_id)
+        call = await off_loop(len(request.body), self._call, protocol, request, operation, request_id)
+
+        def told(answer: Answer) -> Response:
+            shape = operation.output_shape
+            return protocol.answer(operation, pruned(answer, shape, self._kept) if shape else {}, request_id)
+
+        return await self._carried_out(call, told)
 
     async def _guarded(
         self, protocol: WireProtocol, request: Request, operation: OperationModel, request_id: str
     ) -> None:
         guard = self._guards.get(operation.name)
         if guard is not None:
-            call = self._call(protocol, request, operation, request_id)
+            call = await off_loop(len(request.body), self._call, protocol, request, operation, request_id)
             await asyncio.to_thread(guard, self._context, call)
 
     def _call(self, protocol: WireProtocol, request: Request, operation: OperationModel, request_id: str) -> Call:
@@ -145,18 +155,23 @@ class Service(Generic[C]):
         if shape is None:
             return {}
         params = protocol.params(request, shape)
-        found = list(violations(params, shape))
+        found = list(islice(violations(params, shape), VIOLATIONS_MAX))
         if found:
             raise refusal(found, operation)
         return params
 
-    async def _carried_out(self, call: Call) -> Answer:
+    async def _carried_out(self, call: Call, told: Callable[[Answer], Response]) -> Response:
+        """`told` writes the answer, which may be long: in the thread of a plain function, else in one of its own."""
         operation = self._operations[call.operation]
         if inspect.iscoroutinefunction(operation):
-            answer: Answer = await operation(self._context, call)
-            return answer
-        done = await asyncio.to_thread(operation, self._context, call)
-        return await done if inspect.isawaitable(done) else done
+            return await asyncio.to_thread(told, await operation(self._context, call))
+
+        def done() -> Response | Awaitable[Answer]:
+            answer = operation(self._context, call)
+            return answer if inspect.isawaitable(answer) else told(answer)
+
+        outcome = await asyncio.to_thread(done)
+        return outcome if isinstance(outcome, Response) else await asyncio.to_thread(told, await outcome)
 
 
 def refusal(found: list[Violation], operation: OperationModel) -> AwsError:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from urllib.parse import parse_qsl
 
 from torpor_endpoint.aws.asgi import App, Disconnected, Message, Receive, Request, Scope, Send, opened, taken
-from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.bounds import FORM_FIELDS_MAX, form_fields
+from torpor_endpoint.aws.errors import AwsError, unreadable
+from torpor_endpoint.aws.off_loop import off_loop
 from torpor_endpoint.aws.refusing import refused
 from torpor_endpoint.aws.scope import VERSIONS
 
@@ -23,8 +25,8 @@ class UnsignedForm:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = opened(scope)
         try:
-            body = await taken(receive, FORM_LIMIT_BYTES)
-            app = self._meant(request, body)
+            body = await taken(scope, receive, FORM_LIMIT_BYTES)
+            app = await off_loop(len(body), self._meant, request, body)
         except Disconnected:
             return
         except AwsError as error:
@@ -34,6 +36,8 @@ class UnsignedForm:
 
     def _meant(self, request: Request, body: bytes) -> App:
         form = f"{request.query}&{body.decode('latin-1')}"
+        if form_fields(form) > FORM_FIELDS_MAX:
+            raise unreadable(f"The form has more than {FORM_FIELDS_MAX} fields.")
         fields = dict(parse_qsl(form, encoding="latin-1"))
         action, version = fields.get("Action"), fields.get("Version")
         if action is None:

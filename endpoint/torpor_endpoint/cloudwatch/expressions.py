@@ -24,10 +24,13 @@ from torpor_endpoint.cloudwatch.arithmetic import (
 SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 WORD = re.compile(
-    r"""[a-z]\w*|[A-Z]+(?!\w)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])|'[^'\\]*'|"[^"\\]*"|[-+*/(),\[\]\s]""",
+    r"""[a-z]\w*+|(?<!\w)[A-Z]++(?!\w)|(?<![\w.])(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w.])|'[^'\\]*'|"[^"\\]*"|[-+*/(),\[\]\s]""",
     re.ASCII,
 )
-"""What an expression is made of. Python, which reads it, knows more: True, 0x10, 1_000, a comment."""
+"""What an expression is made of. Python, which reads it, knows more: True, 0x10, 1_000, a comment.
+
+A word or a number begins at its first character only and is taken whole: a text of digits is not read again and again.
+"""
 
 
 def evaluate(

@@ -8,6 +8,7 @@ from torpor_endpoint.cloudwatch import errors
 from torpor_endpoint.cloudwatch.lookup import pairs
 from torpor_endpoint.cloudwatch.metrics import is_reserved
 from torpor_endpoint.cloudwatch.registry import MetricRegistry, key_of
+from torpor_endpoint.cloudwatch.series import SeriesKey
 from torpor_endpoint.cloudwatch.tally import Tally
 
 DATA_MAX = 1000
@@ -18,26 +19,36 @@ PAST_S = 14 * 86_400
 FUTURE_S = 2 * 3600
 
 Datum = dict[str, Any]
+Measured = tuple[SeriesKey, Tally, float]
 
 
 def put_metric_data(registry: MetricRegistry, params: dict[str, Any]) -> dict[str, Any]:
     """Nothing is kept unless everything can be."""
+    for measured in measured_by(params, registry.clock()):
+        keep(registry, measured)
+    return {}
+
+
+def measured_by(params: dict[str, Any], now_s: float) -> list[Measured]:
+    """What a call brings, each with its time. It may be 300,000 values, and touches no series."""
     namespace, data = params["Namespace"], _data(params)
     if is_reserved(namespace):
         raise errors.invalid_value("Namespace", namespace, "It is reserved for the service's own metrics.")
     if len(data) > DATA_MAX:
         raise errors.invalid_value("MetricData", f"of {len(data)} items", f"At most {DATA_MAX} are accepted.")
-    read = [
+    return [
         (
             key_of(namespace, datum["MetricName"], pairs(datum.get("Dimensions", [])), datum.get("Unit", "None")),
             _tally(datum, f"MetricData.member.{number}"),
-            _time(datum, registry.clock(), f"MetricData.member.{number}"),
+            _time(datum, now_s, f"MetricData.member.{number}"),
         )
         for number, datum in enumerate(data, start=1)
     ]
-    for key, tally, at_s in read:
-        registry.at(key).merge(tally, at_s)
-    return {}
+
+
+def keep(registry: MetricRegistry, measured: Measured) -> None:
+    key, tally, at_s = measured
+    registry.at(key).merge(tally, at_s)
 
 
 def _data(params: dict[str, Any]) -> list[Datum]:

@@ -12,7 +12,7 @@ from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.cloudwatch.get_metric_data import get_metric_data
 from torpor_endpoint.cloudwatch.get_metric_statistics import get_metric_statistics
 from torpor_endpoint.cloudwatch.list_metrics import list_metrics
-from torpor_endpoint.cloudwatch.put_metric_data import put_metric_data
+from torpor_endpoint.cloudwatch.put_metric_data import keep, measured_by
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 
 KEPT = (
@@ -35,6 +35,8 @@ class CloudWatch:
     refresh: Callable[[], Awaitable[None]] = nothing_to_refresh
 
 
+KEPT_AT_ONCE = 20
+
 Reading = Callable[[MetricRegistry, dict[str, Any]], dict[str, Any]]
 
 
@@ -49,8 +51,13 @@ def reading(read: Reading) -> Operation[CloudWatch]:
 
 
 async def putting(cloudwatch: CloudWatch, call: Call) -> Answer:
-    """On the event loop, the one thread that writes to series."""
-    return put_metric_data(cloudwatch.registry, call.params)
+    """Read in a thread, and kept on the event loop, the one thread that writes to series, a few at a time."""
+    registry = cloudwatch.registry
+    for at, measured in enumerate(await asyncio.to_thread(measured_by, call.params, registry.clock())):
+        keep(registry, measured)
+        if at % KEPT_AT_ONCE == KEPT_AT_ONCE - 1:
+            await asyncio.sleep(0)
+    return {}
 
 
 OPERATIONS: dict[str, Operation[CloudWatch]] = {

@@ -20,6 +20,8 @@ from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.strays import end_strays
 
 RETIRE_PERIOD_S = 5.0
+LAST_GRACE_S = 0.5
+"""For an instance that still runs when its endpoint stops."""
 FORK_TIMEOUT_S = 60.0
 """A fork takes milliseconds; the first one waits for the warm parent's imports, on a slow disk for long."""
 
@@ -102,7 +104,7 @@ class LocalHost:
             return await self._living_warm_parent()
 
     async def close(self) -> None:
-        await asyncio.gather(*(self.terminate(slot, 5.0) for slot in tuple(self._running)))
+        await asyncio.gather(*(self.terminate(slot, LAST_GRACE_S) for slot in tuple(self._running)))
         await self._dismiss_warm_parent()
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -146,7 +146,7 @@ class RuntimeApp:
         self, scope: Scope, receive: Receive, operation: str, place: Place, journey: Journey
     ) -> tuple[int, Headers, Body]:
         request = Invoke.read(scope, place.endpoint)
-        body, journey.request_bytes = await read_body(receive, self._router.limits.body_bytes)
+        body, journey.request_bytes = await read_body(scope, receive, self._router.limits.body_bytes)
         if operation != "invocations":
             raise RuntimeFault(Situation.NOT_IMPLEMENTED, detail=f"/endpoints/{{EndpointName}}/{operation} yet")
         route, outcome = await self._sent(request, body, place, journey.request_bytes)

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from torpor_container import wire
 from torpor_container.upstream import Body
-from torpor_endpoint.aws.asgi import Disconnected, Receive, Scope
+from torpor_endpoint.aws.asgi import DRAIN_MAX_BYTES, Disconnected, Receive, Scope
+from torpor_endpoint.bodies import NoRoom, TooSlow, bodies_of, declared_bytes
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 
 TARGET_MODEL = wire.TARGET_MODEL.lower().encode()
@@ -74,19 +75,35 @@ class Invoke(NamedTuple):
         return headers
 
 
-async def read_body(receive: Receive, limit_bytes: int) -> tuple[Body, int]:
-    """The body and its whole size. One over the limit is read to its end and dropped: its caller gets an answer."""
+async def read_body(scope: Scope, receive: Receive, limit_bytes: int) -> tuple[Body, int]:
+    """The body and its whole size. One over the limit is dropped, and read to its end within reason: its caller gets
+    an answer. Raises RuntimeFault for a body that is too slow, or one too many."""
     chunks: Body = []
-    size_bytes, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        chunk = message.get("body", b"")
-        size_bytes += len(chunk)
-        if size_bytes <= limit_bytes:
-            chunks.append(chunk)
-        else:
-            chunks.clear()
-        more = message.get("more_body", False)
+    size_bytes, more = await _taken(receive, chunks, 0, limit_bytes)
+    if not more:
+        return chunks, size_bytes
+    declared = declared_bytes(scope, limit_bytes)
+    try:
+        async with bodies_of(scope).room(min(declared, limit_bytes)):
+            while more and size_bytes <= limit_bytes + DRAIN_MAX_BYTES:
+                keep_bytes = limit_bytes if declared <= limit_bytes else 0
+                size_bytes, more = await _taken(receive, chunks, size_bytes, keep_bytes)
+    except NoRoom as error:
+        raise RuntimeFault(Situation.BODIES_FULL) from error
+    except TooSlow as error:
+        raise RuntimeFault(Situation.BODY_SLOW) from error
     return chunks, size_bytes
+
+
+async def _taken(receive: Receive, chunks: Body, size_bytes: int, keep_bytes: int) -> tuple[int, bool]:
+    """The size with one more piece, and whether others follow."""
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise Disconnected
+    chunk = message.get("body", b"")
+    size_bytes += len(chunk)
+    if size_bytes <= keep_bytes:
+        chunks.append(chunk)
+    else:
+        chunks.clear()
+    return size_bytes, message.get("more_body", False)

@@ -48,8 +48,7 @@ async def list_buckets(call: Call) -> Answer:
 async def create_bucket(call: Call) -> Answer:
     if call.headers.get("x-amz-bucket-object-lock-enabled", "").lower() == "true":
         raise S3Error(Refusal.NotImplemented, "This object store has no Object Lock.")
-    body = await document_of(call.request)
-    wish = parsed(body, "CreateBucketConfiguration") if body.strip() else Element("CreateBucketConfiguration")
+    wish = await document_of(call.request, _wish)
     region = wish.findtext("LocationConstraint") or None
     if region is not None and not legal_constraint(region):
         raise S3Error(Refusal.InvalidLocationConstraint, LocationConstraint=region)
@@ -79,6 +78,10 @@ async def create_bucket(call: Call) -> Answer:
     return Answer(headers={"location": f"/{call.bucket}"})
 
 
+def _wish(document: bytes) -> Element:
+    return parsed(document, "CreateBucketConfiguration") if document.strip() else Element("CreateBucketConfiguration")
+
+
 async def head_bucket(call: Call) -> Answer:
     bucket = await asyncio.to_thread(call.store.buckets.get, call.bucket)
     region = {"x-amz-bucket-region": bucket.region or call.site.region, "x-amz-access-point-alias": "false"}
@@ -98,7 +101,7 @@ async def get_bucket_location(call: Call) -> Answer:
 
 
 async def delete_objects(call: Call) -> Answer:
-    tree = parsed(await document_of(call.request), "Delete")
+    tree = await document_of(call.request, lambda body: parsed(body, "Delete"))
     asked = tree.findall("Object")
     if not 1 <= len(asked) <= _DELETIONS_MAX:
         raise S3Error(Refusal.MalformedXML)

@@ -21,11 +21,15 @@ from torpor_endpoint.s3.uploads import Upload
 async def complete_multipart_upload(call: Call) -> Answer:
     # Its checksum headers are the object's, not this document's.
     own = {name: value for name, value in call.headers.items() if not name.startswith(HEADER)}
-    tree = parsed(await document_of(replace(call.request, headers=own)), "CompleteMultipartUpload")
-    asked = [_asked(item) for item in tree.findall("Part")]
+    asked = await document_of(replace(call.request, headers=own), _asked_of)
+    return await soon_or_aloud(asyncio.to_thread(_answered, call, asked))
+
+
+def _asked_of(document: bytes) -> list[Asked]:
+    asked = [_asked(item) for item in parsed(document, "CompleteMultipartUpload").findall("Part")]
     if not asked:
         raise S3Error(Refusal.MalformedXML)
-    return await soon_or_aloud(asyncio.to_thread(_answered, call, asked))
+    return asked
 
 
 def _answered(call: Call, asked: list[Asked]) -> Answer:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from torpor_endpoint.s3.call import Call, Operation, xml
@@ -13,6 +14,8 @@ from torpor_endpoint.s3.errors import Refusal, S3Error
 from torpor_endpoint.s3.exchange import Answer, document_of
 from torpor_endpoint.s3.headers import BUCKET_TAGS_MAX, checked_tags
 from torpor_endpoint.s3.parsing import Element, parsed, required
+
+_POLICY_MAX_BYTES: Final = 20 * 1024  # AWS: "Bucket policies are limited to 20 KB in size."
 
 
 @dataclass(frozen=True)
@@ -118,8 +121,7 @@ def put_configuration(name: str) -> Operation:
     rule = CONFIGURATIONS[name]
 
     async def operation(call: Call) -> Answer:
-        body = await document_of(call.request)
-        _check(rule, body)
+        body = await document_of(call.request, partial(_checked, rule))
         await asyncio.to_thread(_configure, call, name, body)
         return Answer(rule.put_status)
 
@@ -157,7 +159,7 @@ def tag_pairs(tree: Element) -> list[tuple[str, str]]:
     return pairs
 
 
-def _check(rule: Configuration, body: bytes) -> None:
+def _checked(rule: Configuration, body: bytes) -> bytes:
     if rule.root is not None:
         tree = parsed(body, rule.root)
         if rule.needs and tree.find(rule.needs) is None:
@@ -166,10 +168,13 @@ def _check(rule: Configuration, body: bytes) -> None:
             tag_pairs(tree)
         if rule.named == "BucketCors":
             cors_rules(tree)
-        return
+        return body
+    if len(body) > _POLICY_MAX_BYTES:
+        raise S3Error(Refusal.MalformedPolicy)
     try:
         policy = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise S3Error(Refusal.MalformedPolicy) from error
     if not isinstance(policy, dict):
         raise S3Error(Refusal.MalformedPolicy)
+    return body

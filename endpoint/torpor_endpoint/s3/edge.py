@@ -33,8 +33,7 @@ async def served(
     except ClientGone:
         return
     except Exception as error:  # noqa: BLE001 - the outer edge: whatever it is, it is answered in S3's form
-        told = refusal(error)
-        answer = await _refused(told.status, told.body(request_id, raw_path(scope).decode("latin-1")), body)
+        answer = await _refused(*_told(error, request_id, scope), body)
     headers = {**answer.headers, "x-amz-request-id": request_id, "x-amz-id-2": request_id, **HARMLESS}
     await sent(send, Answer(answer.status, headers, answer.body), headless=scope["method"] == "HEAD")
 
@@ -46,6 +45,12 @@ def denying(text: str) -> App:
         raise S3Error(Refusal.AccessDenied, text)
 
     return partial(served, answering=answering)
+
+
+def _told(error: Exception, request_id: str, scope: Scope) -> tuple[int, bytes]:
+    """Status and document. Who served the request keeps no hold of the error: it would hold on to the whole body."""
+    told = refusal(error)
+    return told.status, told.body(request_id, raw_path(scope).decode("latin-1"))
 
 
 async def _refused(status: int, document: bytes, body: Body) -> Answer:

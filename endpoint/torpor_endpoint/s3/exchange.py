@@ -147,14 +147,19 @@ async def taken_in(body: Body, intake: Feedable, done: Callable[[], Result]) -> 
     return await asyncio.to_thread(finished)
 
 
-async def document_of(request: Request) -> bytes:
-    """A document sent as the body, held against what its headers promise."""
-    content = _Memory()
-    intake = Intake(promised(request.headers), content, DOCUMENT_MAX_BYTES)
-    async for batch in request.body.batches():
-        intake.feed(batch)
-    intake.finish()
-    return content.whole
+async def document_of(request: Request, read: Callable[[bytes], Result]) -> Result:
+    """What `read` makes of the document sent as the body, which is held against what its headers promise.
+
+    All of it is done in a thread: a document may be long.
+    """
+    content = bytearray()
+    intake = Intake(promised(request.headers), _Memory(content), DOCUMENT_MAX_BYTES)
+
+    def done() -> Result:
+        intake.finish()
+        return read(bytes(content))
+
+    return await taken_in(request.body, intake, done)
 
 
 async def sent(send: Send, answer: Answer, headless: bool) -> None:
@@ -175,8 +180,8 @@ async def sent(send: Send, answer: Answer, headless: bool) -> None:
 class _Memory:
     """A sink for what is small."""
 
-    def __init__(self) -> None:
-        self.whole = b""
+    def __init__(self, content: bytearray) -> None:
+        self._content = content
 
     def write(self, piece: bytes) -> None:
-        self.whole += piece
+        self._content += piece

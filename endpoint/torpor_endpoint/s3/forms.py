@@ -14,7 +14,7 @@ _LINE_END: Final = b"\r\n"
 _HEADERS_END: Final = b"\r\n\r\n"
 _BOUNDARY: Final = re.compile(r'boundary=(?:"([^"]+)"|([^\s;,"]+))', re.IGNORECASE)
 _DISPOSITION: Final = re.compile(rb"^content-disposition:\s*form-data\s*;(.*)$", re.IGNORECASE | re.MULTILINE)
-_PARAMETER: Final = re.compile(rb'(\w+)=(?:"([^"]*)"|([^\s;"]+))')
+_PARAMETER: Final = re.compile(rb'\b(\w+)=(?:"([^"]*)"|([^\s;"]+))')
 
 
 class FormDecoder:
@@ -55,6 +55,8 @@ class FormDecoder:
     def _read_fields(self) -> None:
         """Whole fields, up to the file's first byte."""
         while self.filename is None and (end := self._held.find(_HEADERS_END, self._at)) >= 0:
+            if end > FIELDS_MAX_BYTES:
+                break
             given = _disposition(self._held[self._at : end])
             begin = end + len(_HEADERS_END)
             stop = self._held.find(self._delimiter, begin)

@@ -29,6 +29,7 @@ _VIRTUAL_HOSTS: Final = (
     re.compile(r"(.+)\.localhost"),
     re.compile(r"(.+)\.s3[.-][a-z0-9.-]+"),
 )
+HOST_MAX_BYTES: Final = 255 + len(":65535")  # RFC 1035, section 2.3.4: a name has "255 octets or less"
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ def address(raw_path: bytes, headers: Mapping[str, str]) -> Address:
 
 
 def host_bucket(host: str) -> str | None:
+    """Raises InvalidURI for a host that no name can be: the patterns may look at each part of it many times."""
+    if len(host) > HOST_MAX_BYTES:
+        raise S3Error(Refusal.InvalidURI, URI=host[:HOST_MAX_BYTES])
     name = re.sub(r":\d+$", "", host).lower()
     found = (pattern.fullmatch(name) for pattern in _VIRTUAL_HOSTS)
     return next((match.group(1) for match in found if match), None)

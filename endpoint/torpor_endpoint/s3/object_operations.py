@@ -70,7 +70,7 @@ async def get_object_tagging(call: Call) -> Answer:
 
 
 async def put_object_tagging(call: Call) -> Answer:
-    tags = document_tags(await document_of(call.request))
+    tags = await document_of(call.request, document_tags)
     await asyncio.to_thread(_tag, call, tags)
     return Answer()
 

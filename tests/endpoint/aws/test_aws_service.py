@@ -180,7 +180,7 @@ def test_a_body_without_end_is_not_read_for_ever() -> None:
         return {"type": "http.request", "body": bytes(1 << 20), "more_body": True}
 
     with pytest.raises(AwsError, match="RequestEntityTooLarge"):
-        asyncio.run(taken(receive, 1000))
+        asyncio.run(taken({"headers": []}, receive, 1000))
     assert sum(received) <= DRAIN_MAX_BYTES + (2 << 20)
 
 

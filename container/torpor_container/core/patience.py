@@ -1,0 +1,63 @@
+"""How long a connection may wait for its client: stages of a request, and when each is overdue. No clock is in here."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+
+
+class Kind(Enum):
+    AT_REST = auto()  # it waits for nothing, or not for its client
+    SILENT = auto()  # connected, and nothing was ever sent
+    HEAD = auto()
+    BODY = auto()
+
+
+class Stage(NamedTuple):
+    """Two that are equal are one stage without progress. A head makes none: it has its time as a whole."""
+
+    kind: Kind
+    request: int = 0
+    received: int = 0
+
+    @classmethod
+    def at_rest(cls) -> "Stage":
+        return cls(Kind.AT_REST)
+
+    @classmethod
+    def silent(cls) -> "Stage":
+        return cls(Kind.SILENT)
+
+    @classmethod
+    def head(cls, request: int) -> "Stage":
+        return cls(Kind.HEAD, request)
+
+    @classmethod
+    def body(cls, request: int, received: int) -> "Stage":
+        return cls(Kind.BODY, request, received)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """`head_s` for a whole head, and for the first byte of a new connection; `body_s` for the next byte of a body."""
+
+    head_s: float = 30.0
+    body_s: float = 30.0
+
+    def of(self, kind: Kind) -> float | None:
+        return {Kind.SILENT: self.head_s, Kind.HEAD: self.head_s, Kind.BODY: self.body_s}.get(kind)
+
+
+class Waiting:
+    """One connection's stage, and since when it is in it, as far as it was looked at."""
+
+    def __init__(self) -> None:
+        self._stage = Stage.at_rest()
+        self._since_s = 0.0
+
+    def overdue(self, stage: Stage, patience: Patience, now_s: float) -> Kind | None:
+        """What it has waited for too long, if it has."""
+        if stage != self._stage:
+            self._stage, self._since_s = stage, now_s
+            return None
+        limit_s = patience.of(stage.kind)
+        return stage.kind if limit_s is not None and now_s - self._since_s >= limit_s else None
