@@ -16,7 +16,7 @@ from torpor_container.adapter.workshop import ForeignSingleWorkshop, ForeignWork
 from torpor_container.artifacts.disk import DiskTier
 from torpor_container.artifacts.folder import FolderArtifactStore
 from torpor_container.artifacts.late import LateArtifactStore
-from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.location import Location, Prefix
 from torpor_container.artifacts.s3 import S3ArtifactStore
 from torpor_container.artifacts.s3_access import S3Access
 from torpor_container.artifacts.store import ArtifactStore
@@ -147,8 +147,8 @@ class Instance:
 
     def _make_shelf(self) -> Shelf:
         settings = self._settings
-        source = settings.model_source if settings.multi_model else settings.model_source.rpartition("/")[0]
-        prefix = Prefix.parse(source)
+        source = settings.model_source
+        prefix = Prefix.parse(source if settings.multi_model else source[: source.rfind("/") + 1])
         disk = DiskTier(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
         books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         store = self._make_store(prefix)
@@ -158,19 +158,19 @@ class Instance:
         settings = self._settings
         if not settings.submit_directory.startswith("s3://"):
             return None
-        archive = Prefix.parse(settings.submit_directory)
+        archive = Location.parse(settings.submit_directory)
         folder = Path(settings.base_dir) / "submitted"
-        return SubmittedCode(self._make_store(archive), archive.path, folder, settings.program, self._limits)
+        return SubmittedCode(self._make_store(archive), archive.key, folder, settings.program, self._limits)
 
     @property
     def _limits(self) -> UnpackLimits:
         settings = self._settings
         return UnpackLimits(settings.unpack_max_bytes, settings.unpack_max_ratio, settings.unpack_max_entries)
 
-    def _make_store(self, prefix: Prefix) -> ArtifactStore:
-        if prefix.scheme == "file":
-            return FolderArtifactStore(Path(prefix.bucket))
-        remote = partial(S3ArtifactStore, prefix.bucket, S3Access.read(self._environment, self._settings.s3_endpoint))
+    def _make_store(self, place: Prefix | Location) -> ArtifactStore:
+        if place.scheme == "file":
+            return FolderArtifactStore(Path(place.bucket))
+        remote = partial(S3ArtifactStore, place.bucket, S3Access.read(self._environment, self._settings.s3_endpoint))
         if not self._settings.s3_folder:
             return remote()
-        return FolderArtifactStore(Path(self._settings.s3_folder), prefix.bucket, otherwise=LateArtifactStore(remote))
+        return FolderArtifactStore(Path(self._settings.s3_folder), place.bucket, otherwise=LateArtifactStore(remote))

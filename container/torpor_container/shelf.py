@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from torpor_container.artifacts.disk import MODEL, PACKED, DiskTier, Entry
-from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.location import Prefix, name_of
 from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits, unpack
 from torpor_container.core.residency import Hit, Residency
@@ -89,7 +89,7 @@ class Shelf:
         room_bytes = self._tier.books.budget_bytes
         kept: list[tuple[str, Entry]] = []
         for entry in reversed(await asyncio.to_thread(self._disk.scan)):
-            name = self._name_under_prefix(entry.key)
+            name = self._prefix.name_of_key(entry.key)
             if name and entry.size_bytes <= room_bytes:
                 room_bytes -= entry.size_bytes
                 kept.append((name, entry))
@@ -108,15 +108,11 @@ class Shelf:
 
     def name_of(self, target: str) -> str:
         """The one name of a target, however it is written. Raises TargetForbidden."""
-        self._prefix.key_of(target)
-        return target.removeprefix("/")
+        name = name_of(target)
+        self._prefix.key_of(name)
+        return name
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    def _name_under_prefix(self, key: str) -> str:
-        """The name that `key_of` makes this key of; empty for a key of another prefix."""
-        folder = f"{self._prefix.path}/" if self._prefix.path else ""
-        return key.removeprefix(folder) if key.startswith(folder) else ""
-
     def _entry(self, name: str) -> Entry:
         entry = self._disk.find(self._prefix.key_of(name))
         assert entry is not None, "the books say that it is on disk"

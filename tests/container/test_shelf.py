@@ -175,8 +175,8 @@ def test_while_a_model_is_fetched_no_other_ones_memory_can_be_measured(tmp_path:
 def test_a_restart_under_another_prefix_keeps_nothing_of_the_old_one(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(**{"models/a": b"old", "models2/a": b"new", "models2/models/a": b"deep"})
-        await content(shelf(tmp_path, store, path="models"), "a")
-        after = shelf(tmp_path, store, path="models2")
+        await content(shelf(tmp_path, store, path="models/"), "a")
+        after = shelf(tmp_path, store, path="models2/")
         await after.restore()
         assert after.used_bytes == 0
         assert await content(after, "models/a") == b"deep"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, disk_full_for
 from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
-from torpor_container.keys import ordinary
+from torpor_container.keys import aside, ordinary
 from torpor_container.to_its_end import to_its_end
 
 
@@ -40,9 +40,14 @@ class FolderArtifactStore:
             raise ArtifactMissing(self._named, key)
 
     def local_path(self, key: str) -> Path | None:
-        """The key's own file: a regular one, and no link that leads out of the bucket."""
+        """The key's own file: a regular one, and no link that leads out of the bucket.
+
+        The object of a key that is no plain path lies aside, and only in the embedded object store.
+        """
         if not ordinary(key):
-            return None
+            if self.otherwise is None:
+                return None
+            key = aside(key)
         try:
             root = self.root.resolve(strict=True)
             folder = (root / self.bucket).resolve(strict=True)
