@@ -226,7 +226,7 @@ def _header(scope: Scope, name: bytes) -> str | None:
 def _invocation(scope: Scope, body: bytes) -> Invocation:
     told = dict(scope["headers"])
     content_type, accept, attributes = [told.get(name, b"").decode("latin-1") for name in _READ]
-    return Invocation(body, content_type, accept, attributes)
+    return Invocation(body, content_type, accept, attributes, scope["headers"])
 
 
 def _failed(target: str | None, error: ContainerError, timing: Timing) -> tuple[int, list[Header], bytes]:
@@ -253,6 +253,8 @@ def _answer(reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> tu
         headers.append((_FAULT, fault.value.encode()))
     if reply.custom_attributes is not None:
         headers.append((_ATTRIBUTES, reply.custom_attributes.encode("latin-1", "replace")))
+    if reply.more:
+        headers.extend(reply.more)
     return reply.status, headers, reply.body
 
 

@@ -35,7 +35,7 @@ def name_of(target: str) -> str:
 
 @dataclass(frozen=True)
 class Location:
-    """What a URL names: a key of a bucket, letter by letter. For `file` the bucket is a folder, and the key is empty."""
+    """What a URL names: a key of a bucket, letter by letter. For `file` the bucket is a folder and the key empty."""
 
     scheme: str
     bucket: str

@@ -21,7 +21,7 @@ from torpor_endpoint.runtime.router import CrewClosed, Route, Router, Served
 log = logging.getLogger(__name__)
 
 PREFIX = "/endpoints/"
-COPIED = (b"content-type", wire.CUSTOM_ATTRIBUTES.lower().encode())
+COPIED = frozenset(name.lower().encode() for name in wire.RETURNED)
 
 
 @dataclass(frozen=True)

@@ -133,11 +133,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def told(self, body: bytes) -> dict[str, Any]:
         """What the caller said, and what the container was started with."""
-        wanted = ("content-type", "accept", "x-amzn-sagemaker-custom-attributes", "x-amzn-sagemaker-target-model")
         environment = {name: value for name, value in os.environ.items() if name.startswith(("SAGEMAKER", "TORPOR"))}
         return {
             "body": body.decode(),
-            "headers": {name: self.headers[name] for name in wanted if self.headers[name] is not None},
+            "headers": dict(self.headers.items()),
             "environment": environment,
             "temp": os.environ["TMPDIR"],
             "file": Path("own.properties").read_text() if Path("own.properties").exists() else None,
@@ -157,6 +156,9 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.send_response(status)
+        if "session" in self.container.manners:
+            self.send_header("X-Amzn-SageMaker-New-Session-Id", "s1; Expires=2030-01-01T00:00:00Z")
+            self.send_header("X-Own", "kept here")
         if "untyped" not in self.container.manners:
             self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

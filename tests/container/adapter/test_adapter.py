@@ -14,6 +14,7 @@ import pytest
 from contract_platform import Answer, Platform
 from processes import gone, soon
 
+from torpor_container import wire
 from torpor_container.warm import WarmParent
 
 SERVER = Path(__file__).with_name("awkward_server.py")
@@ -85,13 +86,26 @@ def test_a_model_is_pulled_loaded_and_called_as_the_contract_says(site: Site) ->
         assert (answer.status, answer.headers["x-torpor-model-cache"]) == (200, "miss")
         assert (Path(told["url"]) / "weights").read_text() == "a.tar.gz"
         assert told["body"] == "1,2"
-        assert told["headers"] == {
-            "content-type": "text/csv",
-            "accept": "application/json",
-            "x-amzn-sagemaker-custom-attributes": "trace",
-            "x-amzn-sagemaker-target-model": "a.tar.gz",
-        }
         assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
+
+
+def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_do(site: Site) -> None:
+    site.put("a.tar.gz")
+    forwarded = {name: f"value of {name}" for name in wire.FORWARDED}
+    with site.instance("session") as platform:
+        answer = call(platform, "a.tar.gz", **forwarded, Cookie="secret", **{"X-Torpor-Fault": "no-room"})
+        told = answer.json()["headers"]
+        assert {name: told.pop(name) for name in forwarded} == forwarded
+        assert told == {"Host": "localhost", "Content-Length": "3", "X-Amzn-SageMaker-Target-Model": "a.tar.gz"}
+        assert answer.headers["x-amzn-sagemaker-new-session-id"].startswith("s1;")
+        assert "x-own" not in answer.headers
+
+
+def test_a_header_that_its_caller_did_not_send_is_not_made_up(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance() as platform:
+        told = platform.request("POST", "/invocations", b"1,2", {TARGET: "a.tar.gz"}).json()["headers"]
+        assert set(told) == {"Host", "Content-Length", "X-Amzn-SageMaker-Target-Model"}
 
 
 def test_a_container_sees_the_contract_and_nothing_of_torpor(site: Site) -> None:
@@ -278,7 +292,7 @@ def test_a_single_model_container_is_started_with_its_model_in_place(site: Site)
         answer = platform.request("POST", "/invocations", b"1,2", {"Content-Type": "text/csv"})
         told: dict[str, Any] = answer.json()
         assert answer.status == 200
-        assert told["headers"] == {"content-type": "text/csv"}
+        assert told["headers"] == {"Host": "localhost", "Content-Length": "3", "Content-Type": "text/csv"}
         assert (Path(told["model"]) / "weights").read_text() == "model.tar.gz"
 
 
