@@ -298,7 +298,7 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
         region=options.region,
         disks=Disks(folders.instances),
         logs=folders.endpoint_logs,
-        images=Images.read(options.images),
+        images=Images.read(options.images, options.unknown_images),
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",
         s3_folder=folders.objects if embedded else None,
     )

@@ -260,6 +260,7 @@ def local(
     sleep_after_s: float | None = None,
     image: str = IMAGE,
     images: "str | PathLike[str] | None" = None,
+    unknown_images: str = "refuse",
     data_dir: "str | PathLike[str] | None" = None,
     strict: bool = False,
     log_level: str = "warning",
@@ -270,8 +271,9 @@ def local(
     `memory_mib` is what an instance may use: less of it means that models leave. `environment` is the container's, as
     in CreateModel. `serverless` is a ServerlessConfig, or its MemorySizeInMB, instead of instances. After
     `sleep_after_s` seconds without a request nothing runs until the next one. `image` is the container's Image; one
-    that is not built in is started as the TOML file `images` says, as for `torpor up --images`. `data_dir` keeps
-    everything for the next time; without it nothing is left. Raises EndpointFailed with the FailureReason.
+    that is not built in is served as the TOML file `images` says, as for `torpor up --images`, or by the built-in
+    container with `unknown_images="built-in"`. `data_dir` keeps everything for the next time; without it nothing is
+    left. Raises EndpointFailed with the FailureReason.
     """
     plan = planned(
         name,
@@ -285,7 +287,8 @@ def local(
     )
     folder, rows = Path(data_dir) if data_dir else None, Path(images) if images else None
     with ExitStack() as unfinished:
-        process = unfinished.enter_context(EndpointProcess(Start(folder, strict, images=rows, log_level=log_level)))
+        start = Start(folder, strict, images=rows, unknown_images=unknown_images, log_level=log_level)
+        process = unfinished.enter_context(EndpointProcess(start))
         copy_models(models, process.bucket_folder(BUCKET) / name)
         endpoint = Local(process, plan)  # its clients are made while the process starts
         process.until_ready()

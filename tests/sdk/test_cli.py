@@ -261,6 +261,7 @@ def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
         ("--log-level", "nope", "choose one of debug, info, warning, error"),
         ("--account", "12", "12 digits"),
         ("--images", "/nowhere.toml", "No such file"),
+        ("--unknown-images", "pull", "choose one of refuse, built-in"),
         ("--region", "no region", "us-east-1"),
         ("--region", "", "us-east-1"),
     ],
