@@ -17,6 +17,7 @@ from torpor_container.artifacts.disk import DiskTier
 from torpor_container.artifacts.folder import FolderArtifactStore
 from torpor_container.artifacts.late import LateArtifactStore
 from torpor_container.artifacts.location import Location, Prefix
+from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.s3 import S3ArtifactStore
 from torpor_container.artifacts.s3_access import S3Access
 from torpor_container.artifacts.store import ArtifactStore
@@ -152,7 +153,8 @@ class Instance:
         disk = DiskTier(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
         books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         store = self._make_store(prefix)
-        return Shelf(prefix, store, disk, books, self._limits, clock, settings.revalidate, self._meter)
+        loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
+        return Shelf(prefix, store, disk, books, self._limits, clock, settings.revalidate, self._meter, loose)
 
     def _make_submitted(self) -> SubmittedCode | None:
         settings = self._settings

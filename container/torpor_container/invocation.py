@@ -1,7 +1,7 @@
 """One call to a model and its answer, as plain values: bytes in, bytes out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from torpor_container.effort import Effort
@@ -18,7 +18,7 @@ class Invocation:
     content_type: str = ""
     accept: str = ""
     custom_attributes: str = ""
-    headers: Sequence[tuple[bytes, bytes]] = ()
+    headers: Sequence[tuple[bytes, bytes]] = field(default=(), init=False)
     """All that came with it, names in lower case: a foreign container gets those of `wire.FORWARDED`."""
 
 

@@ -67,6 +67,15 @@ def _keep_alive(text: str) -> str:
     return text
 
 
+def _one_of(*values: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in values:
+            raise ValueError(f"must be one of {', '.join(values)}")
+        return text
+
+    return read
+
+
 def _optional_count(text: str) -> int | None:
     return _count(text) if text else None
 
@@ -101,6 +110,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
     Setting("TORPOR_CONTAINER", "container", Command.read, "", "How to start a foreign container, as JSON: adapter mode. Set by the endpoint for an image of `--images`."),
     Setting("TORPOR_MODEL_SOURCE", "model_source", str, "", "`s3://bucket/prefix` of the models (kept mode), or of the one artifact."),
+    Setting("TORPOR_MODEL_COMPRESSION", "compression", _one_of("gzip", "none"), "gzip", "`none`: the one model lies in S3 as its files, below TORPOR_MODEL_SOURCE where that ends with a slash (ModelDataSource). Set by the endpoint."),
     Setting("TORPOR_S3_ENDPOINT", "s3_endpoint", str, "", "The S3 endpoint to pull from; empty for AWS. `AWS_ENDPOINT_URL` is not used."),
     Setting("TORPOR_S3_FOLDER", "s3_folder", str, "", "The embedded object store's folder, to read artifacts in place."),
     Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false` unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
@@ -147,6 +157,7 @@ class Settings:
     path_prefix: str
     container: Command | None
     model_source: str
+    compression: str
     s3_endpoint: str
     s3_folder: str
     model_cache: bool

@@ -6,12 +6,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from torpor_container.artifacts.disk import MODEL, PACKED, DiskTier, Entry
+from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.location import Prefix, name_of
+from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits, unpack
 from torpor_container.core.residency import Hit, Residency
 from torpor_container.effort import measured
 from torpor_container.meter import Meter
+from torpor_container.neighbours import Neighbours
 from torpor_container.tier import MakeRoom, Tier
 from torpor_container.timing import Story
 from torpor_container.to_its_end import to_its_end
@@ -35,8 +38,10 @@ class Shelf:
         clock: Callable[[], float],
         revalidate: bool = False,
         meter: Meter | None = None,
+        loose: LooseFiles | None = None,
     ) -> None:
-        """`meter` is that of the models in this process: fetching and unpacking takes memory too."""
+        """`meter` is that of the models in this process: fetching and unpacking takes memory too. `loose` fetches the
+        models where they are no archives."""
         self._prefix = prefix
         self._store = store
         self._disk = disk
@@ -44,6 +49,8 @@ class Shelf:
         self._limits = limits
         self._revalidate = revalidate
         self._meter = meter or Meter()
+        self._loose = loose
+        self._neighbours = Neighbours(prefix, store, clock)
         self._unproved: set[str] = set()  # the object in S3 may be a newer one by now, and should be used then
 
     async def take(self, name: str, story: Story, make_room: MakeRoom | None = None) -> Placed:
@@ -90,7 +97,7 @@ class Shelf:
         kept: list[tuple[str, Entry]] = []
         for entry in reversed(await asyncio.to_thread(self._disk.scan)):
             name = self._prefix.name_of_key(entry.key)
-            if name and entry.size_bytes <= room_bytes:
+            if name is not None and entry.size_bytes <= room_bytes:
                 room_bytes -= entry.size_bytes
                 kept.append((name, entry))
             else:
@@ -122,12 +129,21 @@ class Shelf:
         key = self._prefix.key_of(name)
         began_s = self._tier.clock()
         with story.step(Step.DOWNLOAD):
-            head = await self._store.head(key)
+            head = await self._head(name)
         await self._tier.admitted(name, self._predicted_bytes(head), make_room)
         with self._meter.window():
             size_bytes = await self._bring(key, head, story)
         now_s = self._tier.clock()
         self._tier.books.loaded(name, size_bytes, now_s - began_s, now_s)
+
+    async def _head(self, name: str) -> ArtifactHead:
+        """Raises ArtifactMissing with the names that are near."""
+        key = self._prefix.key_of(name)
+        try:
+            return await (self._loose.head(key) if self._loose is not None else self._store.head(key))
+        except ArtifactMissing as missing:
+            near = await self._neighbours.near(name)
+            raise ArtifactMissing(missing.bucket, missing.key, near) from missing
 
     def _predicted_bytes(self, head: ArtifactHead) -> int:
         """A guess refuses nothing: only what is more than the whole disk already as it lies in S3 can never fit."""
@@ -147,6 +163,11 @@ class Shelf:
     async def _bring_through(self, workspace: Path, key: str, head: ArtifactHead, story: Story) -> int:
         """By way of a folder that is gone afterwards."""
         try:
+            if self._loose is not None:
+                with story.step(Step.DOWNLOAD):
+                    await self._loose.gather(key, head, workspace / MODEL)
+                await to_its_end(self._disk.publish, key, head.version, workspace, head.size_bytes)
+                return head.size_bytes
             archive = workspace / PACKED
             with story.step(Step.DOWNLOAD):
                 await self._store.get(key, head, archive)
@@ -176,7 +197,7 @@ class Shelf:
     async def _drop_if_stale(self, name: str) -> None:
         key = self._prefix.key_of(name)
         entry = self._disk.find(key)
-        if entry is not None and (await self._store.head(key)).version != entry.version:
+        if entry is not None and (await self._head(name)).version != entry.version:
             await self.drop(name, "the object in S3 is newer")
 
     async def _drop_if_gone(self, name: str) -> None:

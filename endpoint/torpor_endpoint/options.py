@@ -51,7 +51,6 @@ class Options:
     strict: bool = False
     s3_endpoint: str | None = None
     images: Path | None = None
-    unknown_images: str = "refuse"
     warm_idle_s: float = 600.0
     emulate: str | None = None
     seed: int | None = None
@@ -59,6 +58,7 @@ class Options:
     account: str = "123456789012"
     region: str = "us-east-1"
     log_level: str = "warning"
+    unknown_images: str = "refuse"
 
     @property
     def url(self) -> str:

@@ -10,18 +10,19 @@ KEY_MAX_BYTES = 1024
 """S3's own limit, which is also TargetModel's."""
 
 
-def _segments(target: str) -> list[str]:
-    return target.split("/")
-
-
 # AWS, TargetModelHeader: length 1 to 1024, pattern `\A\S[\p{Print}]*\z`. The last rule is Torpor's: a target that some
 # reader of paths would shorten is refused before any reader sees it. Empty segments are S3's own, and stay.
-TARGET_RULES: tuple[tuple[str, Callable[[str], bool]], ...] = (
-    ("is empty", lambda target: not target.removeprefix("/")),
+Rules = tuple[tuple[str, Callable[[str], bool]], ...]
+
+KEY_RULES: Rules = (
     ("is longer than 1024 bytes", lambda target: len(target.encode(errors="surrogatepass")) > KEY_MAX_BYTES),
-    ("starts with white space", lambda target: target[:1].isspace()),
     ("holds a character that cannot be printed", lambda target: not target.isprintable()),
-    ("has a '.' or '..' segment", lambda target: not {".", ".."}.isdisjoint(_segments(target))),
+    ("has a '.' or '..' segment", lambda target: not {".", ".."}.isdisjoint(target.split("/"))),
+)
+TARGET_RULES: Rules = (
+    ("is empty", lambda target: not target.removeprefix("/")),
+    ("starts with white space", lambda target: target[:1].isspace()),
+    *KEY_RULES,
 )
 
 
@@ -52,8 +53,11 @@ class Location:
         if scheme == "file":
             return cls._folder(url, rest)
         bucket, _, key = rest.partition("/")
-        if not bucket or (key.strip("/") and any(breaks(key) for _, breaks in TARGET_RULES)):
-            raise ValueError(f"{url!r} has no bucket, or a key with a '.' or '..' segment or what cannot be printed")
+        if not bucket:
+            raise ValueError(f"{url!r} has no bucket")
+        for rule, breaks in KEY_RULES:
+            if breaks(key):
+                raise ValueError(f"the key of {url!r} {rule}")
         return cls(scheme, bucket, key)
 
     @classmethod
@@ -88,9 +92,9 @@ class Prefix:
             raise TargetForbidden(name, "makes a key longer than 1024 bytes")
         return key
 
-    def name_of_key(self, key: str) -> str:
-        """The name that `key_of` makes this key of; empty for a key of another prefix."""
-        return key.removeprefix(self.folder) if key.startswith(self.folder) else ""
+    def name_of_key(self, key: str) -> str | None:
+        """The name that `key_of` makes this key of; None for a key of another prefix."""
+        return key.removeprefix(self.folder) if key.startswith(self.folder) else None
 
 
 def artifact_id(bucket: str, key: str, version: str) -> str:

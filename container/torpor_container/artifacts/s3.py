@@ -18,8 +18,8 @@ from torpor_container.artifacts.errors import (
 )
 from torpor_container.artifacts.receiver import Receiver, md5_of
 from torpor_container.artifacts.s3_access import S3Access, connect, encrypted_at_rest, signs
-from torpor_container.artifacts.s3_exact import ExactS3, Listed, expressible
-from torpor_container.artifacts.store import ArtifactHead
+from torpor_container.artifacts.s3_exact import ExactS3, expressible
+from torpor_container.artifacts.store import ArtifactHead, Listed
 from torpor_container.to_its_end import to_its_end
 
 if TYPE_CHECKING:
@@ -56,8 +56,17 @@ class S3ArtifactStore:
             unfinished.pop_all()
 
     async def listed(self, prefix: str, at_most: int) -> list[Listed]:
-        """See `ExactS3.listed`."""
         return await asyncio.to_thread(self._exact.listed, prefix, at_most)
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        """By obstore, which lists no key that its paths cannot name."""
+        inner = folder.removesuffix("/")
+        if inner and not expressible(inner):
+            return []
+        with self._faults(folder):
+            async for page in obstore.list(self._client, prefix=inner or None, chunk_size=at_most):
+                return [row["path"] for row in page]
+        return []
 
     async def _receive(self, key: str, head: ArtifactHead, receiver: Receiver) -> None:
         async with aclosing(self._chunks(key, head)) as chunks:

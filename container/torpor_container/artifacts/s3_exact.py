@@ -5,13 +5,12 @@ obstore's paths know neither an empty segment nor a slash at either end, which a
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, StoreUnreachable
 from torpor_container.artifacts.s3_access import S3Access, aws_endpoint, usual_session
-from torpor_container.artifacts.store import ArtifactHead
+from torpor_container.artifacts.store import ArtifactHead, Listed
 
 FORBIDDEN = frozenset({401, 403})
 MISSING = 404
@@ -21,15 +20,6 @@ PRECONDITION_FAILED = 412
 def expressible(key: str) -> bool:
     """Whether obstore's paths can name this key."""
     return {"", ".", ".."}.isdisjoint(key.split("/"))
-
-
-@dataclass(frozen=True)
-class Listed:
-    """One object of a list. `version` is its ETag."""
-
-    key: str
-    size_bytes: int
-    version: str
 
 
 class ExactS3:
@@ -57,7 +47,7 @@ class ExactS3:
         return str(found.get("ServerSideEncryption", "")).startswith("aws:kms")
 
     def listed(self, prefix: str, at_most: int) -> list[Listed]:
-        """The first objects whose keys begin with `prefix`, by key; one more than `at_most` where there are more."""
+        """See `ArtifactStore.listed`."""
         found: list[Listed] = []
         with self._faults(prefix):
             for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix):

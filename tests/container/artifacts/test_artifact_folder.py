@@ -7,7 +7,7 @@ import pytest
 
 from torpor_container.artifacts.errors import ArtifactMissing, DownloadBroken
 from torpor_container.artifacts.folder import FolderArtifactStore
-from torpor_container.artifacts.store import ArtifactHead
+from torpor_container.artifacts.store import ArtifactHead, Listed
 from torpor_container.keys import aside
 
 
@@ -19,6 +19,12 @@ class Elsewhere:
 
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         await asyncio.to_thread(into.write_text, head.version)
+
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        return [Listed(f"{prefix}elsewhere", 9, "v")]
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        return []
 
 
 @pytest.fixture
