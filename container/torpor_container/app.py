@@ -29,6 +29,7 @@ from torpor_container.core.policies import LRU, Nobody, policy
 from torpor_container.core.residency import Residency
 from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
+from torpor_container.freshness import Freshness
 from torpor_container.journal import ON_DISK, Journal
 from torpor_container.keeper import Keeper, Patience
 from torpor_container.memory import lean_heap
@@ -142,7 +143,8 @@ class Instance:
             return Contract(self._workshop, books, clock, settings.invocation_timeout_s)
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
         resting = _resting(settings)
-        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting)
+        freshness = Freshness(self._shelf, clock, asks=settings.revalidate == "resident")
+        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting, freshness)
         rest = Rest(keeper, resting, clock) if resting is not None else None
         return Kept(keeper, settings.invocation_timeout_s, rest)
 
@@ -154,7 +156,7 @@ class Instance:
         books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         store = self._make_store(prefix)
         loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
-        return Shelf(prefix, store, disk, books, self._limits, clock, settings.revalidate, self._meter, loose)
+        return Shelf(prefix, store, disk, books, self._limits, clock, settings.revalidate != "off", self._meter, loose)
 
     def _make_submitted(self) -> SubmittedCode | None:
         settings = self._settings

@@ -70,6 +70,8 @@ class Routes:
             Route(wire.MODELS + "/{name}", self.get_model, methods=["GET"]),
             Route(wire.MODELS + "/{name}", self.unload_model, methods=["DELETE"]),
             Route(wire.STATE, self.state),
+            Route(wire.RELOAD_MODEL, self.reload, methods=["POST"]),
+            Route(wire.UNLOAD_MODEL, self.unload, methods=["POST"]),
         ]
         routed = [Route(prefix + route.path, route.endpoint, methods=route.methods) for route in table]
         handlers = {ContainerError: _container_error}
@@ -115,6 +117,12 @@ class Routes:
         await self._contract().unload(name)
         return _json({"status": f'Model "{name}" unregistered'})
 
+    async def reload(self, request: Request) -> Response:
+        return JSONResponse(self._kept().reload(_named(await request.body())))
+
+    async def unload(self, request: Request) -> Response:
+        return JSONResponse(self._kept().unload(_named(await request.body())))
+
     def _described(self, name: str) -> dict[str, str]:
         """Raises ModelNotFound."""
         if isinstance(self._serving, Contract):
@@ -128,6 +136,13 @@ class Routes:
             raise NotSupported(
                 "this instance loads and unloads its models by itself: to drive it, start it with "
                 "SAGEMAKER_MULTI_MODEL=true and without TORPOR_MODEL_SOURCE"
+            )
+        return self._serving
+
+    def _kept(self) -> Kept:
+        if not isinstance(self._serving, Kept):
+            raise NotSupported(
+                "this instance keeps no models that leave and come: it was started for one, or by a platform"
             )
         return self._serving
 
@@ -284,6 +299,18 @@ def _load_request(body: bytes) -> tuple[str, str]:
         if not allowed.fullmatch(document[member]):
             raise BadInput(f"{member} has a character that no {member} may have: {document[member]!a}")
     return document["model_name"], document["url"]
+
+
+def _named(body: bytes) -> str:
+    """The member of `wire.ModelName`. Raises BadInput."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("model"), str) or len(document) > 1:
+        raise BadInput('the body must be {"model": "…"}, with the TargetModel')
+    name: str = document["model"]
+    return name
 
 
 def _page_start(token: str | None) -> int:

@@ -76,6 +76,12 @@ def _one_of(*values: str) -> Callable[[str], str]:
     return read
 
 
+def _revalidate(text: str) -> str:
+    if text.lower() in ("true", "false", "1", "0"):
+        raise ValueError("is neither true nor false, but `off`, `disk` or `resident`")
+    return _one_of("off", "disk", "resident")(text)
+
+
 def _optional_count(text: str) -> int | None:
     return _count(text) if text else None
 
@@ -114,7 +120,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_S3_ENDPOINT", "s3_endpoint", str, "", "The S3 endpoint to pull from; empty for AWS. `AWS_ENDPOINT_URL` is not used."),
     Setting("TORPOR_S3_FOLDER", "s3_folder", str, "", "The embedded object store's folder, to read artifacts in place."),
     Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false` unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
-    Setting("TORPOR_REVALIDATE", "revalidate", _bool, "false", "Ask S3 for a newer version before a model is loaded from disk. AWS does not."),
+    Setting("TORPOR_REVALIDATE", "revalidate", _revalidate, "off", "When S3 is asked for a newer version of a model that is here. `off`: never, as on AWS. `disk`: before it is loaded from disk. `resident`: also before it answers from memory; of an S3 on another machine at most once a second for each model."),
     Setting("TORPOR_POLICY", "policy", _policy, "LRU", f"Who leaves first under memory pressure: {', '.join(POLICIES)}."),
     Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "Memory of the instance: its own process, the models and their scripts. A container by itself has no other way to know what it may use."),
     Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "Disk for unpacked artifacts."),
@@ -161,7 +167,7 @@ class Settings:
     s3_endpoint: str
     s3_folder: str
     model_cache: bool
-    revalidate: bool
+    revalidate: str
     policy: str
     memory_bytes: int
     disk_bytes: int

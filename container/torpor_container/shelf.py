@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from torpor_container.artifacts.disk import MODEL, PACKED, DiskTier, Entry
 from torpor_container.artifacts.errors import ArtifactMissing
@@ -23,6 +24,13 @@ from torpor_container.workshop import Placed
 
 UNPACKED_RATIO = 3
 """Bytes on disk per byte in S3, before it is known. Corrected as soon as the artifact is unpacked."""
+
+
+class Newest(NamedTuple):
+    """The id that this version has, or would have, on disk. `near`: to ask was a look at this machine's own disk."""
+
+    model_id: str
+    near: bool
 
 
 class Shelf:
@@ -58,9 +66,7 @@ class Shelf:
 
         `make_room` is asked when too many folders are pinned to fetch it. Raises the artifact errors and NoRoom.
         """
-        if self._revalidate or name in self._unproved:
-            await self._drop_if_stale(name)
-            self._unproved.discard(name)
+        await self._prove(name)
         await self._drop_if_gone(name)
         if not isinstance(await self._tier.requested(name), Hit):
             with self._tier.coming_in(name):
@@ -72,7 +78,13 @@ class Shelf:
 
     def doubt(self, name: str) -> None:
         """What is on disk serves nobody: before it is taken again S3 is asked for a newer version."""
-        self._unproved.add(name)
+        if self._tier.books.get(name) is not None:  # else it is fetched anyway
+            self._unproved.add(name)
+
+    async def newest(self, name: str) -> Newest:
+        """What S3 has of this model now. Raises the artifact errors."""
+        head = await self._head(name)
+        return Newest(self._disk.id_of(self._prefix.key_of(name), head.version), head.file is not None)
 
     def give(self, name: str) -> None:
         """The folder is needed no more by this caller; it stays for the next one."""
@@ -193,6 +205,19 @@ class Shelf:
         unpacked = unpack(archive, workspace / MODEL, self._limits, key)
         self._disk.publish(key, head.version, workspace, unpacked.size_bytes)
         return unpacked.size_bytes
+
+    async def _prove(self, name: str) -> None:
+        """What is doubted while S3 is asked stays doubted."""
+        doubted = name in self._unproved
+        self._unproved.discard(name)
+        if not doubted and not self._revalidate:
+            return
+        try:
+            await self._drop_if_stale(name)
+        except BaseException:
+            if doubted:
+                self._unproved.add(name)
+            raise
 
     async def _drop_if_stale(self, name: str) -> None:
         key = self._prefix.key_of(name)

@@ -48,6 +48,12 @@ STATE = "/_torpor/state"
 """`GET`: an `InstanceState`. With `?after=N`, only the decisions with a `seq` greater than N."""
 
 
+RELOAD_MODEL = "/_torpor/reload"
+UNLOAD_MODEL = "/_torpor/unload"
+"""`POST` with a `ModelName` to an instance that keeps its models: an `Outgoing`. Whoever calls the model from now on
+gets it loaded anew; those in flight end on the old copy. `reload` also asks S3 for a newer version then."""
+
+
 class Step(StrEnum):
     """What a request waited for, in the order it happens. Together they add up to its wall time."""
 
@@ -117,6 +123,18 @@ class Cold(TypedDict):
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded
     efforts: dict[str, Effort]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
+
+
+class ModelName(TypedDict):
+    model: str  # the TargetModel
+
+
+class Outgoing(TypedDict):
+    """What becomes of a model that shall leave."""
+
+    model: str
+    was: str  # `resident`, `loading` or `absent`
+    in_flight: int  # calls that end on the old copy
 
 
 class LoadedModel(TypedDict):

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torpor import accounts, frames, inquiry, seen
+from torpor import accounts, frames, inquiry, retiring, seen
 from torpor.deploying import IMAGE, Plan, deploy, new_revision, withdraw
 from torpor.errors import EndpointFailed, TorporError
 from torpor.process import EndpointProcess, Start
@@ -122,15 +122,29 @@ class Local:
 
     # -- its models ------------------------------------------------------------------------------------------------
     def put(self, artifact: "str | PathLike[str] | bytes", key: str | None = None) -> str:
-        """Add or replace an artifact, and answer its TargetModel: `key`, else the file's own name."""
+        """Add or replace an artifact, and answer its TargetModel: `key`, else the file's own name.
+
+        Every call that begins after it has returned gets the new one; those in flight end on the old one.
+        """
         if isinstance(artifact, bytes):
             if key is None:
                 raise TypeError("bytes have no name: put(…, key='City.tar.gz')")
-            self._s3.put_object(Bucket=BUCKET, Key=f"{self.name}/{key}", Body=artifact)
-            return key
-        name = key or Path(artifact).name
-        self._s3.upload_file(str(artifact), BUCKET, f"{self.name}/{name}")
+            name = key
+            self._s3.put_object(Bucket=BUCKET, Key=f"{self.name}/{name}", Body=artifact)
+        else:
+            name = key or Path(artifact).name
+            self._s3.upload_file(str(artifact), BUCKET, f"{self.name}/{name}")
+        self.reload(f"/{name}" if name.startswith("/") else name)
         return name
+
+    def reload(self, model: str) -> list[retiring.Outgoing]:
+        """Every call of this model that begins after it has returned gets what S3 has of it then. Where it was, by
+        instance. Raises EndpointRefused for an endpoint that is not in service."""
+        return retiring.retire(self._process.connection, self.name, model, retiring.RELOAD)
+
+    def unload(self, model: str) -> list[retiring.Outgoing]:
+        """The model leaves memory as soon as nobody uses it, and stays on disk; the next call loads it again."""
+        return retiring.retire(self._process.connection, self.name, model, retiring.UNLOAD)
 
     def _clear(self) -> None:
         """Remove every artifact."""

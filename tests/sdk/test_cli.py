@@ -200,6 +200,15 @@ def test_why_tells_of_a_model_whose_instance_was_replaced(shared: SharedProcess,
     assert "nothing is known of it" in unknown
 
 
+def test_a_model_is_reloaded_and_unloaded(run: Run, endpoint: torpor.Local) -> None:
+    for command in ("reload", "unload"):
+        endpoint.invoke(CITIES[0], ROWS)
+        done = run(command, CITIES[0])
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert re.fullmatch(r"shared/\w+/i-\w+  resident\n", done.stdout)
+        assert run(command, CITIES[0], "--endpoint", "nobody").stderr == f"torpor: {NOBODY}\n"
+
+
 def test_logs_shows_each_instances_output(run: Run) -> None:
     assert "==> AllTraffic/" in run("logs", "shared").stdout
 

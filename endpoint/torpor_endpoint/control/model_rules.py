@@ -68,6 +68,10 @@ CONTAINER_RULES: Rules[Wire] = (
         "S3Uri must be the key of one object with S3DataType S3Object, and not a prefix.",
     ),
     (
+        lambda c: not _multi_model(c) and c.get("Environment", {}).get("TORPOR_REVALIDATE") == "resident",
+        "Environment.TORPOR_REVALIDATE=resident is for Mode MultiModel: one model is replaced by UpdateEndpoint.",
+    ),
+    (
         lambda c: len(c.get("Environment", {})) > ENVIRONMENT_ENTRIES,
         f"Environment must not have more than {ENVIRONMENT_ENTRIES} entries.",
     ),

@@ -56,6 +56,11 @@ def archive(**source: str) -> dict[str, Any]:
         ),
         ({"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_KEEP_ALIVE": "ever"}}}, "one of fixed, histogram"),
         (
+            {"PrimaryContainer": {**MULTI_MODEL, "Environment": {"TORPOR_REVALIDATE": "true"}}},
+            "neither true nor false, but `off`, `disk` or `resident`",
+        ),
+        ({"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_REVALIDATE": "resident"}}}, "for Mode MultiModel"),
+        (
             {"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_TYPO": "1"}}},
             "TORPOR_TYPO is not a setting of Torpor",
         ),
