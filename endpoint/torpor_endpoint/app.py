@@ -191,7 +191,7 @@ class Endpoint:
 
     def _runtime(self) -> RuntimeApp:
         router = Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
-        account = Account(self._options.account, self._options.region)
+        account = Account(self._options.account, self._options.region, console=self._options.strict)
         clocks = Clocks(time.time, time.perf_counter)
         return RuntimeApp(router, self._accounting, account, clocks)
 

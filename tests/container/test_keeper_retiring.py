@@ -61,7 +61,7 @@ def test_a_model_that_is_loading_serves_those_who_waited_and_nobody_else() -> No
         assert site.keeper.retire("a", "why", doubt=True)["was"] == "loading"
         second = asyncio.create_task(site.call("a"))
         gate.set()
-        assert await asyncio.gather(first, second) == [b"a", b"a"]
+        assert [await first, await second] == [b"a", b"a"]
         assert loads(site) == 2
 
     run(story())
