@@ -93,6 +93,7 @@ class ContainerCommand(TypedDict, total=False):
     environment: dict[str, str]
     files: dict[str, str]  # written to its temporary folder before the start
     ready: list[str]  # paths that must all answer 2xx
+    opt_ml: bool  # its processes see the instance's base folder at /opt/ml
 
 
 class DecisionRecord(TypedDict, total=False):

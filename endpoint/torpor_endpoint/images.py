@@ -14,6 +14,7 @@ known; another says how to start its server as processes of this machine:
     ready = ["/ping"]                               # must all answer 2xx; else /ping, and /models for many models
     environment = { MY_HOME = "{base_dir}" }        # added to the container's Environment
     files = { "my.properties" = "port={port}" }     # written to {temp} before the start
+    opt_ml = true                                   # the server finds its models at /opt/ml, as on SageMaker
 
 `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for the instance's port, temporary folder, base folder
 (`/opt/ml` in a container) and the folder of a single model. A program with a `/` in its name is looked for from the
@@ -40,7 +41,7 @@ BUILT_IN = (
     "*/sagemaker-scikit-learn[:@]*",
 )
 
-MEMBERS = ("match", "as", "command", "ready", "environment", "files")
+MEMBERS = ("match", "as", "command", "ready", "environment", "files", "opt_ml")
 
 BUILT_IN_NAME = "built-in"
 TORPOR = "torpor"

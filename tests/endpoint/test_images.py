@@ -64,6 +64,7 @@ def test_a_file_names_more_and_comes_first(tmp_path: Path) -> None:
             "[[image]]\nmatch = 'a'\ncommand = ['a']\ncmd = 'b'",
             "image 1: cmd is not known: choose of match, as, command",
         ),
+        ("[[image]]\nmatch = 'a'\ncommand = ['a']\nopt_ml = 'yes'", "image 1: opt_ml must be true or false"),
         ("[[image]]\nmatch = 'a'\nas = 'nginx'", 'image 1: as must be "built-in", or an image that'),
         ("[[image]]\nmatch = 'a'\nas = 5", "image 1: as must be"),
         ("[[image]]\nmatch = 'a'\nas = 'built-in'\nfiles = {}", "image 1: as and files exclude each other"),

@@ -87,7 +87,8 @@ class Container:
         url = self.models[name]
         if told["body"] == "forget":
             self.models.clear()
-        return 200, {"model": name, "url": url, **told}
+        weights = Path(url) / "weights"
+        return 200, {"model": name, "url": url, "weights": weights.read_text() if weights.exists() else "", **told}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -119,7 +120,8 @@ class Handler(BaseHTTPRequestHandler):
                 time.sleep(1.0)
             self.answer(*self.container.load(request["model_name"], request["url"]))
         elif self.path == "/invocations":
-            self.answer(200, {"model": os.environ["MODEL_DIR"], **self.told(body)})
+            weights = (Path(os.environ["MODEL_DIR"]) / "weights").read_text()
+            self.answer(200, {"model": os.environ["MODEL_DIR"], "weights": weights, **self.told(body)})
         else:
             name = unquote(self.path.removeprefix("/models/").removesuffix("/invoke"))
             self.answer(*self.container.invoke(name, self.told(body)))

@@ -1,6 +1,9 @@
 """The keeper in front of a foreign container that has every bad manner known of real ones."""
 
 import json
+import os
+import re
+import subprocess
 import sys
 import tarfile
 import time
@@ -37,8 +40,11 @@ class Site:
             archive.add(self.folder / file, file)
 
     @contextmanager
-    def instance(self, *manners: str, rooms: int = 10, source: str = "", **settings: str) -> Iterator[Platform]:
+    def instance(
+        self, *manners: str, rooms: int = 10, source: str = "", opt_ml: bool = False, **settings: str
+    ) -> Iterator[Platform]:
         command = {
+            "opt_ml": opt_ml,
             "command": [sys.executable, str(SERVER), "{port}", str(rooms), *manners],
             "environment": {"WORKER_PID": str(self.folder / "worker"), "MODEL_DIR": "{model_dir}"},
             "files": {"own.properties": "port={port}"},
@@ -128,6 +134,57 @@ def test_what_sagemaker_tolerates_is_tolerated(site: Site, manner: str) -> None:
         for name in ("a", "b", "c", "d"):
             assert call(platform, f"{name}.tar.gz").status == 200
         assert resident(platform) == {"a.tar.gz", "b.tar.gz", "c.tar.gz", "d.tar.gz"}
+
+
+BECOMES = """
+import sys
+from torpor_container.adapter.become import start
+place = {"folder": "/", "environment": {}, "mounts": {"/opt/ml": sys.argv[1]}}
+sys.exit(start({"command": ["true"], **place, "environment": {"PATH": "/bin:/usr/bin"}}, [2]))
+"""
+
+
+def become(folder: Path) -> "subprocess.CompletedProcess[str]":
+    """A process of its own, for it gets a mount namespace."""
+    return subprocess.run([sys.executable, "-c", BECOMES, str(folder)], capture_output=True, text=True, timeout=20)
+
+
+@pytest.fixture(scope="module")
+def namespaces(tmp_path_factory: pytest.TempPathFactory) -> None:
+    done = become(tmp_path_factory.mktemp("any"))
+    if done.returncode:
+        pytest.skip(f"this machine allows no mount namespace: {done.stderr}")
+
+
+def test_a_container_that_cannot_be_shown_opt_ml_says_why(tmp_path: Path) -> None:
+    done = become(tmp_path / "nowhere")
+    assert done.returncode == 127
+    assert done.stderr.startswith("opt_ml: the container cannot be shown /opt/ml: ")
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_container_may_find_its_models_at_opt_ml_as_they_come_and_go(site: Site) -> None:
+    for name in ("a", "b"):
+        site.put(f"{name}.tar.gz")
+    settings = {"SAGEMAKER_BASE_DIR": str(site.folder / "base")}
+    with site.instance(opt_ml=True, **settings) as platform:
+        for name in ("a.tar.gz", "b.tar.gz", "a.tar.gz"):
+            told = call(platform, name).json()
+            assert re.fullmatch("/opt/ml/models/[0-9a-f]{32}/model", told["url"])
+            assert told["weights"] == name
+            assert platform.request("POST", "/_torpor/unload", json.dumps({"model": name}).encode()).status == 200
+        assert told["environment"]["SAGEMAKER_BASE_DIR"] == "/opt/ml"
+    assert not Path("/opt/ml/models").exists() or told["model"] not in os.listdir("/opt/ml/models")
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_one_model_may_be_found_at_opt_ml_too(site: Site) -> None:
+    site.put("model.tar.gz")
+    source = f"file://{site.models}/model.tar.gz"
+    with site.instance(source=source, opt_ml=True, SAGEMAKER_MULTI_MODEL="false") as platform:
+        until(lambda: platform.get("/ping").status == 200)
+        told: dict[str, Any] = platform.request("POST", "/invocations", b"1,2").json()
+        assert (told["model"], told["weights"]) == ("/opt/ml/model", "model.tar.gz")
 
 
 def test_an_answer_without_a_type_gets_none(site: Site) -> None:
