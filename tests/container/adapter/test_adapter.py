@@ -166,8 +166,7 @@ def test_a_container_that_cannot_be_shown_opt_ml_says_why(tmp_path: Path) -> Non
 def test_a_container_may_find_its_models_at_opt_ml_as_they_come_and_go(site: Site) -> None:
     for name in ("a", "b"):
         site.put(f"{name}.tar.gz")
-    settings = {"SAGEMAKER_BASE_DIR": str(site.folder / "base")}
-    with site.instance(opt_ml=True, **settings) as platform:
+    with site.instance(opt_ml=True, SAGEMAKER_BASE_DIR=str(site.folder / "base")) as platform:
         for name in ("a.tar.gz", "b.tar.gz", "a.tar.gz"):
             told = call(platform, name).json()
             assert re.fullmatch("/opt/ml/models/[0-9a-f]{32}/model", told["url"])
