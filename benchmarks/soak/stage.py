@@ -40,14 +40,14 @@ class Kind:
 
     @property
     def revalidates(self) -> bool:
-        return self.environment.get("TORPOR_REVALIDATE") == "true"
+        return self.environment.get("TORPOR_REVALIDATE") == "disk"
 
 
 KINDS = (
     Kind("serverless", SERVERLESS),
-    Kind("serverless-fresh", SERVERLESS, {"TORPOR_REVALIDATE": "true", "TORPOR_MODEL_IDLE_SECONDS": "1"}),
+    Kind("serverless-fresh", SERVERLESS, {"TORPOR_REVALIDATE": "disk", "TORPOR_MODEL_IDLE_SECONDS": "1"}),
     Kind("to-zero", TO_ZERO, {"TORPOR_MODEL_IDLE_SECONDS": "1"}),
-    Kind("to-zero-fresh", TO_ZERO, {"TORPOR_REVALIDATE": "true", "TORPOR_MEMORY_MIB": "48"}),
+    Kind("to-zero-fresh", TO_ZERO, {"TORPOR_REVALIDATE": "disk", "TORPOR_MEMORY_MIB": "48"}),
 )
 """Models leave for lack of calls, for lack of room, or not at all; what is loaded again is asked for in S3, or not."""
 

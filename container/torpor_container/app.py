@@ -16,7 +16,8 @@ from torpor_container.adapter.workshop import ForeignSingleWorkshop, ForeignWork
 from torpor_container.artifacts.disk import DiskTier
 from torpor_container.artifacts.folder import FolderArtifactStore
 from torpor_container.artifacts.late import LateArtifactStore
-from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.location import Location, Prefix
+from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.s3 import S3ArtifactStore
 from torpor_container.artifacts.s3_access import S3Access
 from torpor_container.artifacts.store import ArtifactStore
@@ -28,6 +29,7 @@ from torpor_container.core.policies import LRU, Nobody, policy
 from torpor_container.core.residency import Residency
 from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
+from torpor_container.freshness import Freshness
 from torpor_container.journal import ON_DISK, Journal
 from torpor_container.keeper import Keeper, Patience
 from torpor_container.memory import lean_heap
@@ -141,36 +143,38 @@ class Instance:
             return Contract(self._workshop, books, clock, settings.invocation_timeout_s)
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
         resting = _resting(settings)
-        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting)
+        freshness = Freshness(self._shelf, clock, asks=settings.revalidate == "resident")
+        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting, freshness)
         rest = Rest(keeper, resting, clock) if resting is not None else None
         return Kept(keeper, settings.invocation_timeout_s, rest)
 
     def _make_shelf(self) -> Shelf:
         settings = self._settings
-        source = settings.model_source if settings.multi_model else settings.model_source.rpartition("/")[0]
-        prefix = Prefix.parse(source)
+        source = settings.model_source
+        prefix = Prefix.parse(source if settings.multi_model else source[: source.rfind("/") + 1])
         disk = DiskTier(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
         books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         store = self._make_store(prefix)
-        return Shelf(prefix, store, disk, books, self._limits, clock, settings.revalidate, self._meter)
+        loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
+        return Shelf(prefix, store, disk, books, self._limits, clock, settings.revalidate != "off", self._meter, loose)
 
     def _make_submitted(self) -> SubmittedCode | None:
         settings = self._settings
         if not settings.submit_directory.startswith("s3://"):
             return None
-        archive = Prefix.parse(settings.submit_directory)
+        archive = Location.parse(settings.submit_directory)
         folder = Path(settings.base_dir) / "submitted"
-        return SubmittedCode(self._make_store(archive), archive.path, folder, settings.program, self._limits)
+        return SubmittedCode(self._make_store(archive), archive.key, folder, settings.program, self._limits)
 
     @property
     def _limits(self) -> UnpackLimits:
         settings = self._settings
         return UnpackLimits(settings.unpack_max_bytes, settings.unpack_max_ratio, settings.unpack_max_entries)
 
-    def _make_store(self, prefix: Prefix) -> ArtifactStore:
-        if prefix.scheme == "file":
-            return FolderArtifactStore(Path(prefix.bucket))
-        remote = partial(S3ArtifactStore, prefix.bucket, S3Access.read(self._environment, self._settings.s3_endpoint))
+    def _make_store(self, place: Prefix | Location) -> ArtifactStore:
+        if place.scheme == "file":
+            return FolderArtifactStore(Path(place.bucket))
+        remote = partial(S3ArtifactStore, place.bucket, S3Access.read(self._environment, self._settings.s3_endpoint))
         if not self._settings.s3_folder:
             return remote()
-        return FolderArtifactStore(Path(self._settings.s3_folder), prefix.bucket, otherwise=LateArtifactStore(remote))
+        return FolderArtifactStore(Path(self._settings.s3_folder), place.bucket, otherwise=LateArtifactStore(remote))

@@ -115,7 +115,7 @@ class Contract:
 
     async def _load(self, name: str, directory: Path) -> tuple[Runner, int, float]:
         if not await asyncio.to_thread(_is_there, directory):
-            raise ModelNotFound(name, f"there is no folder {directory}")
+            raise ModelNotFound(str(directory), "model store")
         found = await self._workshop.recognise(Placed(name, name, directory))
         plan = await self._tier.planned(name, found.predicted_bytes)
         if not isinstance(plan, Admit):

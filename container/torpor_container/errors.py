@@ -211,8 +211,9 @@ class ModelNotFound(RegistryFault):
     status = 404
     type = "ModelNotFoundException"
 
-    def __init__(self, name: str, reason: str = "") -> None:
-        super().__init__(f"Model not found: {name}" + (f" ({reason})" if reason else ""))
+    def __init__(self, name: str, where: str = "") -> None:
+        """`where` is what was looked through, if not the models that are loaded."""
+        super().__init__(f"Model not found{f' in {where}' if where else ''}: {name}")
 
 
 class ModelLost(RegistryFault):

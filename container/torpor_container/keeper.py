@@ -10,15 +10,16 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
-from torpor_container.core.residency import Hit, Lead, Residency, Wait
+from torpor_container.core.residency import Hit, Lead, Residency, Stage, Wait
 from torpor_container.core.resting import Resting
 from torpor_container.effort import Effort
 from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, NotReady
+from torpor_container.freshness import Freshness
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.tier import Tier
 from torpor_container.timing import Story, Timing
-from torpor_container.wire import UNLOAD, LoadedModel, Step
+from torpor_container.wire import UNLOAD, LoadedModel, Outgoing, Step
 from torpor_container.workshop import Found, Loaded, Workshop
 
 VICTIMS_TOLD = 50
@@ -55,6 +56,7 @@ class Keeper:
         clock: Callable[[], float],
         cache: bool = True,
         resting: Resting | None = None,
+        freshness: Freshness | None = None,
     ) -> None:
         """`resting` is told of every use, for who makes models leave and come by their callers' habits."""
         self._shelf = shelf
@@ -64,6 +66,7 @@ class Keeper:
         self._clock = clock
         self._cache = cache
         self._resting = resting
+        self._freshness = freshness or Freshness(shelf, clock)
         self._runners: dict[str, Runner] = {}
         self._coming: dict[str, Coming] = {}
         self._last_unload: Effort | None = None
@@ -93,7 +96,8 @@ class Keeper:
         """The runner of a model that is in memory and can answer, if the target is its very name."""
         runner = self._runners.get(target)
         here = runner is not None and runner.alive and target in self._tier.books and not target.startswith("/")
-        return runner if here else None
+        fresh = not self._freshness.asks and target not in self._freshness.outgoing
+        return runner if here and fresh else None
 
     def take(self, name: str) -> None:
         """Pin a model that is at hand, until `give_back`."""
@@ -143,12 +147,38 @@ class Keeper:
         if not coming.work.cancelled() and coming.work.exception() is None and self._tier.released(name):
             self._drop_if_spent(name)
 
+    # -- for who knows that a model is to be another ----------------------------------------------------------------
+    def retire(self, name: str, why: str, doubt: bool) -> Outgoing:
+        """Whoever calls the model from now on gets it loaded anew; those who have it already end on the old copy.
+
+        `doubt`: before that S3 is asked for a newer version.
+        """
+        if doubt:
+            self._shelf.doubt(name)
+        model = self._tier.books.get(name)
+        if model is None or model.stage is Stage.LEAVING:
+            return {"model": name, "was": "absent", "in_flight": 0}
+        self._freshness.outgoing[name] = why
+        self.dismiss(name, why)
+        return {"model": name, "was": "loading" if name in self._coming else "resident", "in_flight": model.pins}
+
+    async def _old_one_gone(self, name: str) -> None:
+        """Wait until one that was retired has left. Raises NotReady."""
+        try:
+            async with asyncio.timeout(self._patience.ready_wait_s):
+                while name in self._freshness.outgoing:
+                    await self._tier.change()
+        except TimeoutError:
+            raise NotReady(name, self._patience.ready_wait_s) from None
+
     # -- making it resident ----------------------------------------------------------------------------------------
     async def _obtain(self, name: str, timing: Timing) -> bool:
         """Pin the model, brought in if need be. True if it was in memory already."""
         since_s = self._clock()
         if self._resting is not None and not self._busy(name):
             self._resting.called(name, since_s)
+        if self._freshness.asks and name in self._tier.books and await self._freshness.outdated(name):
+            self.retire(name, "the object in S3 is newer", doubt=True)
         plan = await self._requested(name)
         if isinstance(plan, Hit):
             return True
@@ -171,6 +201,8 @@ class Keeper:
     async def _requested(self, name: str) -> Hit | Wait | Lead:
         """What the books plan, once a runner whose process has ended is out of the way."""
         while True:
+            if name in self._freshness.outgoing:
+                await self._old_one_gone(name)
             plan = await self._tier.requested(name)
             if not isinstance(plan, Hit) or self._runners[name].alive:
                 return plan
@@ -210,6 +242,10 @@ class Keeper:
             self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock())
             self._drop_if_spent(name)  # its callers may all have given up
             self._tier.changed()
+        except BaseException:
+            self._freshness.gone(name)
+            self._tier.changed()
+            raise
         finally:
             del self._coming[name]
         self._tier.go_on(self._measure(name))
@@ -232,6 +268,7 @@ class Keeper:
             with story.step(Step.LOAD):
                 loaded = await self._load(name, found, story)
             kept = loaded.runner.needs_folder
+            self._freshness.loaded(name, placed.model_id)
             return loaded
         except LoadFailed:
             self._shelf.doubt(name)  # its owner may have mended it meanwhile
@@ -295,11 +332,13 @@ class Keeper:
     def _drop_if_spent(self, name: str) -> bool:
         """Nobody shall get this model again, and nobody uses it: it leaves."""
         runner = self._runners[name]
-        if runner.alive and self._cache:
+        outgoing = self._freshness.outgoing.get(name)
+        if runner.alive and self._cache and outgoing is None:
             if runner.needs_folder:
                 self._shelf.changed()  # it may leave for another's folder, if it is idle
             return False
-        reason = "ModelCacheSetting is Disabled" if runner.alive else "its process ended"
+        spent = outgoing or "ModelCacheSetting is Disabled"
+        reason = spent if runner.alive else "its process ended"
         dropped = self._tier.books.drop(name, reason, self._clock())
         if dropped:
             self._tier.dismiss((name,))
@@ -311,6 +350,7 @@ class Keeper:
 
     async def _unload(self, name: str) -> None:
         runner = self._runners.pop(name)
+        self._freshness.gone(name)
         try:
             effort = await self._workshop.unload(runner)
         finally:

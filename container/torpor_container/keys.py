@@ -1,13 +1,16 @@
 """Which object keys are also file names; it looks at the key alone and never at a disk.
 
-The embedded object store keeps an *ordinary* key as the file `<root>/<bucket>/<key>`, so an instance on the same
-machine may read that file in place. Any other key has no such file and is fetched over S3.
+The embedded object store keeps an *ordinary* key as the file `<root>/<bucket>/<key>`, and the object of any other key
+*aside*, under the hash of its key. An instance on the same machine reads either file in place.
 """
 
 import re
+from hashlib import sha256
 
 RESERVED = ".torpor"
 """The store's own folder, at the top of each bucket."""
+
+ASIDE = f"{RESERVED}/objects/"
 
 KEY_MAX_BYTES = 1024
 """AWS: "The maximum length for an object key name is 1,024 bytes when using UTF-8 encoding"."""
@@ -22,6 +25,11 @@ def ordinary(key: str) -> bool:
     """Whether `key` can be a path below its bucket's folder, letter by letter, without leaving it."""
     segments = key.split("/")
     return segments[0] != RESERVED and _size_bytes(key) <= KEY_MAX_BYTES and all(map(_file_name, segments))
+
+
+def aside(key: str) -> str:
+    """Where, below its bucket's folder, the object of a key lies that is not ordinary."""
+    return f"{ASIDE}{sha256(key.encode(errors='surrogatepass')).hexdigest()}"
 
 
 def _file_name(segment: str) -> bool:

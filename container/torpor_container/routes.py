@@ -1,10 +1,13 @@
-"""The container contract over HTTP: parse, call, answer. `/invocations` is plain ASGI, the rest is Starlette's."""
+"""The container contract over HTTP: parse, call, answer. `/invocations` is plain ASGI, the rest is Starlette's.
+
+Where the contract leaves the words to a container, they are Multi Model Server's, as it answers in AWS's own images.
+"""
 
 import io
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -38,6 +41,10 @@ LOAD_MEMBERS = {
 PAGE = 100
 """Models on one page of `GET /models`, as in AWS's own model server."""
 
+WORKERS = {"runtime": "python", "minWorkers": 1, "maxWorkers": 1, "batchSize": 1, "loadedAtStartup": False}
+WORKER = {"status": "READY", "gpu": False}
+"""What Multi Model Server tells of a model in GetModel: ours has one worker, whatever its format."""
+
 
 class Routes:
     """The routes of one instance."""
@@ -63,6 +70,8 @@ class Routes:
             Route(wire.MODELS + "/{name}", self.get_model, methods=["GET"]),
             Route(wire.MODELS + "/{name}", self.unload_model, methods=["DELETE"]),
             Route(wire.STATE, self.state),
+            Route(wire.RELOAD_MODEL, self.reload, methods=["POST"]),
+            Route(wire.UNLOAD_MODEL, self.unload, methods=["POST"]),
         ]
         routed = [Route(prefix + route.path, route.endpoint, methods=route.methods) for route in table]
         handlers = {ContainerError: _container_error}
@@ -86,7 +95,7 @@ class Routes:
     async def load_model(self, request: Request) -> Response:
         name, url = _load_request(await request.body())
         await self._contract().load(name, url)
-        return JSONResponse({"status": f"loaded {name}"})
+        return _json({"status": "Workers scaled"})
 
     async def list_models(self, request: Request) -> Response:
         names = sorted(model["name"] for model in self._serving.models())
@@ -94,15 +103,25 @@ class Routes:
         answer: dict[str, object] = {"models": [self._described(name) for name in names[start : start + PAGE]]}
         if start + PAGE < len(names):
             answer["nextPageToken"] = str(start + PAGE)
-        return JSONResponse(answer)
+        return _json(answer)
 
     async def get_model(self, request: Request) -> Response:
-        return JSONResponse(self._described(request.path_params["name"]))
+        """The contract's two members, and those that Multi Model Server adds."""
+        name = request.path_params["name"]
+        described = self._described(name)
+        size_bytes = next((model["size_bytes"] for model in self._serving.models() if model["name"] == name), 0)
+        return _json({**described, **WORKERS, "workers": [{**WORKER, "id": name, "memoryUsage": size_bytes}]})
 
     async def unload_model(self, request: Request) -> Response:
         name = request.path_params["name"]
         await self._contract().unload(name)
-        return JSONResponse({"status": f"unloaded {name}"})
+        return _json({"status": f'Model "{name}" unregistered'})
+
+    async def reload(self, request: Request) -> Response:
+        return JSONResponse(self._kept().reload(_named(await request.body())))
+
+    async def unload(self, request: Request) -> Response:
+        return JSONResponse(self._kept().unload(_named(await request.body())))
 
     def _described(self, name: str) -> dict[str, str]:
         """Raises ModelNotFound."""
@@ -117,6 +136,13 @@ class Routes:
             raise NotSupported(
                 "this instance loads and unloads its models by itself: to drive it, start it with "
                 "SAGEMAKER_MULTI_MODEL=true and without TORPOR_MODEL_SOURCE"
+            )
+        return self._serving
+
+    def _kept(self) -> Kept:
+        if not isinstance(self._serving, Kept):
+            raise NotSupported(
+                "this instance keeps no models that leave and come: it was started for one, or by a platform"
             )
         return self._serving
 
@@ -215,7 +241,9 @@ def _header(scope: Scope, name: bytes) -> str | None:
 def _invocation(scope: Scope, body: bytes) -> Invocation:
     told = dict(scope["headers"])
     content_type, accept, attributes = [told.get(name, b"").decode("latin-1") for name in _READ]
-    return Invocation(body, content_type, accept, attributes)
+    invocation = Invocation(body, content_type, accept, attributes)
+    invocation.headers = scope["headers"]
+    return invocation
 
 
 def _failed(target: str | None, error: ContainerError, timing: Timing) -> tuple[int, list[Header], bytes]:
@@ -242,7 +270,14 @@ def _answer(reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> tu
         headers.append((_FAULT, fault.value.encode()))
     if reply.custom_attributes is not None:
         headers.append((_ATTRIBUTES, reply.custom_attributes.encode("latin-1", "replace")))
+    if reply.more:
+        headers.extend(reply.more)
     return reply.status, headers, reply.body
+
+
+def _json(document: Mapping[str, object]) -> Response:
+    """As Multi Model Server writes it: on lines of its own."""
+    return Response(json.dumps(document, indent=2) + "\n", media_type="application/json")
 
 
 async def _container_error(request: Request, error: Exception) -> Response:
@@ -259,10 +294,23 @@ def _load_request(body: bytes) -> tuple[str, str]:
         raise BadInput(f"the body is not JSON: {error}") from None
     for member, allowed in LOAD_MEMBERS.items():
         if not isinstance(document, dict) or not isinstance(document.get(member), str) or not document[member]:
-            raise BadInput(f'LoadModel needs {{"model_name": "…", "url": "…"}}: {member} is missing or no text')
+            needed = 'LoadModel needs {"model_name": "…", "url": "…"}'
+            raise BadInput(f"Parameter {member} is required. {needed}: {member} is missing or no text")
         if not allowed.fullmatch(document[member]):
             raise BadInput(f"{member} has a character that no {member} may have: {document[member]!a}")
     return document["model_name"], document["url"]
+
+
+def _named(body: bytes) -> str:
+    """The member of `wire.ModelName`. Raises BadInput."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("model"), str) or len(document) > 1:
+        raise BadInput('the body must be {"model": "…"}, with the TargetModel')
+    name: str = document["model"]
+    return name
 
 
 def _page_start(token: str | None) -> int:

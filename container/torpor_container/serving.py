@@ -14,7 +14,7 @@ from torpor_container.rest import Rest
 from torpor_container.runners import InProcess, Then
 from torpor_container.timing import Timing
 from torpor_container.until_called import until_called
-from torpor_container.wire import Fault, LoadedModel
+from torpor_container.wire import Fault, LoadedModel, Outgoing
 
 
 class Serving(Protocol):
@@ -62,6 +62,14 @@ class Kept:
 
     def models(self) -> list[LoadedModel]:
         return self._keeper.models()
+
+    def reload(self, target: str) -> Outgoing:
+        """The next call that begins gets the newest version. Raises TargetForbidden."""
+        return self._keeper.retire(self._keeper.name_of(target), "it was to be reloaded", doubt=True)
+
+    def unload(self, target: str) -> Outgoing:
+        """It leaves memory as soon as nobody uses it, and stays on disk. Raises TargetForbidden."""
+        return self._keeper.retire(self._keeper.name_of(target), "it was to be unloaded", doubt=False)
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
         if not target:

@@ -67,6 +67,21 @@ def _keep_alive(text: str) -> str:
     return text
 
 
+def _one_of(*values: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in values:
+            raise ValueError(f"must be one of {', '.join(values)}")
+        return text
+
+    return read
+
+
+def _revalidate(text: str) -> str:
+    if text.lower() in ("true", "false", "1", "0"):
+        raise ValueError("is neither true nor false, but `off`, `disk` or `resident`")
+    return _one_of("off", "disk", "resident")(text)
+
+
 def _optional_count(text: str) -> int | None:
     return _count(text) if text else None
 
@@ -101,10 +116,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
     Setting("TORPOR_CONTAINER", "container", Command.read, "", "How to start a foreign container, as JSON: adapter mode. Set by the endpoint for an image of `--images`."),
     Setting("TORPOR_MODEL_SOURCE", "model_source", str, "", "`s3://bucket/prefix` of the models (kept mode), or of the one artifact."),
+    Setting("TORPOR_MODEL_COMPRESSION", "compression", _one_of("gzip", "none"), "gzip", "`none`: the one model lies in S3 as its files, below TORPOR_MODEL_SOURCE where that ends with a slash (ModelDataSource). Set by the endpoint."),
     Setting("TORPOR_S3_ENDPOINT", "s3_endpoint", str, "", "The S3 endpoint to pull from; empty for AWS. `AWS_ENDPOINT_URL` is not used."),
     Setting("TORPOR_S3_FOLDER", "s3_folder", str, "", "The embedded object store's folder, to read artifacts in place."),
     Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false` unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
-    Setting("TORPOR_REVALIDATE", "revalidate", _bool, "false", "Ask S3 for a newer version before a model is loaded from disk. AWS does not."),
+    Setting("TORPOR_REVALIDATE", "revalidate", _revalidate, "off", "When S3 is asked for a newer version of a model that is here. `off`: never, as on AWS. `disk`: before it is loaded from disk. `resident`: also before it answers from memory; of an S3 on another machine at most once a second for each model."),
     Setting("TORPOR_POLICY", "policy", _policy, "LRU", f"Who leaves first under memory pressure: {', '.join(POLICIES)}."),
     Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "Memory of the instance: its own process, the models and their scripts. A container by itself has no other way to know what it may use."),
     Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "Disk for unpacked artifacts."),
@@ -147,10 +163,11 @@ class Settings:
     path_prefix: str
     container: Command | None
     model_source: str
+    compression: str
     s3_endpoint: str
     s3_folder: str
     model_cache: bool
-    revalidate: bool
+    revalidate: str
     policy: str
     memory_bytes: int
     disk_bytes: int

@@ -4,14 +4,18 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from torpor_container.artifacts.disk import MODEL, PACKED, DiskTier, Entry
-from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.errors import ArtifactMissing
+from torpor_container.artifacts.location import Prefix, name_of
+from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits, unpack
 from torpor_container.core.residency import Hit, Residency
 from torpor_container.effort import measured
 from torpor_container.meter import Meter
+from torpor_container.neighbours import Neighbours
 from torpor_container.tier import MakeRoom, Tier
 from torpor_container.timing import Story
 from torpor_container.to_its_end import to_its_end
@@ -20,6 +24,13 @@ from torpor_container.workshop import Placed
 
 UNPACKED_RATIO = 3
 """Bytes on disk per byte in S3, before it is known. Corrected as soon as the artifact is unpacked."""
+
+
+class Newest(NamedTuple):
+    """The id that this version has, or would have, on disk. `near`: to ask was a look at this machine's own disk."""
+
+    model_id: str
+    near: bool
 
 
 class Shelf:
@@ -35,8 +46,10 @@ class Shelf:
         clock: Callable[[], float],
         revalidate: bool = False,
         meter: Meter | None = None,
+        loose: LooseFiles | None = None,
     ) -> None:
-        """`meter` is that of the models in this process: fetching and unpacking takes memory too."""
+        """`meter` is that of the models in this process: fetching and unpacking takes memory too. `loose` fetches the
+        models where they are no archives."""
         self._prefix = prefix
         self._store = store
         self._disk = disk
@@ -44,6 +57,8 @@ class Shelf:
         self._limits = limits
         self._revalidate = revalidate
         self._meter = meter or Meter()
+        self._loose = loose
+        self._neighbours = Neighbours(prefix, store, clock)
         self._unproved: set[str] = set()  # the object in S3 may be a newer one by now, and should be used then
 
     async def take(self, name: str, story: Story, make_room: MakeRoom | None = None) -> Placed:
@@ -51,9 +66,7 @@ class Shelf:
 
         `make_room` is asked when too many folders are pinned to fetch it. Raises the artifact errors and NoRoom.
         """
-        if self._revalidate or name in self._unproved:
-            await self._drop_if_stale(name)
-            self._unproved.discard(name)
+        await self._prove(name)
         await self._drop_if_gone(name)
         if not isinstance(await self._tier.requested(name), Hit):
             with self._tier.coming_in(name):
@@ -65,7 +78,13 @@ class Shelf:
 
     def doubt(self, name: str) -> None:
         """What is on disk serves nobody: before it is taken again S3 is asked for a newer version."""
-        self._unproved.add(name)
+        if self._tier.books.get(name) is not None:  # else it is fetched anyway
+            self._unproved.add(name)
+
+    async def newest(self, name: str) -> Newest:
+        """What S3 has of this model now. Raises the artifact errors."""
+        head = await self._head(name)
+        return Newest(self._disk.id_of(self._prefix.key_of(name), head.version), head.file is not None)
 
     def give(self, name: str) -> None:
         """The folder is needed no more by this caller; it stays for the next one."""
@@ -89,8 +108,8 @@ class Shelf:
         room_bytes = self._tier.books.budget_bytes
         kept: list[tuple[str, Entry]] = []
         for entry in reversed(await asyncio.to_thread(self._disk.scan)):
-            name = self._name_under_prefix(entry.key)
-            if name and entry.size_bytes <= room_bytes:
+            name = self._prefix.name_of_key(entry.key)
+            if name is not None and entry.size_bytes <= room_bytes:
                 room_bytes -= entry.size_bytes
                 kept.append((name, entry))
             else:
@@ -108,15 +127,11 @@ class Shelf:
 
     def name_of(self, target: str) -> str:
         """The one name of a target, however it is written. Raises TargetForbidden."""
-        self._prefix.key_of(target)
-        return target.removeprefix("/")
+        name = name_of(target)
+        self._prefix.key_of(name)
+        return name
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    def _name_under_prefix(self, key: str) -> str:
-        """The name that `key_of` makes this key of; empty for a key of another prefix."""
-        folder = f"{self._prefix.path}/" if self._prefix.path else ""
-        return key.removeprefix(folder) if key.startswith(folder) else ""
-
     def _entry(self, name: str) -> Entry:
         entry = self._disk.find(self._prefix.key_of(name))
         assert entry is not None, "the books say that it is on disk"
@@ -126,12 +141,21 @@ class Shelf:
         key = self._prefix.key_of(name)
         began_s = self._tier.clock()
         with story.step(Step.DOWNLOAD):
-            head = await self._store.head(key)
+            head = await self._head(name)
         await self._tier.admitted(name, self._predicted_bytes(head), make_room)
         with self._meter.window():
             size_bytes = await self._bring(key, head, story)
         now_s = self._tier.clock()
         self._tier.books.loaded(name, size_bytes, now_s - began_s, now_s)
+
+    async def _head(self, name: str) -> ArtifactHead:
+        """Raises ArtifactMissing with the names that are near."""
+        key = self._prefix.key_of(name)
+        try:
+            return await (self._loose.head(key) if self._loose is not None else self._store.head(key))
+        except ArtifactMissing as missing:
+            near = await self._neighbours.near(name)
+            raise ArtifactMissing(missing.bucket, missing.key, near) from missing
 
     def _predicted_bytes(self, head: ArtifactHead) -> int:
         """A guess refuses nothing: only what is more than the whole disk already as it lies in S3 can never fit."""
@@ -151,6 +175,11 @@ class Shelf:
     async def _bring_through(self, workspace: Path, key: str, head: ArtifactHead, story: Story) -> int:
         """By way of a folder that is gone afterwards."""
         try:
+            if self._loose is not None:
+                with story.step(Step.DOWNLOAD):
+                    await self._loose.gather(key, head, workspace / MODEL)
+                await to_its_end(self._disk.publish, key, head.version, workspace, head.size_bytes)
+                return head.size_bytes
             archive = workspace / PACKED
             with story.step(Step.DOWNLOAD):
                 await self._store.get(key, head, archive)
@@ -177,10 +206,23 @@ class Shelf:
         self._disk.publish(key, head.version, workspace, unpacked.size_bytes)
         return unpacked.size_bytes
 
+    async def _prove(self, name: str) -> None:
+        """What is doubted while S3 is asked stays doubted."""
+        doubted = name in self._unproved
+        self._unproved.discard(name)
+        if not doubted and not self._revalidate:
+            return
+        try:
+            await self._drop_if_stale(name)
+        except BaseException:
+            if doubted:
+                self._unproved.add(name)
+            raise
+
     async def _drop_if_stale(self, name: str) -> None:
         key = self._prefix.key_of(name)
         entry = self._disk.find(key)
-        if entry is not None and (await self._store.head(key)).version != entry.version:
+        if entry is not None and (await self._head(name)).version != entry.version:
             await self.drop(name, "the object in S3 is newer")
 
     async def _drop_if_gone(self, name: str) -> None:

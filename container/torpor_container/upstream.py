@@ -330,5 +330,5 @@ async def _connected(address: Address) -> Connection:
 
 
 def _head(method: str, path: str, headers: Headers, length: int) -> bytes:
-    first = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n".encode("latin-1")
+    first = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n".encode("latin-1")
     return b"".join((first, lines(headers), b"\r\n"))

@@ -10,6 +10,18 @@ from typing import TypedDict
 # -- AWS's names ---------------------------------------------------------------------------------------------------
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+TARGET_VARIANT = "X-Amzn-SageMaker-Target-Variant"
+INFERENCE_ID = "X-Amzn-SageMaker-Inference-Id"
+SESSION_ID = "X-Amzn-SageMaker-Session-Id"
+NEW_SESSION_ID = "X-Amzn-SageMaker-New-Session-Id"
+CLOSED_SESSION_ID = "X-Amzn-SageMaker-Closed-Session-Id"
+
+FORWARDED = ("Content-Type", "Accept", CUSTOM_ATTRIBUTES, INFERENCE_ID, TARGET_VARIANT, SESSION_ID)
+"""The caller's headers that reach a container. AWS, InvokeEndpoint: "Amazon SageMaker AI strips all POST headers except
+those supported by the API". TARGET_MODEL is the platform's own, set anew from what was checked."""
+
+RETURNED = ("Content-Type", CUSTOM_ATTRIBUTES, NEW_SESSION_ID, CLOSED_SESSION_ID)
+"""The container's headers that reach the caller."""
 
 PING = "/ping"
 MODELS = "/models"
@@ -34,6 +46,12 @@ FAULT = "X-Torpor-Fault"
 
 STATE = "/_torpor/state"
 """`GET`: an `InstanceState`. With `?after=N`, only the decisions with a `seq` greater than N."""
+
+
+RELOAD_MODEL = "/_torpor/reload"
+UNLOAD_MODEL = "/_torpor/unload"
+"""`POST` with a `ModelName` to an instance that keeps its models: an `Outgoing`. Whoever calls the model from now on
+gets it loaded anew; those in flight end on the old copy. `reload` also asks S3 for a newer version then."""
 
 
 class Step(StrEnum):
@@ -75,6 +93,7 @@ class ContainerCommand(TypedDict, total=False):
     environment: dict[str, str]
     files: dict[str, str]  # written to its temporary folder before the start
     ready: list[str]  # paths that must all answer 2xx
+    opt_ml: bool  # its processes see the instance's base folder at /opt/ml
 
 
 class DecisionRecord(TypedDict, total=False):
@@ -105,6 +124,18 @@ class Cold(TypedDict):
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded
     efforts: dict[str, Effort]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
+
+
+class ModelName(TypedDict):
+    model: str  # the TargetModel
+
+
+class Outgoing(TypedDict):
+    """What becomes of a model that shall leave."""
+
+    model: str
+    was: str  # `resident`, `loading` or `absent`
+    in_flight: int  # calls that end on the old copy
 
 
 class LoadedModel(TypedDict):

@@ -209,7 +209,7 @@ class Endpoint:
 
     def _runtime(self) -> RuntimeApp:
         router = Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
-        account = Account(self._options.account, self._options.region)
+        account = Account(self._options.account, self._options.region, console=self._options.strict)
         clocks = Clocks(time.time, time.perf_counter)
         return RuntimeApp(router, self._accounting, account, clocks)
 
@@ -319,7 +319,7 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
         region=options.region,
         disks=Disks(folders.instances),
         logs=folders.endpoint_logs,
-        images=Images.read(options.images),
+        images=Images.read(options.images, options.unknown_images),
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",
         s3_folder=folders.objects if embedded else None,
     )

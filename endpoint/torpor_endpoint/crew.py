@@ -72,6 +72,11 @@ class Crew:
         """How many are not wanted any more, and not gone yet."""
         return len(self._leaving)
 
+    @property
+    def members(self) -> list[Member]:
+        """Every instance that runs and is wanted, ready or not."""
+        return list(self._members.values())
+
     def scale(self, size: int, why: str) -> None:
         """Want this many. More are started at once, in parallel. The first to go are those that are not ready, and then
         the highest slot numbers."""

@@ -19,6 +19,12 @@ NO_ARTIFACT = (
     'Failed to download model data for container "container_1" from URL: "{url}". Please ensure that there is an '
     "object located at the URL and that the role passed to CreateModel has permissions to download the object."
 )
+UNKNOWN_IMAGE = (
+    "The image {image} of production variant {variant} is not one that this endpoint can run: nothing is pulled from a "
+    "registry. Use `torpor` or an AWS XGBoost or scikit-learn image, or give a file with --images: a row with "
+    '`as = "built-in"` lets the built-in container stand in for it, one with `command` starts its own server. '
+    "`--unknown-images built-in` lets the built-in container stand in for every such image."
+)
 
 
 class DeploymentFailed(Exception):
@@ -119,11 +125,7 @@ class Deployment:
         if present is not None and same_machine(present.variant, variant):
             return present
         if self._yard.images.find(variant.container.image) is None:
-            raise DeploymentFailed(
-                f"The image {variant.container.image} of production variant {variant.name} is not one that this "
-                "endpoint can run: use `torpor` or an AWS XGBoost or scikit-learn image, or say how to start its "
-                "server in a file for --images."
-            )
+            raise DeploymentFailed(UNKNOWN_IMAGE.format(image=variant.container.image, variant=variant.name))
         numbers = self._numbers.setdefault(variant.name, Numbers())
         return Crew(self.live.name, variant, self._yard, numbers)
 

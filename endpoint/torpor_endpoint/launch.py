@@ -111,6 +111,7 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "TORPOR_PATH_PREFIX": "",  # the endpoint asks for the container's own paths
         "TORPOR_CONTAINER": _foreign(variant, around),
         "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
+        "TORPOR_MODEL_COMPRESSION": "gzip" if variant.container.compressed else "none",
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,
         "TORPOR_S3_FOLDER": str(around.s3_folder or ""),
         **around.wiring,

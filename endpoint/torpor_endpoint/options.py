@@ -29,7 +29,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("--data-dir", "data_dir", Path, Path(".torpor"), "Endpoints, models, objects and logs: all that survives a restart."),
     Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
     Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 for artifacts, with credentials from the usual chain, instead of the embedded one."),
-    Option("--images", "images", Path, None, "A TOML file that says how to start the servers of other images (adapter mode)."),
+    Option("--images", "images", Path, None, "A TOML file that says what serves other images: the built-in container, or a server of their own (adapter mode)."),
+    Option("--unknown-images", "unknown_images", str, "refuse", "`built-in`: the built-in container serves every image that nothing else is known of. `refuse`: its endpoint is Failed."),
     Option("--warm-idle", "warm_idle_s", float, 600.0, "Seconds without any instance after which the warm parent ends too."),
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready only after delays as observed on AWS, to feel its cold starts."),
     Option("--seed", "seed", int, None, "Makes the emulated delays the same each time."),
@@ -62,6 +63,7 @@ class Options:
     log_level: str = "warning"
     allow_hosts: tuple[str, ...] = ()
     allow_origins: tuple[str, ...] = ()
+    unknown_images: str = "refuse"
 
     @property
     def url(self) -> str:

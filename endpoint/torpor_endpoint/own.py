@@ -17,11 +17,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from torpor_container import wire
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.collector import state_of
 from torpor_endpoint.crew import Crew
 from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.members import Member
+from torpor_endpoint.retiring import retired
 
 if TYPE_CHECKING:
     from torpor_endpoint.ledger.pages import Pages
@@ -44,7 +46,11 @@ class Own:
     ledger: Callable[[], "Pages"]
 
     def app(self) -> Starlette:
-        return Starlette(routes=[Route(f"/_torpor/{page.name}", partial(page.answered, self)) for page in PAGES])
+        return Starlette(
+            routes=[
+                Route(f"/_torpor/{page.name}", partial(page.answered, self), methods=[page.method]) for page in PAGES
+            ]
+        )
 
     async def index(self, request: Request) -> Response:
         """What pages there are."""
@@ -82,6 +88,20 @@ class Own:
             raise HTTPException(404, f"no instance of an endpoint {name!r} has printed anything")
         return PlainTextResponse(await asyncio.to_thread(_tails, folder))
 
+    async def reload(self, request: Request) -> Response:
+        """The next call of the model that begins gets what S3 has then."""
+        return await self._retired(request, wire.RELOAD_MODEL)
+
+    async def unload(self, request: Request) -> Response:
+        """The model leaves memory once those who have it are served."""
+        return await self._retired(request, wire.UNLOAD_MODEL)
+
+    async def _retired(self, request: Request, path: str) -> Response:
+        live, model = self._named(request), request.query_params.get("model", "")
+        if not model:
+            raise HTTPException(400, "name the model: ?endpoint=…&model=…")
+        return JSONResponse(await retired(self.fleet, live, model, path))
+
     def _named(self, request: Request) -> LiveEndpoint:
         name = request.query_params.get("endpoint", "")
         live = self.fleet.get(name)
@@ -99,10 +119,12 @@ class Page:
     answer: Callable[[Own, Request], Awaitable[Response]]
     meaning: str
     parameters: tuple[str, ...] = ()
+    method: str = "GET"
 
     def __str__(self) -> str:
         asked = "&".join(f"{name}=" for name in self.parameters)
-        return f"/_torpor/{self.name}{f'?{asked}' if asked else ''}  {self.meaning}"
+        posted = "" if self.method == "GET" else f"{self.method} "
+        return f"{posted}/_torpor/{self.name}{f'?{asked}' if asked else ''}  {self.meaning}"
 
     async def answered(self, own: Own, request: Request) -> Response:
         for name in request.query_params:
@@ -119,6 +141,8 @@ PAGES = (
     Page("decisions", Own.decisions, "what was decided about a model, and why", ("endpoint", "model")),
     Page("logs", Own.logs, "what the instances printed", ("endpoint",)),
     Page("cold-starts", Own.cold_starts, "who had to wait, and what for", ("endpoint", "model", "since_s", "limit")),
+    Page("reload", Own.reload, "the next call of a model takes what S3 has then", ("endpoint", "model"), "POST"),
+    Page("unload", Own.unload, "a model leaves memory once nobody uses it", ("endpoint", "model"), "POST"),
     Page("costs", Own.costs, "at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
 )
 

@@ -24,7 +24,8 @@ class Container:
     """One ContainerDefinition."""
 
     image: str
-    model_data_url: str | None = None
+    model_data_url: str | None = None  # s3://bucket/key
+    compressed: bool = True  # an archive; else one object as it is, or all below a prefix
     multi_model: bool = False
     model_cache: bool = True  # MultiModelConfig.ModelCacheSetting
     hostname: str | None = None

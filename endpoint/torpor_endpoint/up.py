@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from torpor_endpoint.core.cross_origin import is_host, is_loopback, origin_of
 from torpor_endpoint.core.emulation import EMULATED
-from torpor_endpoint.images import BadImages, Images
+from torpor_endpoint.images import UNKNOWN, BadImages, Images
 from torpor_endpoint.options import LOG_LEVELS, Options
 from torpor_endpoint.private import UMASK
 
@@ -119,6 +119,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "--emulate",
         lambda options: options.emulate is None or options.emulate in EMULATED,
         f"choose one of {', '.join(EMULATED)}",
+    ),
+    (
+        "--unknown-images",
+        lambda options: options.unknown_images in UNKNOWN,
+        f"choose one of {', '.join(UNKNOWN)}",
     ),
     ("--warm-idle", lambda options: 0 < options.warm_idle_s < inf, "it must be more than 0"),
     ("--time-scale", lambda options: 0 < options.time_scale < inf, "it must be more than 0"),

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import ProxyHandler, build_opener
+from urllib.request import ProxyHandler, Request, build_opener
 
 from torpor.defaults import ANSWER_WITHIN_S, KEY, REGION, SCHEMES, URL, URL_VARIABLE
 from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
@@ -69,11 +69,17 @@ class Connection:
         session.set_credentials(KEY, KEY)
         return Caller(self.url, **{"region": self.region, "session": session, **options})
 
-    def page(self, name: str, query: Mapping[str, str] = MappingProxyType({}), timeout_s: float = 10.0) -> bytes:
+    def page(
+        self,
+        name: str,
+        query: Mapping[str, str] = MappingProxyType({}),
+        timeout_s: float = 10.0,
+        method: str = "GET",
+    ) -> bytes:
         """One of the endpoint's own pages, `/_torpor/<name>`. Raises EndpointUnreachable, EndpointRefused."""
         address = f"{self.url}/_torpor/{name}" + (f"?{urlencode(query)}" if query else "")
         try:
-            with build_opener(ProxyHandler({})).open(address, timeout=timeout_s) as answer:
+            with build_opener(ProxyHandler({})).open(Request(address, method=method), timeout=timeout_s) as answer:
                 body: bytes = answer.read()
                 return body
         except HTTPError as error:
@@ -84,8 +90,8 @@ class Connection:
         except (OSError, HTTPException, ValueError) as error:
             raise EndpointUnreachable(self.url, error) from error
 
-    def json_page(self, name: str, query: Mapping[str, str] = MappingProxyType({})) -> Any:
-        return json.loads(self.page(name, query))
+    def json_page(self, name: str, query: Mapping[str, str] = MappingProxyType({}), method: str = "GET") -> Any:
+        return json.loads(self.page(name, query, method=method))
 
     @cached_property
     def _session(self) -> Any:

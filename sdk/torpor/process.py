@@ -41,6 +41,7 @@ class Start:
     region: str = REGION
     s3_endpoint: str | None = None
     images: Path | None = None
+    unknown_images: str = "refuse"
     log_level: str = "warning"
 
 
@@ -137,6 +138,7 @@ def _arguments(start: Start, data_dir: Path, listener: socket.socket) -> list[st
         "strict": start.strict,
         "s3_endpoint": start.s3_endpoint,
         "images": str(start.images.resolve()) if start.images else None,
+        "unknown_images": start.unknown_images,
         "region": start.region,
         "log_level": start.log_level,
     }

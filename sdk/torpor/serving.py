@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torpor import accounts, frames, inquiry, listing, seen
+from torpor import accounts, frames, inquiry, listing, retiring, seen
 from torpor.deploying import IMAGE, Plan, deploy, new_revision, withdraw
 from torpor.errors import EndpointFailed, TorporError
 from torpor.listing import Listing
@@ -124,15 +124,29 @@ class Local:
 
     # -- its models ------------------------------------------------------------------------------------------------
     def put(self, artifact: "str | PathLike[str] | bytes", key: str | None = None) -> str:
-        """Add or replace an artifact, and answer its TargetModel: `key`, else the file's own name."""
+        """Add or replace an artifact, and answer its TargetModel: `key`, else the file's own name.
+
+        Every call that begins after it has returned gets the new one; those in flight end on the old one.
+        """
         if isinstance(artifact, bytes):
             if key is None:
                 raise TypeError("bytes have no name: put(…, key='City.tar.gz')")
-            self._s3.put_object(Bucket=BUCKET, Key=f"{self.name}/{key}", Body=artifact)
-            return key
-        name = key or Path(artifact).name
-        self._s3.upload_file(str(artifact), BUCKET, f"{self.name}/{name}")
+            name = key
+            self._s3.put_object(Bucket=BUCKET, Key=f"{self.name}/{name}", Body=artifact)
+        else:
+            name = key or Path(artifact).name
+            self._s3.upload_file(str(artifact), BUCKET, f"{self.name}/{name}")
+        self.reload(f"/{name}" if name.startswith("/") else name)
         return name
+
+    def reload(self, model: str) -> list[retiring.Outgoing]:
+        """Every call of this model that begins after it has returned gets what S3 has of it then. Where it was, by
+        instance. Raises EndpointRefused for an endpoint that is not in service."""
+        return retiring.retire(self._process.connection, self.name, model, retiring.RELOAD)
+
+    def unload(self, model: str) -> list[retiring.Outgoing]:
+        """The model leaves memory as soon as nobody uses it, and stays on disk; the next call loads it again."""
+        return retiring.retire(self._process.connection, self.name, model, retiring.UNLOAD)
 
     def _clear(self) -> None:
         """Remove every artifact."""
@@ -261,6 +275,7 @@ def local(
     sleep_after_s: float | None = None,
     image: str = IMAGE,
     images: "str | PathLike[str] | None" = None,
+    unknown_images: str = "refuse",
     data_dir: "str | PathLike[str] | None" = None,
     strict: bool = False,
     log_level: str = "warning",
@@ -271,8 +286,9 @@ def local(
     `memory_mib` is what an instance may use: less of it means that models leave. `environment` is the container's, as
     in CreateModel. `serverless` is a ServerlessConfig, or its MemorySizeInMB, instead of instances. After
     `sleep_after_s` seconds without a request nothing runs until the next one. `image` is the container's Image; one
-    that is not built in is started as the TOML file `images` says, as for `torpor up --images`. `data_dir` keeps
-    everything for the next time; without it nothing is left. Raises EndpointFailed with the FailureReason.
+    that is not built in is served as the TOML file `images` says, as for `torpor up --images`, or by the built-in
+    container with `unknown_images="built-in"`. `data_dir` keeps everything for the next time; without it nothing is
+    left. Raises EndpointFailed with the FailureReason.
     """
     plan = planned(
         name,
@@ -286,7 +302,8 @@ def local(
     )
     folder, rows = Path(data_dir) if data_dir else None, Path(images) if images else None
     with ExitStack() as unfinished:
-        process = unfinished.enter_context(EndpointProcess(Start(folder, strict, images=rows, log_level=log_level)))
+        start = Start(folder, strict, images=rows, unknown_images=unknown_images, log_level=log_level)
+        process = unfinished.enter_context(EndpointProcess(start))
         copy_models(models, process.bucket_folder(BUCKET) / name)
         endpoint = Local(process, plan)  # its clients are made while the process starts
         process.until_ready()

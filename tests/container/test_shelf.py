@@ -17,7 +17,7 @@ from keeper_site import Site
 from torpor_container.artifacts.disk import DiskTier, Entry
 from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
 from torpor_container.artifacts.location import Prefix
-from torpor_container.artifacts.store import ArtifactHead
+from torpor_container.artifacts.store import ArtifactHead, Listed
 from torpor_container.artifacts.unpack import UnpackLimits
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Residency
@@ -50,6 +50,13 @@ class FakeStore:
         self.reads[key] += 1
         await self.gate.wait()
         into.write_bytes(self.pack(self.objects[key]))  # noqa: ASYNC240  it is a test's own small file
+
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        keys = sorted(key for key in self.objects if key.startswith(prefix))
+        return [Listed(key, len(self.objects[key]), str(hash(self.objects[key]))) for key in keys[: at_most + 1]]
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        return [key for key in self.objects if key.startswith(folder)][:at_most]
 
     def lay(self, key: str, file: Path) -> None:
         """The object lies here too, and can be read in place."""
@@ -175,8 +182,8 @@ def test_while_a_model_is_fetched_no_other_ones_memory_can_be_measured(tmp_path:
 def test_a_restart_under_another_prefix_keeps_nothing_of_the_old_one(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(**{"models/a": b"old", "models2/a": b"new", "models2/models/a": b"deep"})
-        await content(shelf(tmp_path, store, path="models"), "a")
-        after = shelf(tmp_path, store, path="models2")
+        await content(shelf(tmp_path, store, path="models/"), "a")
+        after = shelf(tmp_path, store, path="models2/")
         await after.restore()
         assert after.used_bytes == 0
         assert await content(after, "models/a") == b"deep"

@@ -1,6 +1,7 @@
 """Multi Model Server, a real foreign container, behind the endpoint: its artifacts hold a `service.py` and weights."""
 
 import importlib.util
+import json
 import shutil
 import tarfile
 from collections.abc import Iterator
@@ -18,8 +19,10 @@ pytestmark = [
 
 IMAGES = Path(__file__).parents[2] / "examples" / "images" / "multi-model-server.toml"
 SERVICE = """
+import json
 import os
 
+NAMES = ("Target-Model", "Custom-Attributes", "Inference-Id", "Target-Variant")
 WEIGHTS = None
 
 def handle(data, context):
@@ -27,6 +30,9 @@ def handle(data, context):
     if WEIGHTS is None:
         WEIGHTS = open(os.path.join(context.system_properties["model_dir"], "weights")).read()
         print("weights read:", WEIGHTS, flush=True)
+    if data and bytes(data[0]["body"]) == b"headers":
+        names = ("Content-Type", "Accept", *(f"X-Amzn-SageMaker-{name}" for name in NAMES))
+        return [json.dumps({name: context.get_request_header(0, name) for name in names})]
     if WEIGHTS == "huge":
         raise MemoryError("huge")
     return [f"{WEIGHTS} of {bytes(row['body']).decode()}" for row in data or ()]
@@ -60,6 +66,19 @@ def test_its_models_are_loaded_when_a_request_names_them(live: LiveEndpoint) -> 
     assert (first["Body"], again["Body"], other["Body"]) == (b"alpha of 1,2", b"alpha of 3", b"beta of 4")
     [variant] = live.shown("words")
     assert {"alpha.tar.gz", "beta.tar.gz"} <= {model["name"] for model in variant["instances"][0]["models"]}
+
+
+def test_its_handler_finds_each_header_by_the_name_that_aws_gives_it(live: LiveEndpoint) -> None:
+    members = {"CustomAttributes": "trace=7", "InferenceId": "id-1", "TargetVariant": "AllTraffic", "Accept": "x/y"}
+    answer = live.invoke("words", b"headers", TargetModel="alpha.tar.gz", **members)
+    assert json.loads(answer["Body"]) == {
+        "Content-Type": "text/csv",
+        "Accept": "x/y",
+        "X-Amzn-SageMaker-Target-Model": "alpha.tar.gz",
+        "X-Amzn-SageMaker-Custom-Attributes": "trace=7",
+        "X-Amzn-SageMaker-Inference-Id": "id-1",
+        "X-Amzn-SageMaker-Target-Variant": "AllTraffic",
+    }
 
 
 def test_a_model_without_memory_is_a_507_each_time_and_leaves_nothing_dead_behind(live: LiveEndpoint) -> None:

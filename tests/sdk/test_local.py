@@ -36,6 +36,24 @@ def test_a_model_put_later_is_called_at_once(endpoint: torpor.Local, tmp_path: P
         endpoint.put(b"no name")
 
 
+def test_a_model_that_is_replaced_answers_from_the_next_call_on(endpoint: torpor.Local, models: Path) -> None:
+    answers = [endpoint.invoke(city, ROWS) for city in CITIES[:2]]
+    assert answers[0] != answers[1]
+    for city, answer in [*zip(CITIES, answers, strict=False), (CITIES[0], answers[0])][:3]:
+        endpoint.put((models / city).read_bytes(), key="replaced.tar.gz")
+        assert endpoint.invoke("replaced.tar.gz", ROWS) == answer
+
+
+def test_a_model_is_unloaded_and_reloaded_by_its_name(endpoint: torpor.Local, models: Path) -> None:
+    target = endpoint.put((models / CITIES[0]).read_bytes(), key="gone.tar.gz")
+    endpoint.invoke(target, ROWS)
+    assert [(one.was, one.in_flight) for one in endpoint.unload(target)] == [("resident", 0)]
+    assert [one.was for one in endpoint.reload(target)] == ["absent"]
+    assert target not in [model.name for model in endpoint.models()]
+    with pytest.raises(torpor.TorporError, match=r"'\.' or '\.\.' segment"):
+        endpoint.reload("../x")
+
+
 def test_a_missing_model_is_awss_own_error(endpoint: torpor.Local) -> None:
     with pytest.raises(ClientError, match="Failed to download model data"):
         endpoint.invoke("nowhere.tar.gz", ROWS)

@@ -58,3 +58,11 @@ def test_a_file_of_images_that_is_none_is_told_without_a_traceback(tmp_path: Pat
     with pytest.raises(torpor.EndpointFailed, match=r"--images: .*nowhere\.toml") as caught:
         torpor.local(images=tmp_path / "nowhere.toml")
     assert "Traceback" not in str(caught.value)
+
+
+def test_an_image_of_another_registry_is_served_by_the_built_in_container_if_that_is_wanted(models: Path) -> None:
+    image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/houses:7"
+    with torpor.local(models, image=image, unknown_images="built-in") as endpoint:
+        assert len(endpoint.invoke(CITIES[0], ROWS)) == len(ROWS)
+    with pytest.raises(torpor.EndpointFailed, match=r"nothing is pulled.*--unknown-images built-in"):
+        torpor.local(models, image=image).close()

@@ -3,7 +3,10 @@
 import os
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from torpor_container.namespaces import NoNamespace, bind_mounts
 
 DESCRIPTORS_MAX = 65_536
 IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
@@ -19,6 +22,8 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     for number in IGNORED:
         signal.signal(number, signal.SIG_DFL)
     command: list[str] = arguments["command"]
+    if arguments["mounts"] and not _mounted(arguments["mounts"]):
+        return 127
     os.chdir(arguments["folder"])
     environment: dict[str, str] = arguments["environment"]
     try:
@@ -27,3 +32,13 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
         path = environment.get("PATH", "")
         os.write(2, f"{command[0]} cannot be started: {error.strerror} (PATH is {path})\n".encode())
     return 127
+
+
+def _mounted(mounts: Mapping[str, str]) -> bool:
+    """Whether the folders are where the program wants them. Why not is the last that the container says."""
+    try:
+        bind_mounts({place: Path(folder) for place, folder in mounts.items()})
+    except NoNamespace as error:
+        os.write(2, f"opt_ml: the container cannot be shown {' and '.join(mounts)}: {error}\n".encode())
+        return False
+    return True

@@ -12,6 +12,7 @@ from torpor_container import wire
 @dataclass(frozen=True)
 class Command:
     """`files` are written to the temporary folder before the start. `ready` are the paths that must all answer 2xx.
+    `opt_ml`: the processes see the instance's base folder at `/opt/ml`, in a mount namespace of their own.
 
     In arguments, values and files `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for the instance's own.
     """
@@ -20,6 +21,7 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     ready: tuple[str, ...] = (wire.PING,)
+    opt_ml: bool = False
 
     @classmethod
     def read(cls, text: str) -> "Command | None":
@@ -38,12 +40,10 @@ class Command:
         for name in files:
             if not name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
                 raise ValueError(f"files: {name!r} must be a path below the temporary folder")
-        return cls(
-            arguments,
-            _pairs(document, "environment"),
-            files,
-            ready,
-        )
+        opt_ml = document.get("opt_ml", False)
+        if not isinstance(opt_ml, bool):
+            raise ValueError("opt_ml must be true or false")
+        return cls(arguments, _pairs(document, "environment"), files, ready, opt_ml)
 
     def filled(self, places: Mapping[str, str]) -> "Command":
         """With every `{place}` that is known replaced; other braces stay as they are."""
@@ -52,6 +52,7 @@ class Command:
             {name: _fill(value, places) for name, value in self.environment.items()},
             {name: _fill(text, places) for name, text in self.files.items()},
             self.ready,
+            self.opt_ml,
         )
 
 

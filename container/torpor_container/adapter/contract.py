@@ -129,6 +129,7 @@ async def invoked(upstream: Upstream, path: str, headers: Headers, body: bytes, 
         (answer.header(b"content-type") or b"").decode("latin-1"),
         answer.status,
         attributes.decode("latin-1") if attributes is not None else None,
+        more=tuple((name, value) for name, value in answer.headers if name in _SESSION),
     )
 
 
@@ -137,9 +138,12 @@ async def invoked_alone(upstream: Upstream, invocation: Invocation, timeout_s: f
     return await invoked(upstream, wire.INVOCATIONS, _sent(invocation), invocation.body, timeout_s)
 
 
-_JSON = ((b"content-type", b"application/json"), (b"accept", b"application/json"))
-_TARGET = wire.TARGET_MODEL.lower().encode()
+_JSON = ((b"Content-Type", b"application/json"), (b"Accept", b"application/json"))
+_TARGET = wire.TARGET_MODEL.encode()
 _ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
+_SESSION = frozenset(name.lower().encode() for name in (wire.NEW_SESSION_ID, wire.CLOSED_SESSION_ID))
+_SPELLED = {name.lower().encode(): name.encode() for name in wire.FORWARDED}
+"""As AWS spells them: Multi Model Server looks a header up by the name that was sent."""
 
 
 def _path(model_id: str) -> str:
@@ -148,12 +152,7 @@ def _path(model_id: str) -> str:
 
 def _sent(invocation: Invocation) -> Headers:
     """The client's headers that reach a model; one that the client did not send is not made up."""
-    headers = (
-        (b"content-type", invocation.content_type),
-        (b"accept", invocation.accept),
-        (_ATTRIBUTES, invocation.custom_attributes),
-    )
-    return tuple((name, text.encode("latin-1")) for name, text in headers if text)
+    return tuple((_SPELLED[name], value) for name, value in invocation.headers if name in _SPELLED and value)
 
 
 def _said(answer: Answer) -> str:

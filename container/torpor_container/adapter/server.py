@@ -26,6 +26,8 @@ from torpor_container.warm import Child, Job
 PING_TIMEOUT_S = 2.0
 """AWS: "the container must respond to ping requests within 2 seconds"."""
 PING_PERIOD_S = 5.0
+OPT_ML = "/opt/ml"
+"""Where SageMaker has a container's models: `models/<id>/model` below it, or `model`."""
 START_PAUSES_S = (0.01, 0.02, 0.05, 0.1, 0.25)
 IDLE_MAX_S = 1.0
 GRACE_S = 20.0
@@ -65,6 +67,7 @@ class ForeignServer:
             "command": command.arguments,
             "folder": str(self._temp),
             "environment": {**environment, **self._wiring(port), **command.environment},
+            "mounts": {OPT_ML: str(self._base_dir.absolute())} if command.opt_ml else {},
         }
         self._child = await self._parent.fork(Job("torpor_container.adapter.become:start", arguments), [1])
         self.upstream = Upstream(("127.0.0.1", port), IDLE_MAX_S)
@@ -77,6 +80,12 @@ class ForeignServer:
     @property
     def unready(self) -> str | None:
         return None if self._ready.is_set() else f"the container does not answer {' and '.join(self._command.ready)}"
+
+    def seen(self, folder: Path) -> str:
+        """Where the container's processes see a folder below the instance's base folder."""
+        if not self._command.opt_ml:
+            return str(folder)
+        return str(Path(OPT_ML) / folder.absolute().relative_to(self._base_dir.absolute()))
 
     def processes(self) -> list[int]:
         """Its own, and all that it started."""
@@ -107,14 +116,15 @@ class ForeignServer:
         return {
             "port": str(port),
             "temp": str(self._temp),
-            "base_dir": str(self._base_dir),
-            "model_dir": str(self._base_dir / "model"),
+            "base_dir": self.seen(self._base_dir),
+            "model_dir": self.seen(self._base_dir / "model"),
         }
 
     def _wiring(self, port: int) -> dict[str, str]:
         """Two containers on one machine share nothing: neither a port nor a temporary folder."""
         return {
             "SAGEMAKER_BIND_TO_PORT": str(port),
+            **({"SAGEMAKER_BASE_DIR": OPT_ML} if self._command.opt_ml else {}),
             "SAGEMAKER_SAFE_PORT_RANGE": f"{port + 1}-{port + BLOCKS.step - 1}",
             **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self._temp)),
         }

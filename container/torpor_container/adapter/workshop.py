@@ -113,7 +113,7 @@ class ForeignWorkshop(Behind):
         with ExitStack() as unfinished:
             unfinished.callback(self._here.discard, placed.model_id)
             try:
-                await self._contract.load(placed.model_id, str(placed.directory), placed.name)
+                await self._contract.load(placed.model_id, self._server.seen(placed.directory), placed.name)
             except NoMemoryNow:
                 if alone and entries == self._entries:
                     self._too_large.append(placed.model_id)

@@ -73,6 +73,10 @@ class DiskTier:
         with self._lock:
             return self._entries.get(key)
 
+    def id_of(self, key: str, version: str) -> str:
+        """The model id of this version of this key, whether it is here or not."""
+        return artifact_id(self._bucket, key, version)
+
     @property
     def used_bytes(self) -> int:
         return sum(entry.size_bytes for entry in self.entries())
@@ -100,7 +104,7 @@ class DiskTier:
         """
         if size_bytes > self.budget_bytes:
             raise DiskFull(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
-        folder = self._root / artifact_id(self._bucket, key, version)
+        folder = self._root / self.id_of(key, version)
         entry = Entry(key, version, folder.name, folder / MODEL, size_bytes)
         self.remove(key)
         with disk_full_for(key):
@@ -179,7 +183,7 @@ class DiskTier:
         try:
             record = json.loads((folder / _RECORD).read_text())
             entry = Entry(record["key"], record["version"], folder.name, folder / MODEL, record["size_bytes"])
-            expected = artifact_id(self._bucket, entry.key, entry.version)
+            expected = self.id_of(entry.key, entry.version)
             sound = folder.name == expected and record["boot"] == _boot() and entry.directory.is_dir()
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
+from torpor_container.core.near import question
 from torpor_container.errors import ContainerError
 from torpor_container.wire import Fault
 
@@ -40,10 +41,12 @@ class ArtifactMissing(ArtifactError):
     status = 404
     fault = Fault.ARTIFACT_MISSING
 
-    def __init__(self, bucket: str, key: str) -> None:
+    def __init__(self, bucket: str, key: str, near: tuple[str, ...] = ()) -> None:
+        """`near` are names that may have been meant."""
+        self.bucket, self.key = bucket, key
         super().__init__(
             f"Failed to download model data (bucket: {bucket}, key: {key}). "
-            "Please ensure that there is an object located at the URL."
+            f"Please ensure that there is an object located at the URL.{question(near)}"
         )
 
 

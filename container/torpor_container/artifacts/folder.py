@@ -3,13 +3,16 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, disk_full_for
-from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
-from torpor_container.keys import ordinary
+from torpor_container.artifacts.store import ArtifactHead, ArtifactStore, Listed
+from torpor_container.keys import RESERVED, aside, ordinary
 from torpor_container.to_its_end import to_its_end
 
 
@@ -39,10 +42,27 @@ class FolderArtifactStore:
         else:
             raise ArtifactMissing(self._named, key)
 
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        """The embedded store's own list is asked for: it knows what lies aside, too."""
+        if self.otherwise is not None:
+            return await self.otherwise.listed(prefix, at_most)
+        found = await asyncio.to_thread(lambda: sorted(key for key in self._keys("") if key.startswith(prefix)))
+        heads = [(key, await self.head(key)) for key in found[: at_most + 1]]
+        return [Listed(key, head.size_bytes, head.version) for key, head in heads]
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        """Those of files in place."""
+        return await asyncio.to_thread(lambda: list(islice(self._keys(folder), at_most)))
+
     def local_path(self, key: str) -> Path | None:
-        """The key's own file: a regular one, and no link that leads out of the bucket."""
+        """The key's own file: a regular one, and no link that leads out of the bucket.
+
+        The object of a key that is no plain path lies aside, and only in the embedded object store.
+        """
         if not ordinary(key):
-            return None
+            if self.otherwise is None:
+                return None
+            key = aside(key)
         try:
             root = self.root.resolve(strict=True)
             folder = (root / self.bucket).resolve(strict=True)
@@ -55,6 +75,19 @@ class FolderArtifactStore:
     @property
     def _named(self) -> str:
         return self.bucket or str(self.root)
+
+    def _keys(self, folder: str) -> Iterator[str]:
+        """The keys of files in place below a folder (empty, or with a slash at its end), in no order."""
+        folders = deque([folder] if not folder or ordinary(folder[:-1]) else [])
+        while folders:
+            above = folders.popleft()
+            with suppress(OSError), os.scandir(self.root / self.bucket / above) as entries:
+                for entry in entries:
+                    key = above + entry.name
+                    if entry.is_dir(follow_symlinks=False) and key != RESERVED:
+                        folders.append(f"{key}/")
+                    elif entry.is_file() and ordinary(key):
+                        yield key
 
     def _local_head(self, key: str) -> ArtifactHead | None:
         path = self.local_path(key)

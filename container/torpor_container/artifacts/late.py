@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
-from torpor_container.artifacts.store import ArtifactHead, ArtifactStore
+from torpor_container.artifacts.store import ArtifactHead, ArtifactStore, Listed
 
 
 class LateArtifactStore:
@@ -18,6 +18,12 @@ class LateArtifactStore:
 
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         await self._store.get(key, head, into)
+
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        return await self._store.listed(prefix, at_most)
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        return await self._store.some_keys(folder, at_most)
 
     @cached_property
     def _store(self) -> ArtifactStore:

@@ -10,33 +10,41 @@ KEY_MAX_BYTES = 1024
 """S3's own limit, which is also TargetModel's."""
 
 
-def _segments(target: str) -> list[str]:
-    return target.removeprefix("/").split("/")
+# AWS, TargetModelHeader: length 1 to 1024, pattern `\A\S[\p{Print}]*\z`. The last rule is Torpor's: a target that some
+# reader of paths would shorten is refused before any reader sees it. Empty segments are S3's own, and stay.
+Rules = tuple[tuple[str, Callable[[str], bool]], ...]
 
-
-# AWS, TargetModelHeader: length 1 to 1024, pattern `\A\S[\p{Print}]*\z`. The last two rules are Torpor's: a target that
-# some reader of paths would shorten is refused before any reader sees it.
-TARGET_RULES: tuple[tuple[str, Callable[[str], bool]], ...] = (
-    ("is empty", lambda target: not target),
+KEY_RULES: Rules = (
     ("is longer than 1024 bytes", lambda target: len(target.encode(errors="surrogatepass")) > KEY_MAX_BYTES),
-    ("starts with white space", lambda target: target[:1].isspace()),
     ("holds a character that cannot be printed", lambda target: not target.isprintable()),
-    ("has a '.' or '..' segment", lambda target: not {".", ".."}.isdisjoint(_segments(target))),
-    ("has an empty segment", lambda target: "" in _segments(target)),
+    ("has a '.' or '..' segment", lambda target: not {".", ".."}.isdisjoint(target.split("/"))),
+)
+TARGET_RULES: Rules = (
+    ("is empty", lambda target: not target.removeprefix("/")),
+    ("starts with white space", lambda target: target[:1].isspace()),
+    *KEY_RULES,
 )
 
 
+def name_of(target: str) -> str:
+    """The one name of a target, however it is written: AWS drops one leading slash. Raises TargetForbidden."""
+    for rule, breaks in TARGET_RULES:
+        if breaks(target):
+            raise TargetForbidden(target, rule)
+    return target.removeprefix("/")
+
+
 @dataclass(frozen=True)
-class Prefix:
-    """Where an endpoint's models are. For `file` the bucket is the folder itself, and the path is empty."""
+class Location:
+    """What a URL names: a key of a bucket, letter by letter. For `file` the bucket is a folder and the key empty."""
 
     scheme: str
     bucket: str
-    path: str
+    key: str
 
     @classmethod
-    def parse(cls, url: str) -> "Prefix":
-        """Read `s3://bucket/prefix`, `file:///folder` or `/folder`. Raises ValueError naming the URL."""
+    def parse(cls, url: str) -> "Location":
+        """Read `s3://bucket/key`, `file:///folder` or `/folder`. Raises ValueError naming the URL."""
         scheme, mark, rest = url.partition("://")
         if url.startswith("/"):
             scheme, mark, rest = "file", "://", url
@@ -44,30 +52,49 @@ class Prefix:
             raise ValueError(f"{url!r} is neither s3://bucket/prefix nor file:///folder")
         if scheme == "file":
             return cls._folder(url, rest)
-        bucket, _, path = rest.partition("/")
-        path = path.removesuffix("/")
-        if not bucket or any(breaks(path) for _, breaks in TARGET_RULES if path):
-            raise ValueError(f"{url!r} has no bucket, or a prefix that is no plain path")
-        return cls(scheme, bucket, path)
+        bucket, _, key = rest.partition("/")
+        if not bucket:
+            raise ValueError(f"{url!r} has no bucket")
+        for rule, breaks in KEY_RULES:
+            if breaks(key):
+                raise ValueError(f"the key of {url!r} {rule}")
+        return cls(scheme, bucket, key)
 
     @classmethod
-    def _folder(cls, url: str, path: str) -> "Prefix":
+    def _folder(cls, url: str, path: str) -> "Location":
         if not path.startswith("/") or not path.isprintable():
             raise ValueError(f"{url!r} does not name a folder by its absolute path")
         return cls("file", path.rstrip("/") or "/", "")
 
-    def key_of(self, target_model: str) -> str:
-        """The object's key. Raises TargetForbidden naming the rule that the target breaks.
 
-        One trailing slash of the prefix and one leading slash of the target are dropped; a slash joins the two.
+@dataclass(frozen=True)
+class Prefix:
+    """Where an endpoint's models are. `folder` is what every key begins with: empty, or with a slash at its end."""
+
+    scheme: str
+    bucket: str
+    folder: str
+
+    @classmethod
+    def parse(cls, url: str) -> "Prefix":
+        """Read `s3://bucket/prefix`, `file:///folder` or `/folder`. Raises ValueError naming the URL."""
+        place = Location.parse(url)
+        slash = "/" if place.key and not place.key.endswith("/") else ""
+        return cls(place.scheme, place.bucket, place.key + slash)
+
+    def key_of(self, name: str) -> str:
+        """The object's key: a slash joins prefix and name, and all other slashes stay. `name` is one of `name_of`.
+
+        Raises TargetForbidden for a key that is longer than S3's.
         """
-        for rule, breaks in TARGET_RULES:
-            if breaks(target_model):
-                raise TargetForbidden(target_model, rule)
-        key = "/".join(part for part in (self.path, target_model.removeprefix("/")) if part)
+        key = self.folder + name
         if len(key.encode(errors="surrogatepass")) > KEY_MAX_BYTES:
-            raise TargetForbidden(target_model, "makes a key longer than 1024 bytes")
+            raise TargetForbidden(name, "makes a key longer than 1024 bytes")
         return key
+
+    def name_of_key(self, key: str) -> str | None:
+        """The name that `key_of` makes this key of; None for a key of another prefix."""
+        return key.removeprefix(self.folder) if key.startswith(self.folder) else None
 
 
 def artifact_id(bucket: str, key: str, version: str) -> str:

@@ -1,5 +1,6 @@
 """Artifacts from S3, or from anything that speaks its protocol. It reads one bucket, and writes nothing to it."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from pathlib import Path
@@ -17,7 +18,8 @@ from torpor_container.artifacts.errors import (
 )
 from torpor_container.artifacts.receiver import Receiver, md5_of
 from torpor_container.artifacts.s3_access import S3Access, connect, encrypted_at_rest, signs
-from torpor_container.artifacts.store import ArtifactHead
+from torpor_container.artifacts.s3_exact import ExactS3, expressible
+from torpor_container.artifacts.store import ArtifactHead, Listed
 from torpor_container.to_its_end import to_its_end
 
 if TYPE_CHECKING:
@@ -34,8 +36,11 @@ class S3ArtifactStore:
         self._bucket = bucket
         self._receiver = receiver
         self._client = connect(bucket, access)
+        self._exact = ExactS3(bucket, access)
 
     async def head(self, key: str) -> ArtifactHead:
+        if not expressible(key):
+            return await asyncio.to_thread(self._exact.head, key)
         with self._faults(key):
             meta = await obstore.head_async(self._client, key)
         return ArtifactHead(meta["size"], meta["e_tag"] or meta["last_modified"].isoformat())
@@ -50,12 +55,30 @@ class S3ArtifactStore:
                 await to_its_end(receiver.complete)
             unfinished.pop_all()
 
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        return await asyncio.to_thread(self._exact.listed, prefix, at_most)
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        """By obstore, which lists no key that its paths cannot name."""
+        inner = folder.removesuffix("/")
+        if inner and not expressible(inner):
+            return []
+        with self._faults(folder):
+            async for page in obstore.list(self._client, prefix=inner or None, chunk_size=at_most):
+                return [row["path"] for row in page]
+        return []
+
     async def _receive(self, key: str, head: ArtifactHead, receiver: Receiver) -> None:
         async with aclosing(self._chunks(key, head)) as chunks:
             async for chunk in chunks:
                 await to_its_end(receiver.take, chunk)
 
     async def _chunks(self, key: str, head: ArtifactHead) -> AsyncGenerator[bytes, None]:
+        if not expressible(key):
+            chunks = self._exact.chunks(key, head.version, CHUNK_BYTES)
+            while chunk := await asyncio.to_thread(next, chunks, b""):
+                yield chunk
+            return
         only_that: GetOptions = {"if_match": head.version} if head.version.startswith('"') else {}
         with self._faults(key):
             answer = await obstore.get_async(self._client, key, options=only_that)
@@ -67,9 +90,14 @@ class S3ArtifactStore:
             reason = f"{received.size_bytes} of {head.size_bytes} bytes arrived"
             raise DownloadBroken(self._bucket, key, reason)
         expected = md5_of(head.version)
-        if expected in (None, received.md5) or await encrypted_at_rest(self._client, key):
+        if expected in (None, received.md5) or await self._encrypted_at_rest(key):
             return
         raise DownloadBroken(self._bucket, key, f"the bytes that arrived have MD5 {received.md5}, not {expected}")
+
+    async def _encrypted_at_rest(self, key: str) -> bool:
+        if expressible(key):
+            return await encrypted_at_rest(self._client, key)
+        return await asyncio.to_thread(self._exact.encrypted_at_rest, key)
 
     @contextmanager
     def _faults(self, key: str) -> Iterator[None]:

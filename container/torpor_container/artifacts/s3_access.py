@@ -43,12 +43,18 @@ class S3Access:
             session_token=environment.get("AWS_SESSION_TOKEN", ""),
         )
 
+    @property
+    def local(self) -> bool:
+        """Whether the endpoint is on this machine, which no proxy stands before."""
+        host = urlsplit(self.endpoint_url).hostname or ""
+        return host in _LOOPBACK or host.endswith(".localhost")
+
 
 def connect(bucket: str, access: S3Access) -> S3Store:
     """A client for one bucket. It connects when it is first used."""
     credentials, region = _given(access) if access.access_key_id else _usual_chain()
     region = access.region or region or "us-east-1"
-    endpoint = (access.endpoint_url or _aws_endpoint(region)).rstrip("/")
+    endpoint = (access.endpoint_url or aws_endpoint(region)).rstrip("/")
     return S3Store(
         bucket,
         config={
@@ -129,7 +135,7 @@ def usual_session() -> Any:
     return boto3.Session(botocore_session=core)
 
 
-def _aws_endpoint(region: str) -> str:
+def aws_endpoint(region: str) -> str:
     return f"https://s3.{region}.amazonaws.com" + (".cn" if region.startswith("cn-") else "")
 
 

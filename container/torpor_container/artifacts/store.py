@@ -1,4 +1,4 @@
-"""The seam to wherever artifacts come from: two questions about one bucket, and nothing that acts."""
+"""The seam to wherever artifacts come from: questions about one bucket, and nothing that acts."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,15 @@ class ArtifactHead:
     file: Path | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True)
+class Listed:
+    """One object of a list."""
+
+    key: str
+    size_bytes: int
+    version: str
+
+
 class ArtifactStore(Protocol):
     """One bucket. Every method raises the errors of `artifacts.errors` only."""
 
@@ -28,3 +37,12 @@ class ArtifactStore(Protocol):
 
         Raises as `head` does, DownloadBroken if other bytes arrive, and DiskFull.
         """
+
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        """The first objects whose keys begin with `prefix`, by key; one more than `at_most` where there are more.
+
+        Raises as `head` does.
+        """
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        """Some of the keys that begin with `folder` (empty, or with a slash at its end), found with little work."""

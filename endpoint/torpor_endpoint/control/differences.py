@@ -7,7 +7,8 @@ _WITHOUT_EFFECT: Final = "DeploymentConfig is kept and shown: every deployment i
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateModel": "One container. Model packages and inference components are refused; VpcConfig, image configuration and "
-    "network isolation are kept without effect. The artifact is looked at when it is used.",
+    "network isolation are kept without effect. The artifact is looked at when it is used. Of S3DataSource, manifests and hub "
+    "access are refused.",
     "CreateEndpointConfig": "Also for many models: ServerlessConfig, and MinInstanceCount 0 (refused under `--aws-strict`). "
     "Async inference, shadow variants, explainers and data capture are refused. Instance types are those of the catalogue. "
     "Of a variant, what concerns machines and networks is kept without effect: volume, core dumps, SSM, AMI, accelerators, "

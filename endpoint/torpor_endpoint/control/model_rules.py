@@ -1,7 +1,10 @@
 """What CreateModel must satisfy beyond its shape."""
 
 from torpor_container.settings import SETTINGS
+from torpor_endpoint.control.model_data import NoS3Address, s3_url
 from torpor_endpoint.control.rules import Rules, Wire
+
+UNSUPPORTED_SOURCE = frozenset({"ManifestS3Uri", "HubAccessConfig"})
 
 ENVIRONMENT_ENTRIES = 100
 ENVIRONMENT_ENTRY_BYTES = 1024
@@ -44,12 +47,29 @@ CONTAINER_RULES: Rules[Wire] = (
         "Only one of ModelDataUrl and ModelDataSource can be given.",
     ),
     (
-        lambda c: "ModelDataSource" in c and not _one_archive(c["ModelDataSource"].get("S3DataSource", {})),
-        "Of ModelDataSource, Torpor supports S3DataSource with S3DataType S3Object and CompressionType Gzip only.",
+        lambda c: "ModelDataSource" in c and "S3DataSource" not in c["ModelDataSource"],
+        "ModelDataSource must have S3DataSource.",
     ),
     (
-        lambda c: not c.get("ModelDataUrl", "s3://").startswith("s3://"),
-        "ModelDataUrl must begin with s3://: other addresses are not supported by Torpor.",
+        lambda c: bool(UNSUPPORTED_SOURCE & _source(c).keys()),
+        "Of ModelDataSource.S3DataSource, ManifestS3Uri and HubAccessConfig are not supported by Torpor.",
+    ),
+    (
+        lambda c: _source(c).get("S3DataType") == "S3Prefix" and _source(c).get("CompressionType") != "None",
+        "S3DataType S3Prefix needs CompressionType None: an archive is one object, S3DataType S3Object.",
+    ),
+    # "A valid key name prefix identified by S3Uri always ends with a forward slash (/)."
+    (
+        lambda c: _source(c).get("S3DataType") == "S3Prefix" and not _source(c)["S3Uri"].endswith("/"),
+        "S3Uri must end with a forward slash (/) with S3DataType S3Prefix.",
+    ),
+    (
+        lambda c: _source(c).get("S3DataType") == "S3Object" and _source(c)["S3Uri"].endswith("/"),
+        "S3Uri must be the key of one object with S3DataType S3Object, and not a prefix.",
+    ),
+    (
+        lambda c: not _multi_model(c) and c.get("Environment", {}).get("TORPOR_REVALIDATE") == "resident",
+        "Environment.TORPOR_REVALIDATE=resident is for Mode MultiModel: one model is replaced by UpdateEndpoint.",
     ),
     (
         lambda c: len(c.get("Environment", {})) > ENVIRONMENT_ENTRIES,
@@ -66,6 +86,18 @@ CONTAINER_RULES: Rules[Wire] = (
         f"The keys and values of Environment must not be longer than {ENVIRONMENT_BYTES} bytes together.",
     ),
 )
+
+
+def address_fault(definition: Wire) -> str | None:
+    """Why ModelDataUrl or S3Uri names nothing in S3; None if it does."""
+    places = {"ModelDataUrl": definition.get("ModelDataUrl"), "S3Uri": _source(definition).get("S3Uri")}
+    for member, url in places.items():
+        try:
+            if url is not None:
+                s3_url(url)
+        except NoS3Address as error:
+            return f"{member} {url} does not name data in Amazon S3: {error}."
+    return None
 
 
 def setting_fault(definition: Wire) -> str | None:
@@ -86,8 +118,9 @@ def _multi_model(definition: Wire) -> bool:
     return definition.get("Mode") == "MultiModel"
 
 
-def _one_archive(source: Wire) -> bool:
-    return source.get("S3DataType") == "S3Object" and source.get("CompressionType") == "Gzip"
+def _source(definition: Wire) -> Wire:
+    source: Wire = definition.get("ModelDataSource", {}).get("S3DataSource", {})
+    return source
 
 
 def _environment_bytes(definition: Wire) -> list[int]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from torpor_endpoint.control.model_data import s3_url
 from torpor_endpoint.records import (
     Container,
     Endpoint,
@@ -39,9 +40,11 @@ def without_tags(params: Wire) -> dict[str, Any]:
 
 def container(definition: Wire) -> Container:
     source = definition.get("ModelDataSource", {}).get("S3DataSource", {})
+    url = definition.get("ModelDataUrl") or source.get("S3Uri")
     return Container(
         image=definition["Image"],
-        model_data_url=definition.get("ModelDataUrl") or source.get("S3Uri"),
+        model_data_url=s3_url(url) if url else None,
+        compressed=source.get("CompressionType") != "None",
         multi_model=definition.get("Mode") == "MultiModel",
         model_cache=definition.get("MultiModelConfig", {}).get("ModelCacheSetting") != "Disabled",
         hostname=definition.get("ContainerHostname"),

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from torpor_endpoint.control.errors import invalid
 from torpor_endpoint.control.rules import Rules, Wire, check
-from torpor_endpoint.control.shapes import scaling_of
+from torpor_endpoint.control.shapes import container_definition, scaling_of
 from torpor_endpoint.core.catalogue import instance_type
 from torpor_endpoint.records import Variant
 
@@ -114,7 +114,7 @@ STRICT_MODEL_RULES: Rules[tuple[Wire, Wire]] = (
         'Production variant "{variant}": ServerlessConfig does not support a model with EnableNetworkIsolation.',
     ),
     (
-        lambda pair: "ServerlessConfig" in pair[0] and "ModelDataSource" in pair[1].get("PrimaryContainer", {}),
+        lambda pair: "ServerlessConfig" in pair[0] and "ModelDataSource" in container_definition(pair[1]),
         'Production variant "{variant}": ServerlessConfig does not support a model with ModelDataSource.',
     ),
 )

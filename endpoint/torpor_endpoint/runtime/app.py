@@ -21,13 +21,14 @@ from torpor_endpoint.runtime.router import CrewClosed, Route, Router, Served
 log = logging.getLogger(__name__)
 
 PREFIX = "/endpoints/"
-COPIED = (b"content-type", wire.CUSTOM_ATTRIBUTES.lower().encode())
+COPIED = frozenset(name.lower().encode() for name in wire.RETURNED)
 
 
 @dataclass(frozen=True)
 class Account:
     number: str
     region: str = DEFAULT_REGION
+    console: bool = False  # see `Place`
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,8 @@ class RuntimeApp:
     def _place(self, scope: Scope) -> tuple[Place, str]:
         """Where the request goes, and what it wants there. Who gives an ARN as the name has a slash in it."""
         name, _, operation = scope["path"].removeprefix(PREFIX).rpartition("/")
-        return Place(name, self._account.number, self._account.region, request_id()), operation
+        account = self._account
+        return Place(name, account.number, account.region, request_id(), console=account.console), operation
 
     def _begun(self, place: Place) -> Journey:
         return Journey(place.request_id, self._clocks.epoch(), self._clocks.steady())

@@ -8,7 +8,7 @@ OPERATIONS: Final = ("InvokeEndpoint",)
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "InvokeEndpoint": "Each answer has `Server-Timing`. At zero instances a request is held and served, where AWS fails it "
-    "unless the variant is serverless (`--aws-strict` does so too). TargetContainerHostname and InferenceComponentName are "
-    "refused; a session id is not kept, and EnableExplanations is ignored. An answer may be larger than AWS's 6 MiB "
-    "(serverless: 4 MiB).",
+    "unless the variant is serverless (`--aws-strict` does so too). TargetContainerHostname, InferenceComponentName and "
+    "EnableExplanations are refused. A SessionId reaches the container, but need not reach the same instance each time. An "
+    "answer may be larger than AWS's 6 MiB (serverless: 4 MiB).",
 }

@@ -137,13 +137,14 @@ class RuntimeFault(Exception):
 
 
 class Place(NamedTuple):
-    """Where it happened: what the texts need."""
+    """Where it happened: what the texts need. `console`: they send their reader to AWS's console, as AWS's own do."""
 
     endpoint: str
     account: str
     region: str
     request_id: str
     container: str = "primary"
+    console: bool = False
 
     @property
     def log_group(self) -> str:
@@ -151,6 +152,8 @@ class Place(NamedTuple):
 
     @property
     def see(self) -> str:
+        if not self.console:
+            return f"See `torpor logs {self.endpoint}` or the log group {self.log_group} for more information."
         console = f"https://{self.region}.console.aws.amazon.com/cloudwatch/home?region={self.region}"
         return f"See {console}#logEventViewer:group={self.log_group} in account {self.account} for more information."
 

@@ -24,6 +24,7 @@ from torpor_endpoint.fleet import Fleet, LiveEndpoint
 from torpor_endpoint.members import Member
 from torpor_endpoint.runtime.errors import Place, RuntimeFault, Situation, no_response, timed_out
 from torpor_endpoint.runtime.request import (
+    EXPLANATIONS,
     INFERENCE_COMPONENT,
     LENGTHS,
     TARGET_CONTAINER,
@@ -106,6 +107,10 @@ class Router:
             raise RuntimeFault(
                 Situation.PARAMETER,
                 detail=f"Endpoint {live.name} takes no {LENGTHS[header][0]}: its variants have one container each.",
+            )
+        if EXPLANATIONS in request.headers:
+            raise RuntimeFault(
+                Situation.PARAMETER, detail=f"Endpoint {live.name} has no explainer: it takes no EnableExplanations."
             )
         return Route(live, variant, crew, target)
 

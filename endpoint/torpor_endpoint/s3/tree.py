@@ -13,15 +13,13 @@ import os
 from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from torpor_container.keys import RESERVED, ordinary
+from torpor_container.keys import RESERVED, aside, ordinary
 from torpor_endpoint.s3.folders import OCCUPIED, Fingerprint, Folder, absence, fingerprint_at
 
-_ASIDE: Final = f"{RESERVED}/objects/"
 _CARRIED: Final = f"{RESERVED}/carried/"
 
 UNREAD: Final = -1
@@ -63,13 +61,13 @@ class Tree:
         return self._opened(bucket, key) if ordinary(key) else None
 
     def open_aside(self, bucket: str, key: str) -> FileIO | None:
-        return self._opened(bucket, _aside(key))
+        return self._opened(bucket, aside(key))
 
     def fingerprint(self, bucket: str, key: str) -> Fingerprint | None:
         return fingerprint_at(f"{self._root}/{bucket}/{key}") if ordinary(key) else None
 
     def fingerprint_aside(self, bucket: str, key: str) -> Fingerprint | None:
-        return fingerprint_at(f"{self._root}/{bucket}/{_aside(key)}")
+        return fingerprint_at(f"{self._root}/{bucket}/{aside(key)}")
 
     def place(self, bucket: str, key: str, source: Path, marks: Mapping[str, int]) -> Marks:
         """Move the file `source` to its ordinary place, and mark anew the folders that still bore their mark."""
@@ -84,7 +82,7 @@ class Tree:
             raise
 
     def place_aside(self, bucket: str, key: str, source: Path) -> None:
-        with self._way(bucket, _aside(key), {}, make=True) as way:
+        with self._way(bucket, aside(key), {}, make=True) as way:
             way.put(str(source))
 
     @contextmanager
@@ -113,7 +111,7 @@ class Tree:
 
     def remove_aside(self, bucket: str, key: str) -> None:
         with absence():
-            os.unlink(f"{self._root}/{bucket}/{_aside(key)}")
+            os.unlink(f"{self._root}/{bucket}/{aside(key)}")
 
     def mark(self, bucket: str, path: str) -> int | None:
         """What stands on a folder now, ours or not; None where there is none, or none that may be looked at."""
@@ -243,7 +241,3 @@ def parent(key: str) -> str:
 def parents(path: str) -> list[str]:
     """Every folder above a key or path, the bucket's own first."""
     return ["", *(path[: at + 1] for at, char in enumerate(path) if char == "/")]
-
-
-def _aside(key: str) -> str:
-    return _ASIDE + sha256(key.encode()).hexdigest()

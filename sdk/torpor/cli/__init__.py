@@ -5,7 +5,22 @@ from typing import Annotated
 
 import typer
 
-from torpor.cli import cold_starts, costs, demo, env, invoke, logs, ls, metrics, plan, replay, simulate, up, why
+from torpor.cli import (
+    cold_starts,
+    costs,
+    demo,
+    env,
+    invoke,
+    logs,
+    ls,
+    metrics,
+    plan,
+    replay,
+    retire,
+    simulate,
+    up,
+    why,
+)
 from torpor.cli.edge import PlainErrors
 
 app = typer.Typer(
@@ -40,6 +55,8 @@ for command in (
     ls.ls,
     metrics.metrics,
     why.why,
+    retire.reload,
+    retire.unload,
     cold_starts.cold_starts,
     costs.costs,
     logs.logs,

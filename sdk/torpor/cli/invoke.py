@@ -2,16 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from torpor.cli.edge import EndpointName, Url, connected, only, present
-from torpor.connection import Connection
-from torpor.errors import TorporError
-
-FAILURES = 500
-"""The status of what a model answers begins here where the fault is its own."""
 
 
 def invoke(
@@ -32,22 +27,11 @@ def invoke(
         "ContentType": content_type,
         "Accept": accept,
     }
-    answer = call(connection, {name: value for name, value in members.items() if value is not None})
+    given = {name: value for name, value in members.items() if value is not None}
+    answer = connection.client("sagemaker-runtime").invoke_endpoint(**given)
     typer.echo(answer["Body"].read(), nl=sys.stdout.isatty())
     if timing:
         typer.echo(answer["ResponseMetadata"]["HTTPHeaders"].get("server-timing", ""), err=True)
-
-
-def call(connection: Connection, members: dict[str, Any]) -> Any:
-    """boto3's answer. A model's own failure names the place where its words are; of what it refuses it logs nothing."""
-    from botocore.exceptions import ClientError
-
-    try:
-        return connection.client("sagemaker-runtime").invoke_endpoint(**members)
-    except ClientError as error:
-        if error.response["Error"]["Code"] != "ModelError" or error.response.get("OriginalStatusCode", 0) < FAILURES:
-            raise
-        raise TorporError(f"{error}\nsee also: torpor logs {members['EndpointName']}") from error
 
 
 def read_body(text: str) -> bytes:

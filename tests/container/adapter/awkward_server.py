@@ -87,7 +87,8 @@ class Container:
         url = self.models[name]
         if told["body"] == "forget":
             self.models.clear()
-        return 200, {"model": name, "url": url, **told}
+        weights = Path(url) / "weights"
+        return 200, {"model": name, "url": url, "weights": weights.read_text() if weights.exists() else "", **told}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -119,7 +120,8 @@ class Handler(BaseHTTPRequestHandler):
                 time.sleep(1.0)
             self.answer(*self.container.load(request["model_name"], request["url"]))
         elif self.path == "/invocations":
-            self.answer(200, {"model": os.environ["MODEL_DIR"], **self.told(body)})
+            weights = (Path(os.environ["MODEL_DIR"]) / "weights").read_text()
+            self.answer(200, {"model": os.environ["MODEL_DIR"], "weights": weights, **self.told(body)})
         else:
             name = unquote(self.path.removeprefix("/models/").removesuffix("/invoke"))
             self.answer(*self.container.invoke(name, self.told(body)))
@@ -133,11 +135,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def told(self, body: bytes) -> dict[str, Any]:
         """What the caller said, and what the container was started with."""
-        wanted = ("content-type", "accept", "x-amzn-sagemaker-custom-attributes", "x-amzn-sagemaker-target-model")
         environment = {name: value for name, value in os.environ.items() if name.startswith(("SAGEMAKER", "TORPOR"))}
         return {
             "body": body.decode(),
-            "headers": {name: self.headers[name] for name in wanted if self.headers[name] is not None},
+            "headers": dict(self.headers.items()),
             "environment": environment,
             "temp": os.environ["TMPDIR"],
             "file": Path("own.properties").read_text() if Path("own.properties").exists() else None,
@@ -157,6 +158,9 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.send_response(status)
+        if "session" in self.container.manners:
+            self.send_header("X-Amzn-SageMaker-New-Session-Id", "s1; Expires=2030-01-01T00:00:00Z")
+            self.send_header("X-Own", "kept here")
         if "untyped" not in self.container.manners:
             self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))

@@ -1,6 +1,9 @@
 """The keeper in front of a foreign container that has every bad manner known of real ones."""
 
 import json
+import os
+import re
+import subprocess
 import sys
 import tarfile
 import time
@@ -14,6 +17,7 @@ import pytest
 from contract_platform import Answer, Platform
 from processes import gone, soon
 
+from torpor_container import wire
 from torpor_container.warm import WarmParent
 
 SERVER = Path(__file__).with_name("awkward_server.py")
@@ -36,8 +40,11 @@ class Site:
             archive.add(self.folder / file, file)
 
     @contextmanager
-    def instance(self, *manners: str, rooms: int = 10, source: str = "", **settings: str) -> Iterator[Platform]:
+    def instance(
+        self, *manners: str, rooms: int = 10, source: str = "", opt_ml: bool = False, **settings: str
+    ) -> Iterator[Platform]:
         command = {
+            "opt_ml": opt_ml,
             "command": [sys.executable, str(SERVER), "{port}", str(rooms), *manners],
             "environment": {"WORKER_PID": str(self.folder / "worker"), "MODEL_DIR": "{model_dir}"},
             "files": {"own.properties": "port={port}"},
@@ -85,13 +92,26 @@ def test_a_model_is_pulled_loaded_and_called_as_the_contract_says(site: Site) ->
         assert (answer.status, answer.headers["x-torpor-model-cache"]) == (200, "miss")
         assert (Path(told["url"]) / "weights").read_text() == "a.tar.gz"
         assert told["body"] == "1,2"
-        assert told["headers"] == {
-            "content-type": "text/csv",
-            "accept": "application/json",
-            "x-amzn-sagemaker-custom-attributes": "trace",
-            "x-amzn-sagemaker-target-model": "a.tar.gz",
-        }
         assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
+
+
+def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_do(site: Site) -> None:
+    site.put("a.tar.gz")
+    forwarded = {name: f"value of {name}" for name in wire.FORWARDED}
+    with site.instance("session") as platform:
+        answer = call(platform, "a.tar.gz", **forwarded, Cookie="secret", **{"X-Torpor-Fault": "no-room"})
+        told = answer.json()["headers"]
+        assert {name: told.pop(name) for name in forwarded} == forwarded
+        assert told == {"Host": "localhost", "Content-Length": "3", "X-Amzn-SageMaker-Target-Model": "a.tar.gz"}
+        assert answer.headers["x-amzn-sagemaker-new-session-id"].startswith("s1;")
+        assert "x-own" not in answer.headers
+
+
+def test_a_header_that_its_caller_did_not_send_is_not_made_up(site: Site) -> None:
+    site.put("a.tar.gz")
+    with site.instance() as platform:
+        told = platform.request("POST", "/invocations", b"1,2", {TARGET: "a.tar.gz"}).json()["headers"]
+        assert set(told) == {"Host", "Content-Length", "X-Amzn-SageMaker-Target-Model"}
 
 
 def test_a_container_sees_the_contract_and_nothing_of_torpor(site: Site) -> None:
@@ -114,6 +134,56 @@ def test_what_sagemaker_tolerates_is_tolerated(site: Site, manner: str) -> None:
         for name in ("a", "b", "c", "d"):
             assert call(platform, f"{name}.tar.gz").status == 200
         assert resident(platform) == {"a.tar.gz", "b.tar.gz", "c.tar.gz", "d.tar.gz"}
+
+
+BECOMES = """
+import sys
+from torpor_container.adapter.become import start
+place = {"folder": "/", "environment": {}, "mounts": {"/opt/ml": sys.argv[1]}}
+sys.exit(start({"command": ["true"], **place, "environment": {"PATH": "/bin:/usr/bin"}}, [2]))
+"""
+
+
+def become(folder: Path) -> "subprocess.CompletedProcess[str]":
+    """A process of its own, for it gets a mount namespace."""
+    return subprocess.run([sys.executable, "-c", BECOMES, str(folder)], capture_output=True, text=True, timeout=20)
+
+
+@pytest.fixture(scope="module")
+def namespaces(tmp_path_factory: pytest.TempPathFactory) -> None:
+    done = become(tmp_path_factory.mktemp("any"))
+    if done.returncode:
+        pytest.skip(f"this machine allows no mount namespace: {done.stderr}")
+
+
+def test_a_container_that_cannot_be_shown_opt_ml_says_why(tmp_path: Path) -> None:
+    done = become(tmp_path / "nowhere")
+    assert done.returncode == 127
+    assert done.stderr.startswith("opt_ml: the container cannot be shown /opt/ml: ")
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_container_may_find_its_models_at_opt_ml_as_they_come_and_go(site: Site) -> None:
+    for name in ("a", "b"):
+        site.put(f"{name}.tar.gz")
+    with site.instance(opt_ml=True, SAGEMAKER_BASE_DIR=str(site.folder / "base")) as platform:
+        for name in ("a.tar.gz", "b.tar.gz", "a.tar.gz"):
+            told = call(platform, name).json()
+            assert re.fullmatch("/opt/ml/models/[0-9a-f]{32}/model", told["url"])
+            assert told["weights"] == name
+            assert platform.request("POST", "/_torpor/unload", json.dumps({"model": name}).encode()).status == 200
+        assert told["environment"]["SAGEMAKER_BASE_DIR"] == "/opt/ml"
+    assert not Path("/opt/ml/models").exists() or told["model"] not in os.listdir("/opt/ml/models")
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_one_model_may_be_found_at_opt_ml_too(site: Site) -> None:
+    site.put("model.tar.gz")
+    source = f"file://{site.models}/model.tar.gz"
+    with site.instance(source=source, opt_ml=True, SAGEMAKER_MULTI_MODEL="false") as platform:
+        until(lambda: platform.get("/ping").status == 200)
+        told: dict[str, Any] = platform.request("POST", "/invocations", b"1,2").json()
+        assert (told["model"], told["weights"]) == ("/opt/ml/model", "model.tar.gz")
 
 
 def test_an_answer_without_a_type_gets_none(site: Site) -> None:
@@ -278,7 +348,7 @@ def test_a_single_model_container_is_started_with_its_model_in_place(site: Site)
         answer = platform.request("POST", "/invocations", b"1,2", {"Content-Type": "text/csv"})
         told: dict[str, Any] = answer.json()
         assert answer.status == 200
-        assert told["headers"] == {"content-type": "text/csv"}
+        assert told["headers"] == {"Host": "localhost", "Content-Length": "3", "Content-Type": "text/csv"}
         assert (Path(told["model"]) / "weights").read_text() == "model.tar.gz"
 
 

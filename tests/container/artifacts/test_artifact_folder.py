@@ -7,7 +7,8 @@ import pytest
 
 from torpor_container.artifacts.errors import ArtifactMissing, DownloadBroken
 from torpor_container.artifacts.folder import FolderArtifactStore
-from torpor_container.artifacts.store import ArtifactHead
+from torpor_container.artifacts.store import ArtifactHead, Listed
+from torpor_container.keys import aside
 
 
 class Elsewhere:
@@ -18,6 +19,12 @@ class Elsewhere:
 
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         await asyncio.to_thread(into.write_text, head.version)
+
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        return [Listed(f"{prefix}elsewhere", 9, "v")]
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        return []
 
 
 @pytest.fixture
@@ -52,6 +59,16 @@ def test_what_is_no_plain_file_in_the_bucket_is_asked_for_elsewhere(key: str, st
     (store.root / "bucket/round").symlink_to("round")
     assert store.local_path(key) is None
     assert asyncio.run(store.head(key)).version == f"elsewhere {key}"
+
+
+@pytest.mark.parametrize("key", ["out//m.tar.gz", "/m.tar.gz", "m/", "x" * 300])
+def test_an_object_kept_aside_is_read_in_place(key: str, store: FolderArtifactStore) -> None:
+    file = store.root / "bucket" / aside(key)
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"aside")
+    head = asyncio.run(store.head(key))
+    assert (head.size_bytes, head.file) == (5, file.resolve())
+    assert FolderArtifactStore(store.root / "bucket").local_path(key) is None  # a folder of the user's own has none
 
 
 def test_a_link_that_stays_in_the_bucket_is_followed(store: FolderArtifactStore) -> None:

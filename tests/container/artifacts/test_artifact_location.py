@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_container.artifacts.errors import TargetForbidden
-from torpor_container.artifacts.location import Prefix, artifact_id
+from torpor_container.artifacts.location import Location, Prefix, artifact_id, name_of
 from torpor_container.wire import Fault
 
 HOUSES = Prefix.parse("s3://bucket/models/houses/")
@@ -24,10 +24,15 @@ HOUSES = Prefix.parse("s3://bucket/models/houses/")
         ("..a/b..", "models/houses/..a/b.."),
         ("a%2f..%2fb", "models/houses/a%2f..%2fb"),
         ("two words", "models/houses/two words"),
+        ("a+b%20c", "models/houses/a+b%20c"),
+        ("out//job.tar.gz", "models/houses/out//job.tar.gz"),
+        ("//sam.tar.gz", "models/houses//sam.tar.gz"),
+        ("folder/", "models/houses/folder/"),
+        ("e\u0301", "models/houses/e\u0301"),
     ],
 )
 def test_a_target_is_joined_to_the_prefix_by_one_slash(target: str, key: str) -> None:
-    assert HOUSES.key_of(target) == key
+    assert HOUSES.key_of(name_of(target)) == key
 
 
 @pytest.mark.parametrize(
@@ -42,28 +47,36 @@ def test_a_target_is_joined_to_the_prefix_by_one_slash(target: str, key: str) ->
         ("..", "'.' or '..'"),
         ("company_a/../company_b/x", "'.' or '..'"),
         ("./x", "'.' or '..'"),
-        ("/", "empty segment"),
-        ("//x", "empty segment"),
-        ("x/", "empty segment"),
+        ("/", "is empty"),
+        ("a//../b", "'.' or '..'"),
+        ("/../b", "'.' or '..'"),
         ("x" * 1020, "longer than 1024"),
     ],
 )
 def test_a_target_that_breaks_a_rule_is_told_which(target: str, rule: str) -> None:
     with pytest.raises(TargetForbidden, match=rule) as refused:
-        HOUSES.key_of(target)
+        HOUSES.key_of(name_of(target))
     assert refused.value.fault is Fault.TARGET_FORBIDDEN
 
 
-@given(st.text(max_size=40) | st.text("./a ", max_size=12), st.sampled_from(["s3://b", "s3://b/p", "s3://b/p/q/"]))
+@given(
+    st.text(max_size=40) | st.text("./a ", max_size=12),
+    st.sampled_from(["s3://b", "s3://b/p", "s3://b/p/q/", "s3://b//p", "s3://b/p//"]),
+)
 def test_no_target_leaves_its_prefix(target: str, url: str) -> None:
     prefix = Prefix.parse(url)
     try:
-        key = prefix.key_of(target)
+        key = prefix.key_of(name_of(target))
     except TargetForbidden:
         return
-    assert posixpath.normpath(key) == key
-    assert key.startswith(prefix.path + "/" if prefix.path else "")
-    assert key.removeprefix(prefix.path).lstrip("/") == target.removeprefix("/")
+    assert key == prefix.folder + target.removeprefix("/")
+    assert prefix.name_of_key(key) == name_of(target)
+    assert posixpath.normpath(f"/bucket/{key}").startswith(posixpath.normpath(f"/bucket/{prefix.folder}"))
+
+
+def test_a_prefix_is_no_beginning_of_a_name() -> None:
+    assert Prefix.parse("s3://bucket/mod").name_of_key("models/x") is None
+    assert Prefix.parse("s3://bucket/mod").key_of("els/x") == "mod/els/x"
 
 
 @pytest.mark.parametrize(
@@ -71,7 +84,10 @@ def test_no_target_leaves_its_prefix(target: str, url: str) -> None:
     [
         ("s3://bucket", Prefix("s3", "bucket", "")),
         ("s3://bucket/", Prefix("s3", "bucket", "")),
-        ("s3://bucket/a/b/", Prefix("s3", "bucket", "a/b")),
+        ("s3://bucket/a/b/", Prefix("s3", "bucket", "a/b/")),
+        ("s3://bucket/a/b", Prefix("s3", "bucket", "a/b/")),
+        ("s3://bucket//", Prefix("s3", "bucket", "/")),
+        ("s3://bucket//a//b/", Prefix("s3", "bucket", "/a//b/")),
         ("file:///srv/models/", Prefix("file", "/srv/models", "")),
         ("/srv/models", Prefix("file", "/srv/models", "")),
     ],
@@ -84,6 +100,10 @@ def test_a_prefix_is_read_from_its_url(url: str, prefix: Prefix) -> None:
 def test_a_url_that_is_no_prefix_is_refused_by_name(url: str) -> None:
     with pytest.raises(ValueError, match=re.escape(repr(url))):
         Prefix.parse(url)
+
+
+def test_the_key_of_one_object_is_taken_letter_by_letter() -> None:
+    assert Location.parse("s3://bucket//out//job/model.tar.gz") == Location("s3", "bucket", "/out//job/model.tar.gz")
 
 
 def test_an_artifacts_id_is_stable_hex_and_changes_with_each_part() -> None:

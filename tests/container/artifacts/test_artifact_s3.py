@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from fake_s3 import FakeObject, FakeS3
@@ -52,6 +53,30 @@ def test_an_object_arrives_whole_under_any_key(tmp_path: Path) -> None:
         assert head.file is None
 
     play(story)
+
+
+@pytest.mark.parametrize("key", ["out//job/m.tar.gz", "/out/m.tar.gz", "out/m/", "//a b+c%2f"])
+def test_empty_segments_of_a_key_are_kept(key: str, tmp_path: Path) -> None:
+    async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
+        s3.objects[f"/bucket/{quote(key, safe='/')}"] = FakeObject(BODY)
+        head = await store.head(key)
+        await store.get(key, head, tmp_path / "archive")
+        assert (tmp_path / "archive").read_bytes() == BODY
+
+    play(story)
+
+
+def test_faults_of_a_key_with_an_empty_segment_are_those_of_any_other(tmp_path: Path) -> None:
+    async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
+        for status, error in ((404, ArtifactMissing), (403, ArtifactForbidden), (500, StoreUnreachable)):
+            s3.objects["/bucket/a//b"] = FakeObject(status=status)
+            with pytest.raises(error, match=r"key: a//b"):
+                await store.head("a//b")
+        s3.objects["/bucket/a//b"] = FakeObject(b"new")
+        with pytest.raises(DownloadBroken, match="overwritten"):
+            await store.get("a//b", ArtifactHead(3, '"old"'), tmp_path / "archive")
+
+    play(story, retries_max=0)
 
 
 @pytest.mark.parametrize(

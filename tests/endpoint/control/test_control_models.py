@@ -29,9 +29,24 @@ def archive(**source: str) -> dict[str, Any]:
         ({"PrimaryContainer": {"Image": "torpor", "Mode": "MultiModel"}}, "needs ModelDataUrl"),
         ({"PrimaryContainer": {**SINGLE, "Mode": "MultiModel"}}, "must be an S3 prefix"),
         ({"PrimaryContainer": {**SINGLE, "ModelDataSource": archive()}}, "Only one of"),
-        ({"PrimaryContainer": {"Image": "i", "ModelDataSource": archive(S3DataType="S3Prefix")}}, "S3Object"),
-        ({"PrimaryContainer": {"Image": "i", "ModelDataSource": archive(CompressionType="None")}}, "Gzip only"),
+        (
+            {"PrimaryContainer": {"Image": "i", "ModelDataSource": archive(S3DataType="S3Prefix")}},
+            "CompressionType None",
+        ),
+        (
+            {
+                "PrimaryContainer": {
+                    "Image": "i",
+                    "ModelDataSource": archive(S3DataType="S3Prefix", CompressionType="None"),
+                }
+            },
+            "S3Uri must end with a forward slash (/)",
+        ),
+        ({"PrimaryContainer": {"Image": "i", "ModelDataSource": archive(S3Uri="s3://bucket/m/")}}, "one object"),
+        ({"PrimaryContainer": {"Image": "i", "ModelDataSource": archive(ManifestS3Uri="s3://b/m")}}, "ManifestS3Uri"),
+        ({"PrimaryContainer": {"Image": "i", "ModelDataSource": {}}}, "must have S3DataSource"),
         ({"PrimaryContainer": {"Image": "i", "ModelDataUrl": "https://b.s3/k"}}, "must begin with s3://"),
+        ({"PrimaryContainer": {**MULTI_MODEL, "ModelDataUrl": "s3://bucket/a/../b"}}, "'.' or '..' segment"),
         ({"PrimaryContainer": {**SINGLE, "Environment": {str(n): "" for n in range(101)}}}, "more than 100 entries"),
         ({"PrimaryContainer": {**SINGLE, "Environment": {"K": "é" * 513}}}, "longer than 1024 bytes"),
         ({"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_VCPU": "two"}}}, "Environment.TORPOR_VCPU is 'two'"),
@@ -40,6 +55,11 @@ def archive(**source: str) -> dict[str, Any]:
             "must be a number more than 0",
         ),
         ({"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_KEEP_ALIVE": "ever"}}}, "one of fixed, histogram"),
+        (
+            {"PrimaryContainer": {**MULTI_MODEL, "Environment": {"TORPOR_REVALIDATE": "true"}}},
+            "neither true nor false, but `off`, `disk` or `resident`",
+        ),
+        ({"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_REVALIDATE": "resident"}}}, "for Mode MultiModel"),
         (
             {"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_TYPO": "1"}}},
             "TORPOR_TYPO is not a setting of Torpor",
@@ -76,6 +96,24 @@ def test_a_data_source_of_one_archive_is_the_url_of_that_archive(desk: Desk) -> 
     model = desk.store.model("m")
     assert model is not None
     assert model.container.model_data_url == "s3://bucket/m.tar.gz"
+
+
+@pytest.mark.parametrize(
+    ("source", "compressed"),
+    [
+        ({"S3Uri": "s3://bucket/m/", "S3DataType": "S3Prefix", "CompressionType": "None"}, False),
+        ({"S3Uri": "s3://bucket/m", "CompressionType": "None"}, False),
+        ({"S3Uri": "https://s3-us-west-2.amazonaws.com/bucket/m.tar.gz"}, True),
+    ],
+)
+def test_a_data_source_may_be_files_as_they_are(desk: Desk, source: dict[str, str], compressed: bool) -> None:
+    sent = {"Image": "torpor", "ModelDataSource": archive(**source)}
+    desk("CreateModel", ModelName="m", PrimaryContainer=sent)
+    model = desk.store.model("m")
+    assert model is not None
+    assert model.container.compressed is compressed
+    assert (model.container.model_data_url or "").startswith("s3://bucket/m")
+    assert desk("DescribeModel", ModelName="m")["PrimaryContainer"] == {"Mode": "SingleModel", **sent}
 
 
 def test_a_model_is_described_as_it_was_sent(desk: Desk) -> None:

@@ -11,8 +11,8 @@ from constants import constant, number_of, traffic
 from live import LiveEndpoint, Variant, many, one
 from processes import soon
 
-BROKEN = many("status/../..")
-"""An instance with this prefix ends as soon as it starts."""
+BROKEN = many("status/old", {"SAGEMAKER_SUBMIT_DIRECTORY": "s3://status/../.."})
+"""An instance with this code ends as soon as it starts."""
 
 SLOW = """
 import time

@@ -78,7 +78,7 @@ def test_a_new_instance_finds_on_its_disk_what_has_not_changed(live: LiveEndpoin
 
 def test_with_revalidation_the_next_load_takes_the_new_version(live: LiveEndpoint) -> None:
     put(live.folder("cache"), {"good.json": booster()})
-    live.deploy("Revalidating", Variant(many("cache", {"TORPOR_REVALIDATE": "true"})))
+    live.deploy("Revalidating", Variant(many("cache", {"TORPOR_REVALIDATE": "disk"})))
     live.invoke("Revalidating", ROW, TargetModel="good.json")
     put(live.folder("cache"), {"good.json": booster(3.0)})
     assert answered(live.invoke("Revalidating", ROW, TargetModel="good.json")) == pytest.approx(predicted())

@@ -130,13 +130,12 @@ def check_model_error(response: dict[str, Any], row: Row) -> None:
     """AWS: the container answered: its status and body; the platform did: 0 and its own words."""
     original, group = response["OriginalMessage"], f"/aws/sagemaker/Endpoints/{row.endpoint}"
     kind = "client" if 400 <= (row.original_status or 0) < 500 else "server"
-    console = "https://us-east-1.console.aws.amazon.com/cloudwatch/home?region=us-east-1"
     assert response["OriginalStatusCode"] == row.original_status
     assert original.startswith(row.text)
     assert response["LogStreamArn"] == f"arn:aws:logs:us-east-1:{ACCOUNT}:log-group:{group}"
     assert response["Error"]["Message"] == (
         f'Received {kind} error ({row.original_status}) from primary with message "{original[:2048]}". '
-        f"See {console}#logEventViewer:group={group} in account {ACCOUNT} for more information."
+        f"See `torpor logs {row.endpoint}` or the log group {group} for more information."
     )
 
 

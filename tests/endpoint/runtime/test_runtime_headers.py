@@ -8,6 +8,7 @@ from artifacts import ROW, predicted, put, script
 from live import LiveEndpoint, Variant, many
 from runtime_answers import code_and_status, raw, refusal
 
+from torpor_container import wire
 from torpor_endpoint.runtime.request import Invoke
 
 TALKING = """
@@ -100,6 +101,8 @@ TOO_LONG = {
     "Accept": "x" * 1025,
     "TargetContainerHostname": "x" * 64,
     "InferenceComponentName": "x" * 64,
+    "SessionId": "x" * 257,
+    "EnableExplanations": "x" * 65,
 }
 
 
@@ -111,12 +114,20 @@ def test_a_header_that_is_too_long_is_refused_by_its_name(live: LiveEndpoint, ho
 
 
 def test_the_container_gets_the_contract_s_headers_and_no_others() -> None:
-    sent = {b"content-type": b"text/csv", b"x-amzn-sagemaker-target-model": b"/a.tar.gz", b"x-torpor-fault": b"no-room"}
+    forwarded = [(name.lower().encode(), b"text/csv") for name in wire.FORWARDED]
+    sent = {**dict(forwarded), b"x-amzn-sagemaker-target-model": b"/a.tar.gz", b"x-torpor-fault": b"no-room"}
     request = Invoke.read({"headers": [*sent.items(), (b"cookie", b"secret"), (b"authorization", b"AWS4")]}, "ep")
     assert request.forwarded("a.tar.gz") == [
-        (b"content-type", b"text/csv"),
+        *forwarded,
         (b"x-amzn-sagemaker-target-model", b"a.tar.gz"),
     ]
+
+
+def test_explanations_are_refused_where_nobody_explains(live: LiveEndpoint, houses: str) -> None:
+    asked = {"EnableExplanations": "`true`"}
+    response = refusal(lambda: live.invoke(houses, ROW, TargetModel="good.json", **asked))
+    assert code_and_status(response) == ("ValidationError", 400)
+    assert "EnableExplanations" in response["Error"]["Message"]
 
 
 def test_an_answer_has_the_headers_of_the_api_and_no_others(live: LiveEndpoint, houses: str) -> None:

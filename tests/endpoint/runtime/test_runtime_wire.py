@@ -50,6 +50,19 @@ def test_a_model_s_words_are_never_read_as_ours(original: str) -> None:
     assert quoted == original or len(members["Message"]) == MESSAGE_MAX
 
 
+def test_a_model_s_failure_names_where_its_log_is_and_in_strict_mode_aws_s_console() -> None:
+    for place, told in (
+        (PLACE, "See `torpor logs Houses` or the log group /aws/sagemaker/Endpoints/Houses for more information."),
+        (
+            PLACE._replace(console=True),
+            "See https://us-east-1.console.aws.amazon.com/cloudwatch/home?region=us-east-1#logEventViewer:group=/aws/"
+            "sagemaker/Endpoints/Houses in account 123456789012 for more information.",
+        ),
+    ):
+        message = json.loads(wire_form(model_error(500, "why"), place)[2])["Message"]
+        assert message == f'Received server error (500) from primary with message "why". {told}'
+
+
 def test_a_body_that_is_no_text_is_still_a_model_error() -> None:
     found = from_answer(Answer(502, [], [b"\xff\xfe"]), PLACE)
     assert found.original == (502, "\ufffd\ufffd")

@@ -69,7 +69,7 @@ def test_a_script_sees_its_container_s_environment_and_its_words_are_in_the_log(
 
 
 def test_what_a_model_raises_is_in_the_log_too(live: LiveEndpoint) -> None:
-    """A ModelError says "See ...logEventViewer:group=... for more information"."""
+    """A ModelError says "See `torpor logs Raising` or the log group ..."."""
     name = deployed(live, "Raising", RAISING, {})
     put(live.folder("raising"), {"broken.tar.gz": script("raise ImportError('no such helper')")})
     refusal(lambda: live.invoke(name, b"stop", **TARGET))

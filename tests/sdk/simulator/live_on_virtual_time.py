@@ -22,7 +22,7 @@ from torpor.simulator.profile import ModelProfile
 from torpor.simulator.workloads import Request, Trace, requests
 from torpor_container.artifacts.disk import DiskTier, Entry
 from torpor_container.artifacts.location import Prefix
-from torpor_container.artifacts.store import ArtifactHead
+from torpor_container.artifacts.store import ArtifactHead, Listed
 from torpor_container.artifacts.unpack import UnpackLimits
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, policy
@@ -276,6 +276,12 @@ class Store:
         profile = self.yards.profiles[key]
         await asyncio.sleep(profile.pull_s)
         await asyncio.to_thread(into.write_bytes, b"x" * profile.disk_bytes)
+
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        return []
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        return []
 
 
 class TimedDisk(DiskTier):

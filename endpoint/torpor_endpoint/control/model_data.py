@@ -1,0 +1,53 @@
+"""Where a model's data are: every form in which AWS takes an S3 address becomes `s3://bucket/key`. Pure.
+
+AWS takes `(https|s3)://…` for ModelDataUrl and S3Uri. Its own notebooks use `https://s3-REGION.amazonaws.com/bucket/…`.
+"""
+
+import re
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+_REGION: Final = r"[a-z]{2}(?:-[a-z]+)+-\d"
+_S3: Final = rf"s3(?:-accelerate|-external-1|-fips)?(?:[.-](?:dualstack\.)?{_REGION})?"
+_HOST: Final = re.compile(rf"(?:(?P<bucket>[^/]+)\.)?{_S3}\.amazonaws\.com(?:\.cn)?")
+"""Amazon S3's hosts: a bucket before `s3` is virtual-host style; without one, the path begins with the bucket."""
+
+
+class NoS3Address(ValueError):
+    """The text says why a URL names nothing in S3."""
+
+
+def s3_url(url: str) -> str:
+    """`s3://bucket/key` of an S3 address in any form. Raises NoS3Address.
+
+    What follows the bucket in `s3://` is the key letter by letter; in `https://` it is percent-encoded, as in any URL.
+    """
+    scheme, _, rest = url.partition("://")
+    bucket, _, key = rest.partition("/") if scheme == "s3" else _of_https(url)
+    if not bucket:
+        raise NoS3Address("it names no bucket")
+    if not {".", ".."}.isdisjoint(key.split("/")):
+        raise NoS3Address("its key has a '.' or '..' segment")
+    if not key.isprintable():
+        raise NoS3Address("its key has a character that cannot be printed")
+    return f"s3://{bucket}/{key}"
+
+
+def _of_https(url: str) -> tuple[str, str, str]:
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").lower()
+    except ValueError as error:
+        raise NoS3Address(f"it is no URL: {error}") from error
+    found = _HOST.fullmatch(host) if parts.scheme == "https" else None
+    if found is None:
+        raise NoS3Address(
+            "it must begin with s3://bucket/, https://s3.REGION.amazonaws.com/bucket/ or "
+            "https://bucket.s3.REGION.amazonaws.com/"
+        )
+    if parts.query or parts.fragment:
+        raise NoS3Address("a query or a fragment cannot follow its key")
+    path = unquote(parts.path.removeprefix("/"))
+    if found["bucket"]:
+        return found["bucket"], "/", path
+    return path.partition("/")
