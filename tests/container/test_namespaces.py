@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 PROGRAM = """
-import json, os, sys
+import ctypes, json, os, sys
 from pathlib import Path
 from torpor_container.namespaces import NoNamespace, bind_mounts
-targets = sys.argv[1:]
+user, *targets = sys.argv[1:]
+if int(user) != os.getuid():
+    os.setgid(int(user))
+    os.setuid(int(user))
+    ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE: as for a process that was started by this user
 try:
     bind_mounts({target: Path(source) for target, source in (text.split("=") for text in targets)})
 except NoNamespace as error:
@@ -31,10 +35,10 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def view(*targets: str, user: int | None = None, cwd: str = "/usr") -> str:
+def view(*targets: str, user: int = os.getuid(), cwd: str = "/usr") -> str:
     """What a fresh process prints that gives itself such a view."""
-    command = [sys.executable, "-c", PROGRAM, *targets]
-    ended = subprocess.run(command, cwd=cwd, user=user, capture_output=True, text=True, timeout=20)
+    command = [sys.executable, "-c", PROGRAM, str(user), *targets]
+    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=20)
     assert not ended.stderr, ended.stderr
     if "not permitted" in ended.stdout:
         pytest.skip(f"this machine allows no mount namespace: {ended.stdout}")
