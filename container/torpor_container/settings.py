@@ -67,6 +67,12 @@ def _keep_alive(text: str) -> str:
     return text
 
 
+def _program(text: str) -> str:
+    if text.startswith("/") or ".." in text.split("/"):
+        raise ValueError("must be a path below the artifact's code/ folder, such as serve.py or src/serve.py")
+    return text
+
+
 def _optional_count(text: str) -> int | None:
     return _count(text) if text else None
 
@@ -94,7 +100,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_MULTI_MODEL", "multi_model", _bool, "false", "Serve many models by name instead of one."),
     Setting("SAGEMAKER_BIND_TO_PORT", "port", _port, "8080", "The port of `torpor-container serve`."),
     Setting("SAGEMAKER_BASE_DIR", "base_dir", str, "/opt/ml", "Where `model/` (one model) and `models/` (the disk tier) are."),
-    Setting("SAGEMAKER_PROGRAM", "program", str, "inference.py", "The user script's file name."),
+    Setting("SAGEMAKER_PROGRAM", "program", _program, "", "The user script: a file, or a module, in `code/` or at the top of the artifact. Every artifact must have it. Empty: `inference.py`, where there is one."),
     Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", str, "", "`s3://bucket/key` of an archive with the script of every model. Anything else: each artifact's own."),
     Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The answer's type where the caller names none."),
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket instead of a port."),
