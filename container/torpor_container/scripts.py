@@ -9,6 +9,7 @@ from pathlib import Path
 from torpor_container.effort import CLOCKS, Effort
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
+from torpor_container.formats.script.environment import Place, environment
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.parent import Parent
 from torpor_container.runners import Scripted
@@ -29,7 +30,7 @@ class Scripts:
         parent: Parent,
         environment: Mapping[str, str],
     ) -> None:
-        """`environment` is all that scripts see of any: the warm parent's own is the endpoint's."""
+        """`environment` is the container's, to which comes what AWS's images set for a script."""
         self._settings = settings
         self._conventions = conventions
         self._parent = parent
@@ -62,7 +63,7 @@ class Scripts:
             "script": str(script),
             "memory_bytes": self._settings.memory_bytes,
             "conventions": asdict(self._conventions),
-            "environment": dict(self._environment),
+            "environment": environment(Place(directory, script, self._environment)),
         }
         try:
             return await self._parent.fork(Job(START, arguments, guarded=True), [theirs.fileno(), *OUTPUT])

@@ -14,6 +14,7 @@ from typing import Any
 from torpor_container.adapter.command import Command
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import POLICIES, policy
+from torpor_container.inherited import OF_INSTALLERS
 
 MIB = 1024 * 1024
 
@@ -193,9 +194,11 @@ def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
 
 
 def theirs(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a foreign container, or a user's script, sees of the environment: all but what is Torpor's own.
+    """What a foreign container, or a user's script, sees of the environment: all but what is Torpor's own, or the package
+    installers'.
 
     What was installed beside this Python is found too: its commands need not be on the path of whoever started us.
     """
-    own = {name: value for name, value in environment.items() if not name.startswith("TORPOR_")}
+    ours = ("TORPOR_", *OF_INSTALLERS)
+    own = {name: value for name, value in environment.items() if not name.startswith(ours)}
     return {**own, "PATH": os.pathsep.join((own.get("PATH", os.defpath), os.path.dirname(sys.executable)))}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torpor_container.inherited import inherited
 from torpor_container.processes import descendants, kill
 
 MESSAGE_MAX_BYTES = 200_000
@@ -19,7 +20,8 @@ MESSAGE_MAX_BYTES = 200_000
 
 CLOSED_WITHIN_S = 10.0
 
-ZYGOTE = (sys.executable, "-m", "torpor_container.zygote")
+ZYGOTE = (sys.executable, "-P", "-m", "torpor_container.zygote")
+"""Without the folder that it is started in: what lies there is no module of anybody's."""
 
 
 @dataclass(frozen=True)
@@ -141,9 +143,17 @@ class OwnedWarmParent(WarmParent):
 
     @classmethod
     async def start(
-        cls, path: Path, command: Sequence[str] = ZYGOTE, closed_within_s: float = CLOSED_WITHIN_S
+        cls,
+        path: Path,
+        command: Sequence[str] = ZYGOTE,
+        closed_within_s: float = CLOSED_WITHIN_S,
+        forgotten: tuple[str, ...] = (),
     ) -> "OwnedWarmParent":
-        """Start it, listening at `path` at once: what is asked before its imports are done waits in line."""
+        """Start it, listening at `path` at once: what is asked before its imports are done waits in line.
+
+        Of this process's environment it gets what `inherited` lets through, without names that begin with `forgotten`:
+        its children can read what it was started with, whatever they are given themselves.
+        """
         with suppress(FileNotFoundError):
             os.unlink(path)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -155,6 +165,7 @@ class OwnedWarmParent(WarmParent):
                 stdin=asyncio.subprocess.PIPE,
                 pass_fds=[listener.fileno()],
                 start_new_session=True,
+                env=inherited(os.environ, forgotten),
             )
         return cls(path, process, closed_within_s)
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torpor_container.warm import OwnedWarmParent
 from torpor_endpoint.alarm_actions import alarm_actions
 from torpor_endpoint.autoscaling.context import Autoscaling
 from torpor_endpoint.autoscaling.scaler import Scaler, World
@@ -79,7 +80,7 @@ class Endpoint:
         self._store = Store(self._database, time.time)
         self._objects = ObjectStore(self._dir.objects, clock=time.time)
         end_strays(str(self._dir.instances))  # of an endpoint that was killed
-        self._host = LocalHost(self._dir.sockets)
+        self._host = LocalHost(self._dir.sockets, partial(OwnedWarmParent.start, forgotten=self._around.forgotten))
         self._fleet = Fleet()
         self._registry = MetricRegistry(time.time)
         self._meters = Meters(self._registry)

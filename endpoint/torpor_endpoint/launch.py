@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torpor_container import wire
+from torpor_container.inherited import OF_AWS
 from torpor_endpoint.core.catalogue import (
     INSTANCE_DISK_MIB,
     SERVERLESS_DISK_MIB,
@@ -15,9 +16,6 @@ from torpor_endpoint.disks import Disks
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.images import Images
 from torpor_endpoint.records import Variant
-
-OF_AWS = ("AWS_",)
-"""The variables of whoever started the endpoint that could lead a container to the real AWS begin so."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Surroundings:
     def forgotten(self) -> tuple[str, ...]:
         """How the variables begin of whoever started the endpoint that none of them inherits: where artifacts come from
         here, nothing may reach the real AWS by accident."""
-        return () if self.s3_folder is None else OF_AWS
+        return () if self.s3_folder is None else (OF_AWS,)
 
 
 @dataclass(frozen=True)

@@ -41,10 +41,18 @@ def test_the_model_is_the_script_then_the_canonical_name_then_the_only_file(
 @pytest.mark.parametrize(
     ("others", "program", "says"),
     [
-        (["code/inference.py"], "other.py", r"no other\.py in code/ .* has code/inference\.py: set .* to inference\.py"),
+        (
+            ["code/inference.py"],
+            "other.py",
+            r"no other\.py in code/ .* has code/inference\.py: set .* to inference\.py",
+        ),
         (["inference.py"], "other.py", r"has inference\.py: set SAGEMAKER_PROGRAM to inference\.py"),
         (["code/serve.py"], "sreve", r"SAGEMAKER_PROGRAM names sreve, and there is no sreve\.py .* has code/serve\.py"),
-        (["code/a.py", "code/src/serve.py"], "serve.py", r"has code/a\.py, code/src/serve\.py: set .* to src/serve\.py"),
+        (
+            ["code/a.py", "code/src/serve.py"],
+            "serve.py",
+            r"has code/a\.py, code/src/serve\.py: set .* to src/serve\.py",
+        ),
         ([], "inference.py", "has no Python file: put the script there, or unset SAGEMAKER_PROGRAM"),
         (["code/serve.sh"], "serve.sh", r"serve\.sh, which is no Python file"),
         (["code/serve/run.py"], "serve", r"serve, which is a folder without __init__\.py"),

@@ -25,6 +25,8 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
     """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes` and `conventions`.
 
     `environment` is the script's whole environment, if given, and the second and third descriptor are its output.
+    It runs in the model's folder, as Multi Model Server's workers do: what it writes by a relative path stays there, and
+    goes when the model does.
     """
     connection, *output = descriptors
     _print_to(output)
@@ -51,6 +53,7 @@ def main(
     connection.set_inheritable(False)  # what the script starts must not hold it open
     if memory_bytes is not None:
         limit_memory(memory_bytes)
+    os.chdir(directory)
     with connection, connection.makefile("rb") as requests:
         model = _load(connection, Path(directory), program, conventions)
         while model is not None and (request := read(requests)) is not None:

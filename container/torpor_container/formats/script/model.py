@@ -8,6 +8,7 @@ from torpor_container.content.answers import json_list
 from torpor_container.content.media import CSV, JSON
 from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
+from torpor_container.formats.script import FOLDERS
 from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, body_of, import_script
 from torpor_container.formats.served import ServedModel
@@ -36,7 +37,8 @@ class ScriptModel:
     @classmethod
     def load(cls, script: Path, directory: Path, conventions: Conventions) -> "ScriptModel":
         """Whatever the script raises is raised; beside that LoadFailed and LoadOutOfMemory."""
-        functions = Functions.of(import_script(script), directory)
+        root = next((folder for folder in script.parents if folder.name == FOLDERS[0]), directory)
+        functions = Functions.of(import_script(script, root), directory)
         if functions.pre_model_fn:
             functions.call(functions.pre_model_fn, str(directory))
         model = cls(functions, *_loaded(functions, directory, conventions), conventions)
