@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from torpor_container.effort import Clocks, process_s
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory, OutOfMemory, PredictionFailed
 from torpor_container.formats.format import Conventions
-from torpor_container.formats.script import frames
+from torpor_container.formats.script import frames, toolkits
 from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 from torpor_container.formats.script.functions import failure_of
 from torpor_container.formats.script.model import ScriptModel
@@ -25,8 +25,8 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
     """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes` and `conventions`.
 
     `environment` is the script's whole environment, if given, and the second and third descriptor are its output.
-    It runs in the model's folder, as Multi Model Server's workers do: what it writes by a relative path stays there, and
-    goes when the model does.
+    It runs in the model's folder, as Multi Model Server's workers do: relative paths lead there, and what is written there
+    goes with the model.
     """
     connection, *output = descriptors
     _print_to(output)
@@ -54,6 +54,7 @@ def main(
     if memory_bytes is not None:
         limit_memory(memory_bytes)
     os.chdir(directory)
+    toolkits.offer()
     with connection, connection.makefile("rb") as requests:
         model = _load(connection, Path(directory), program, conventions)
         while model is not None and (request := read(requests)) is not None:

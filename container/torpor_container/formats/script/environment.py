@@ -44,7 +44,7 @@ class Variable:
 VARIABLES: Final[tuple[Variable, ...]] = (
     Variable("SM_MODEL_DIR", lambda place: str(place.model), "the model's folder"),
     Variable("SM_INPUT", lambda place: str(place.input), "training's input: not there"),
-    Variable("SM_INPUT_TRAINING_CONFIG_FILE", lambda place: str(place.input / "config/hyperparameters.json"), "the same"),
+    Variable("SM_INPUT_TRAINING_CONFIG_FILE", lambda place: str(place.input / "config/hyperparameters.json"), "same"),
     Variable("SM_INPUT_DATA_CONFIG_FILE", lambda place: str(place.input / "config/inputdataconfig.json"), "the same"),
     Variable("SM_CHECKPOINT_CONFIG_FILE", lambda place: str(place.input / "config/checkpointconfig.json"), "the same"),
     Variable("SAGEMAKER_PROGRAM", lambda place: place.script.name, "the script's file name"),

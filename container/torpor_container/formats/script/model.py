@@ -11,6 +11,7 @@ from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickl
 from torpor_container.formats.script import FOLDERS
 from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, body_of, import_script
+from torpor_container.formats.script.responses import unwrapped
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.wire import CUSTOM_ATTRIBUTES
@@ -70,7 +71,7 @@ class ScriptModel:
             result = self._functions.call(self._functions.transform_fn, self._native, body, content_type, accept)
         else:
             result = self._steps(invocation, content_type, accept)
-        return _reply(result, accept)
+        return _reply(unwrapped(result, self._functions.context), accept)
 
     def _steps(self, invocation: Invocation, content_type: str, accept: str) -> Any:
         functions = self._functions
