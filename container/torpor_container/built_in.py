@@ -94,8 +94,14 @@ class BuiltInWorkshop:
         async with AsyncExitStack() as closing:
             for part in (self._measurers, self._loaders, self._predictors):
                 closing.callback(part.close)
-            for runner in tuple(self._runners):
-                closing.push_async_callback(self.unload, runner)
+            closing.push_async_callback(self._unload_all)
+
+    async def _unload_all(self) -> None:
+        """Side by side: a script that resists takes a second or two."""
+        ended = await asyncio.gather(*map(self.unload, tuple(self._runners)), return_exceptions=True)
+        for failure in ended:
+            if isinstance(failure, BaseException):
+                raise failure
 
     def unready(self) -> str | None:
         """An instance with many threads stuck in models' own code is worn out: it asks to be replaced."""

@@ -25,8 +25,8 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
     """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes` and `conventions`.
 
     `environment` is the script's whole environment, if given, and the second and third descriptor are its output.
-    It runs in the model's folder, as Multi Model Server's workers do: relative paths lead there, and what is written there
-    goes with the model.
+    It runs in the model's folder, as Multi Model Server's workers do: relative paths lead there, and what is written
+    there goes with the model.
     """
     connection, *output = descriptors
     _print_to(output)
