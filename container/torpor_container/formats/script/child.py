@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from torpor_container.effort import Clocks, process_s
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory, OutOfMemory, PredictionFailed
 from torpor_container.formats.format import Conventions
-from torpor_container.formats.script import frames, toolkits
+from torpor_container.formats.script import frames, paths, toolkits
 from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 from torpor_container.formats.script.functions import failure_of
 from torpor_container.formats.script.model import ScriptModel
@@ -53,7 +53,6 @@ def main(
     connection.set_inheritable(False)  # what the script starts must not hold it open
     if memory_bytes is not None:
         limit_memory(memory_bytes)
-    os.chdir(directory)
     toolkits.offer()
     with connection, connection.makefile("rb") as requests:
         model = _load(connection, Path(directory), program, conventions)
@@ -125,6 +124,8 @@ def _data_bytes() -> int:
 
 def _load(connection: socket.socket, directory: Path, program: str, conventions: Conventions) -> ScriptModel | None:
     try:
+        os.chdir(directory)
+        paths.show(directory / program, directory)
         model = ScriptModel.load(directory / program, directory, conventions)
     except ContainerError as error:
         failure: ContainerError = error
