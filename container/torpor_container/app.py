@@ -72,7 +72,7 @@ class Instance:
         self._environment = environment
         self._settings = settings
         self._journal = Journal(clock)
-        conventions = Conventions(multi_model=settings.multi_model, default_accept=settings.default_accept)
+        conventions = Conventions(settings.multi_model, settings.default_accept, settings.pickles)
         self._parent = Parent(settings.warm_parent)
         self._meter = Meter()
         self._workshop = self._make_workshop(conventions, ended)

@@ -28,6 +28,7 @@ from torpor_container.threads import Threads
 from torpor_container.workshop import Found, Loaded, Placed, Settled
 
 LOST_THREADS_MAX = 16
+NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids to run it: serve the model file alone, or allow scripts"
 FLOOR_BYTES = 64 * 1024
 """No model takes less: where the C library does not tell what is allocated, a load can fill pages that others left."""
 
@@ -109,6 +110,8 @@ class BuiltInWorkshop:
         return f"{lost} threads are stuck in models' own code" if lost > LOST_THREADS_MAX else None
 
     async def recognise(self, placed: Placed) -> Found:
+        if self._submitted and not self._settings.scripts:
+            raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {NO_SCRIPTS}")
         script = await self._submitted.script() if self._submitted else None
         try:
             known, path, disk_bytes = await self._loaders.run(
@@ -116,6 +119,8 @@ class BuiltInWorkshop:
             )
         except OSError as error:
             raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
+        if known.name == SCRIPT and not self._settings.scripts:
+            raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {NO_SCRIPTS}")
         predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
         return Found(predicted, partial(self._load, Recognised(placed, known, path, disk_bytes, predicted)))
 

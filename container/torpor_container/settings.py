@@ -74,6 +74,18 @@ def _program(text: str) -> str:
     return text
 
 
+def _requirements(text: str) -> str:
+    if text not in ("refuse", "install"):
+        raise ValueError("must be refuse or install")
+    return text
+
+
+def _permission(text: str) -> bool:
+    if text not in ("allow", "refuse"):
+        raise ValueError("must be allow or refuse")
+    return text == "allow"
+
+
 def _optional_count(text: str) -> int | None:
     return _count(text) if text else None
 
@@ -104,6 +116,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_PROGRAM", "program", _program, "", "The user script: a file, or a module, in `code/` or at the top of the artifact. Every artifact must have it. Empty: `inference.py`, where there is one."),
     Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", str, "", "`s3://bucket/key` of an archive with the script of every model. Anything else: each artifact's own."),
     Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The answer's type where the caller names none."),
+    Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: no model file is loaded that runs code as it loads: pickles and joblib files. A script may still load its own."),
+    Setting("TORPOR_SCRIPTS", "scripts", _permission, "allow", "`refuse`: no user script runs, and a model that has one is not served."),
+    Setting("TORPOR_REQUIREMENTS", "requirements", _requirements, "refuse", "A script's `requirements.txt`: `refuse` a model whose requirements are not met, or `install` them beside it."),
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket instead of a port."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
     Setting("TORPOR_CONTAINER", "container", Command.read, "", "How to start a foreign container, as JSON: adapter mode. Set by the endpoint for an image of `--images`."),
@@ -150,6 +165,9 @@ class Settings:
     program: str
     submit_directory: str
     default_accept: str
+    pickles: bool
+    scripts: bool
+    requirements: str
     socket: str
     path_prefix: str
     container: Command | None

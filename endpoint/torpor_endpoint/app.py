@@ -136,7 +136,9 @@ class Endpoint:
         from torpor_endpoint.control.operations import sagemaker_service
         from torpor_endpoint.training.operations import Training, bound
 
-        training = Training(self._jobs, self._trainer, self._store.put_tags, time.time)
+        training = Training(
+            self._jobs, self._trainer, self._store.put_tags, time.time, "scripts" not in self._options.refused
+        )
         return sagemaker_service(self._control(), account=self._options.account, more=bound(training))
 
     def _application_autoscaling(self) -> App:
@@ -302,6 +304,7 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
         images=Images.read(options.images),
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",
         s3_folder=folders.objects if embedded else None,
+        refused=options.refused,
     )
 
 

@@ -29,6 +29,8 @@ class Surroundings:
     s3_endpoint: str  # where artifacts come from; empty for AWS itself
     s3_folder: Path | None  # the embedded object store, None if another S3 is used
     images: Images = field(default_factory=Images)
+    refused: frozenset[str] = frozenset()
+    """`pickles`, `scripts`: what no container runs, whatever its Environment says."""
     access_key: str = "torpor"
     secret_key: str = "torpor"
 
@@ -111,5 +113,6 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,
         "TORPOR_S3_FOLDER": str(around.s3_folder or ""),
+        **{f"TORPOR_{kind.upper()}": "refuse" for kind in sorted(around.refused)},
         **around.wiring,
     }

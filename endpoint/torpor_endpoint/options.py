@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+REFUSABLE = ("pickles", "scripts")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -27,6 +28,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
     Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 for artifacts, with credentials from the usual chain, instead of the embedded one."),
     Option("--images", "images", Path, None, "A TOML file that says how to start the servers of other images (adapter mode)."),
+    Option("--refuse", "refuse", str, None, "`pickles`, `scripts`, or both with a comma: no instance loads such models, whatever their Environment says, and no training script runs."),
     Option("--warm-idle", "warm_idle_s", float, 600.0, "Seconds without any instance after which the warm parent ends too."),
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready only after delays as observed on AWS, to feel its cold starts."),
     Option("--seed", "seed", int, None, "Makes the emulated delays the same each time."),
@@ -57,11 +59,17 @@ class Options:
     account: str = "123456789012"
     region: str = "us-east-1"
     log_level: str = "warning"
+    refuse: str | None = None
 
     @property
     def url(self) -> str:
         """Where this machine reaches it."""
         return f"http://{'127.0.0.1' if self.host in ('', '0.0.0.0') else self.host}:{self.port}"
+
+    @property
+    def refused(self) -> frozenset[str]:
+        """Of REFUSABLE, what no container runs."""
+        return frozenset(self.refuse.split(",")) if self.refuse else frozenset()
 
     @property
     def bind(self) -> str:

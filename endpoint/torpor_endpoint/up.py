@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.images import BadImages, Images
-from torpor_endpoint.options import LOG_LEVELS, Options
+from torpor_endpoint.options import LOG_LEVELS, REFUSABLE, Options
 
 if TYPE_CHECKING:
     from torpor_endpoint.aws.asgi import App
@@ -77,6 +77,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "--emulate",
         lambda options: options.emulate is None or options.emulate in EMULATED,
         f"choose one of {', '.join(EMULATED)}",
+    ),
+    (
+        "--refuse",
+        lambda options: options.refused <= set(REFUSABLE),
+        f"choose of {', '.join(REFUSABLE)}, with a comma between them",
     ),
     ("--warm-idle", lambda options: 0 < options.warm_idle_s < inf, "it must be more than 0"),
     ("--time-scale", lambda options: 0 < options.time_scale < inf, "it must be more than 0"),

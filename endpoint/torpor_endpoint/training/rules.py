@@ -93,6 +93,11 @@ def _input_modes(job: Wire) -> Iterator[str]:
     yield from (channel.get("InputMode", "") for channel in job.get("InputDataConfig", ()))
 
 
+def runs_script(job: Wire) -> bool:
+    """Whether the job runs code of its own."""
+    return bool(_program(job))
+
+
 def _program(job: Wire) -> Any:
     return decoded(job.get("HyperParameters", {})).get(PROGRAM)
 

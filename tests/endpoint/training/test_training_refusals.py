@@ -1,6 +1,7 @@
 """What the training operations refuse, and how they list and describe."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,6 +37,16 @@ def test_what_cannot_be_done_here_is_refused_at_once(site: Site, members: dict[s
             assert code == "ValidationException"
             assert text in message
             assert (await api("ListTrainingJobs"))["TrainingJobSummaries"] == []
+
+    asyncio.run(story())
+
+
+def test_no_script_runs_where_scripts_are_refused(site: Site) -> None:
+    async def story() -> None:
+        async with site.open() as api:
+            refusing = replace(api, training=replace(api.training, scripts=False))
+            _, message = await refusing.refusal("CreateTrainingJob", **job())
+            assert "--refuse scripts" in message
 
     asyncio.run(story())
 
