@@ -3,9 +3,10 @@
 import os
 import sys
 
+from torpor_container import variables
 from torpor_container.app import Instance
 from torpor_container.server import Server, ServerOptions
-from torpor_container.settings import SETTINGS, BadSetting, Settings
+from torpor_container.settings import SETTINGS, BadSetting, Settings, unknown
 from torpor_container.zygote import ONE_THREAD
 
 USAGE = """usage: torpor-container serve
@@ -22,6 +23,8 @@ def main() -> None:
         raise SystemExit(0 if wanted else 2)
     try:
         settings = Settings.read()
+        if fault := unknown(os.environ) or (settings.container is None and variables.fault(os.environ)):
+            raise BadSetting(fault)
     except BadSetting as error:
         print(f"torpor-container: {error}", file=sys.stderr)
         raise SystemExit(2) from None

@@ -1,5 +1,6 @@
 """Composes one instance from its settings: the only place that makes collaborators."""
 
+import logging
 import os
 import signal
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
+from torpor_container import variables
 from torpor_container.adapter.server import ForeignServer
 from torpor_container.adapter.workshop import ForeignSingleWorkshop, ForeignWorkshop
 from torpor_container.artifacts.disk import DiskTier
@@ -45,6 +47,7 @@ from torpor_container.wire import InstanceState
 from torpor_container.workshop import Workshop
 
 clock = time.monotonic
+log = logging.getLogger(__name__)
 
 UNLIMITED = 1_000_000
 """The platform itself limits how many models it loads at once; the instance's threads bound the work."""
@@ -70,6 +73,9 @@ class Instance:
         """`ended` is called when a foreign container's process ends by itself; `environment` is the container's."""
         lean_heap()
         self._environment = environment
+        if settings.container is None:
+            for note in variables.notes(environment):
+                log.warning("%s", note)
         self._settings = settings
         self._journal = Journal(clock)
         conventions = Conventions(settings.multi_model, settings.default_accept, settings.pickles)

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import inf
 from typing import Any
 
@@ -209,6 +210,18 @@ def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
         return setting.read(text)
     except ValueError as error:
         raise BadSetting(f"{setting.variable}={text!r}: {error}. {setting.meaning}") from error
+
+
+def unknown(environment: Mapping[str, str]) -> str | None:
+    """What is wrong with a variable that is named like a setting and is none; None if there is no such."""
+    names = [setting.variable for setting in SETTINGS]
+    for name in environment:
+        if name.startswith("TORPOR_") and name not in names:
+            near = get_close_matches(name, names, n=1)
+            return (
+                f"{name} is not a setting of Torpor: {f'did you mean {near[0]}?' if near else 'the README lists them.'}"
+            )
+    return None
 
 
 def theirs(environment: Mapping[str, str]) -> dict[str, str]:

@@ -185,7 +185,9 @@ class Endpoint:
     # -- the parts -------------------------------------------------------------------------------------------------
     def _control(self) -> Control:
         changed, strict, scaled = self._controller.changed, self._options.strict, self._autoscaling.scaled
-        return Control(self._store, time.time, strict, self._fleet, changed, self._jobs.has, scaled)
+        return Control(
+            self._store, time.time, strict, self._fleet, changed, self._jobs.has, self._around.images, scaled
+        )
 
     def _scaler(self) -> Scaler:
         rescaling = Rescaling(self._fleet, self._control(), self._options.account, self._options.region)
