@@ -39,10 +39,10 @@ from torpor_container.rest import Rest
 from torpor_container.routes import Routes
 from torpor_container.scripts import Scripts
 from torpor_container.serving import Kept, Serving
-from torpor_container.settings import BadSetting, Settings, theirs
+from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings, theirs
 from torpor_container.shelf import Shelf
 from torpor_container.single import Single
-from torpor_container.submitted import SubmittedCode
+from torpor_container.submitted import Submitted, SubmittedCode, SubmittedFolder
 from torpor_container.wire import InstanceState
 from torpor_container.workshop import Workshop
 
@@ -160,13 +160,20 @@ class Instance:
         store = self._make_store(prefix)
         return Shelf(prefix, store, disk, books, self._limits, clock, settings.revalidate, self._meter)
 
-    def _make_submitted(self) -> SubmittedCode | None:
+    def _make_submitted(self) -> Submitted | None:
         settings = self._settings
-        if not settings.submit_directory.startswith("s3://"):
+        if settings.submit_directory in ("", *ARTIFACTS_OWN):
             return None
-        archive = Prefix.parse(settings.submit_directory)
+        source = Prefix.parse(settings.submit_directory)
         folder = Path(settings.base_dir) / "submitted"
-        return SubmittedCode(self._make_store(archive), archive.path, folder, settings.program, self._limits)
+        if source.scheme == "s3":
+            store = self._make_store(source)
+            return SubmittedCode(store, source.path, folder, settings.program, self._limits)
+        local = Path(source.bucket)
+        if local.is_file():
+            store = FolderArtifactStore(local.parent)
+            return SubmittedCode(store, local.name, folder, settings.program, self._limits)
+        return SubmittedFolder(local, settings.program)
 
     @property
     def _limits(self) -> UnpackLimits:

@@ -23,7 +23,7 @@ from torpor_container.runners import InProcess, Runner
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.spent import Spent
-from torpor_container.submitted import SubmittedCode
+from torpor_container.submitted import Submitted
 from torpor_container.threads import Threads
 from torpor_container.workshop import Found, Loaded, Placed, Settled
 
@@ -53,7 +53,7 @@ class BuiltInWorkshop:
         conventions: Conventions,
         scripts: Scripts,
         clock: Callable[[], float],
-        submitted: SubmittedCode | None = None,
+        submitted: Submitted | None = None,
         meter: Meter | None = None,
         gauge: Gauge | None = None,
         give_back: Callable[[], None] = give_back,

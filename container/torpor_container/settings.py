@@ -19,6 +19,9 @@ from torpor_container.inherited import OF_INSTALLERS
 
 MIB = 1024 * 1024
 
+ARTIFACTS_OWN = ("/opt/ml/model", "/opt/ml/model/code")
+"""Values of SAGEMAKER_SUBMIT_DIRECTORY that name no other place than each artifact."""
+
 
 def _bool(text: str) -> bool:
     if text.lower() not in ("true", "false", "1", "0"):
@@ -81,6 +84,13 @@ def _requirements(text: str) -> str:
     return text
 
 
+def _submit_directory(text: str) -> str:
+    text = text.rstrip("/")
+    if text and not text.startswith(("s3://", "file:///", "/")):
+        raise ValueError("must be s3://bucket/key, or an absolute path")
+    return text
+
+
 def _permission(text: str) -> bool:
     if text not in ("allow", "refuse"):
         raise ValueError("must be allow or refuse")
@@ -115,7 +125,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_BIND_TO_PORT", "port", _port, "8080", "The port of `torpor-container serve`."),
     Setting("SAGEMAKER_BASE_DIR", "base_dir", str, "/opt/ml", "Where `model/` (one model) and `models/` (the disk tier) are."),
     Setting("SAGEMAKER_PROGRAM", "program", _program, "", "The user script: a file, or a module, in `code/` or at the top of the artifact. Every artifact must have it. Empty: `inference.py`, where there is one."),
-    Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", str, "", "`s3://bucket/key` of an archive with the script of every model. Anything else: each artifact's own."),
+    Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", _submit_directory, "", "An archive with the script of every model: `s3://bucket/key`, or a path of this machine, which may be a folder too. Empty, or `/opt/ml/model/code`: each artifact's own."),
     Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The answer's type where the caller names none."),
     Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: no model file is loaded that runs code as it loads: pickles and joblib files. A script may still load its own."),
     Setting("TORPOR_SCRIPTS", "scripts", _permission, "allow", "`refuse`: no user script runs, and a model that has one is not served."),

@@ -23,6 +23,12 @@ def find(directory: Path, program: str = "") -> Path | None:
     return next((Path(path) for path in paths if os.path.isfile(path)), None)
 
 
+def root_of(script: Path, program: str = "") -> Path:
+    """The folder that the program's path begins in, where its modules and its requirements lie."""
+    parts = next((len(Path(name).parts) for name in _files_of(program) if script.match(name)), 1)
+    return script.parents[parts - 1]
+
+
 def wanted(directory: Path, program: str) -> Path | None:
     """The script to run; None where SAGEMAKER_PROGRAM is not set and there is none.
 

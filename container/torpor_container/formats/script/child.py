@@ -22,7 +22,8 @@ CLOCKS = Clocks(work=process_s)
 
 
 def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
-    """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes` and `conventions`.
+    """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes`, `conventions`, `root` and
+    `packages`: where the script's modules lie, and what was installed for it.
 
     `environment` is the script's whole environment, if given, and the second and third descriptor are its output.
     It runs in the model's folder, as Multi Model Server's workers do: relative paths lead there, and what is written
@@ -32,12 +33,15 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
     _print_to(output)
     if "environment" in arguments:
         _see_only(arguments["environment"])
+    if arguments.get("packages"):
+        sys.path.insert(0, arguments["packages"])
     main(
         socket.socket(fileno=connection),
         arguments["directory"],
         arguments["script"],
         conventions=Conventions(**arguments.get("conventions", {})),
         memory_bytes=arguments.get("memory_bytes"),
+        root=arguments.get("root"),
     )
     return 0
 
@@ -48,6 +52,7 @@ def main(
     program: str,
     conventions: Conventions,
     memory_bytes: int | None = None,
+    root: str | None = None,
 ) -> None:
     """Serve the script `program`, a path or a name within `directory`. A script that exits ends the process."""
     connection.set_inheritable(False)  # what the script starts must not hold it open
@@ -55,7 +60,7 @@ def main(
         limit_memory(memory_bytes)
     toolkits.offer()
     with connection, connection.makefile("rb") as requests:
-        model = _load(connection, Path(directory), program, conventions)
+        model = _load(connection, Path(directory), program, conventions, root)
         while model is not None and (request := read(requests)) is not None:
             connection.sendall(_encoded(answer(model, request)))
 
@@ -122,11 +127,13 @@ def _data_bytes() -> int:
     return int(kib) * 1024
 
 
-def _load(connection: socket.socket, directory: Path, program: str, conventions: Conventions) -> ScriptModel | None:
+def _load(
+    connection: socket.socket, directory: Path, program: str, conventions: Conventions, root: str | None
+) -> ScriptModel | None:
     try:
         os.chdir(directory)
         paths.show(directory / program, directory)
-        model = ScriptModel.load(directory / program, directory, conventions)
+        model = ScriptModel.load(directory / program, directory, conventions, Path(root) if root else None)
     except ContainerError as error:
         failure: ContainerError = error
     except MemoryError as error:

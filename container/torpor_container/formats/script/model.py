@@ -8,7 +8,6 @@ from torpor_container.content.answers import json_list
 from torpor_container.content.media import CSV, JSON
 from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
-from torpor_container.formats.script import FOLDERS
 from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, body_of, import_script
 from torpor_container.formats.script.responses import unwrapped
@@ -36,9 +35,11 @@ class ScriptModel:
         self._conventions = conventions
 
     @classmethod
-    def load(cls, script: Path, directory: Path, conventions: Conventions) -> "ScriptModel":
-        """Whatever the script raises is raised; beside that LoadFailed and LoadOutOfMemory."""
-        root = next((folder for folder in script.parents if folder.name == FOLDERS[0]), directory)
+    def load(cls, script: Path, directory: Path, conventions: Conventions, root: Path | None = None) -> "ScriptModel":
+        """`root` is where the script's modules lie, if not beside it alone.
+
+        Whatever the script raises is raised; beside that LoadFailed and LoadOutOfMemory.
+        """
         functions = Functions.of(import_script(script, root), directory)
         if functions.pre_model_fn:
             functions.call(functions.pre_model_fn, str(directory))
