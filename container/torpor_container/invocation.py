@@ -1,6 +1,7 @@
 """One call to a model and its answer, as plain values: bytes in, bytes out."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from torpor_container.effort import Effort
@@ -17,14 +18,17 @@ class Invocation:
     content_type: str = ""
     accept: str = ""
     custom_attributes: str = ""
+    headers: Sequence[tuple[bytes, bytes]] = field(default=(), init=False)
+    """All that came with it, names in lower case: a foreign container gets those of `wire.FORWARDED`."""
 
 
 class Reply(NamedTuple):
     """A model's answer. `content_type` is empty and `custom_attributes` None when the model set none; `effort` is what
-    the prediction took, if somebody measured it."""
+    the prediction took, if somebody measured it; `more` are further headers of `wire.RETURNED`, in lower case."""
 
     body: bytes
     content_type: str
     status: int = 200
     custom_attributes: str | None = None
     effort: Effort | None = None
+    more: tuple[tuple[bytes, bytes], ...] = ()

@@ -215,7 +215,9 @@ def _header(scope: Scope, name: bytes) -> str | None:
 def _invocation(scope: Scope, body: bytes) -> Invocation:
     told = dict(scope["headers"])
     content_type, accept, attributes = [told.get(name, b"").decode("latin-1") for name in _READ]
-    return Invocation(body, content_type, accept, attributes)
+    invocation = Invocation(body, content_type, accept, attributes)
+    invocation.headers = scope["headers"]
+    return invocation
 
 
 def _failed(target: str | None, error: ContainerError, timing: Timing) -> tuple[int, list[Header], bytes]:

@@ -10,6 +10,18 @@ from typing import TypedDict
 # -- AWS's names ---------------------------------------------------------------------------------------------------
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
 CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+TARGET_VARIANT = "X-Amzn-SageMaker-Target-Variant"
+INFERENCE_ID = "X-Amzn-SageMaker-Inference-Id"
+SESSION_ID = "X-Amzn-SageMaker-Session-Id"
+NEW_SESSION_ID = "X-Amzn-SageMaker-New-Session-Id"
+CLOSED_SESSION_ID = "X-Amzn-SageMaker-Closed-Session-Id"
+
+FORWARDED = ("Content-Type", "Accept", CUSTOM_ATTRIBUTES, INFERENCE_ID, TARGET_VARIANT, SESSION_ID)
+"""The caller's headers that reach a container. AWS, InvokeEndpoint: "Amazon SageMaker AI strips all POST headers except
+those supported by the API". TARGET_MODEL is the platform's own, set anew from what was checked."""
+
+RETURNED = ("Content-Type", CUSTOM_ATTRIBUTES, NEW_SESSION_ID, CLOSED_SESSION_ID)
+"""The container's headers that reach the caller."""
 
 PING = "/ping"
 MODELS = "/models"

@@ -10,10 +10,12 @@ from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 
 TARGET_MODEL = wire.TARGET_MODEL.lower().encode()
 CUSTOM_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
-TARGET_VARIANT = b"x-amzn-sagemaker-target-variant"
+TARGET_VARIANT = wire.TARGET_VARIANT.lower().encode()
 TARGET_CONTAINER = b"x-amzn-sagemaker-target-container-hostname"
 INFERENCE_COMPONENT = b"x-amzn-sagemaker-inference-component"
-INFERENCE_ID = b"x-amzn-sagemaker-inference-id"
+INFERENCE_ID = wire.INFERENCE_ID.lower().encode()
+SESSION_ID = wire.SESSION_ID.lower().encode()
+EXPLANATIONS = b"x-amzn-sagemaker-enable-explanations"
 CONTENT_TYPE = b"content-type"
 ACCEPT = b"accept"
 
@@ -25,12 +27,13 @@ LENGTHS: dict[bytes, tuple[str, int, int]] = {
     CUSTOM_ATTRIBUTES: ("CustomAttributes", 0, 1024),
     INFERENCE_ID: ("InferenceId", 1, 64),
     INFERENCE_COMPONENT: ("InferenceComponentName", 0, 63),
+    SESSION_ID: ("SessionId", 0, 256),
+    EXPLANATIONS: ("EnableExplanations", 1, 64),
     CONTENT_TYPE: ("ContentType", 0, 1024),
     ACCEPT: ("Accept", 0, 1024),
 }
 
-PASSED_ON = (CONTENT_TYPE, ACCEPT, CUSTOM_ATTRIBUTES)
-"""Every other client header is stripped; the target model is set anew from the checked value."""
+PASSED_ON = tuple(name.lower().encode() for name in wire.FORWARDED)
 
 
 class Invoke(NamedTuple):

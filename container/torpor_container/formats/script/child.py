@@ -1,5 +1,6 @@
 """The script's own process: loads it, says so, then serves one request after another until the socket ends."""
 
+import json
 import os
 import resource
 import socket
@@ -78,7 +79,7 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
     """One request to one answer. What the script raises is the answer, as the inference toolkit gives it."""
     effort = CLOCKS.start()
     try:
-        reply = model.invoke(Invocation(request.body, **request.fields))
+        reply = model.invoke(_invocation(request))
         fields = {"content_type": reply.content_type, frames.STATUS: str(reply.status)}
         if reply.custom_attributes is not None:
             fields["custom_attributes"] = reply.custom_attributes
@@ -89,6 +90,13 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
         return _error(Kind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
         return _error(Kind.ERROR, failure_of(error))
+
+
+def _invocation(request: Frame) -> Invocation:
+    others: dict[str, str] = json.loads(request.fields.pop(frames.HEADERS, "{}"))
+    invocation = Invocation(request.body, **request.fields)
+    invocation.headers = [(name.encode(), value.encode()) for name, value in others.items()]
+    return invocation
 
 
 def _encoded(answer: Frame) -> bytes:

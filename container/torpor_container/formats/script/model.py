@@ -114,6 +114,7 @@ def _headers(invocation: Invocation) -> dict[str, str]:
         "Content-Type": invocation.content_type,
         "Accept": invocation.accept,
         CUSTOM_ATTRIBUTES: invocation.custom_attributes,
+        **{name.decode(): value.decode() for name, value in invocation.headers},
     }
 
 
