@@ -27,6 +27,15 @@ FILES = {"FileSystemId": "fs-0", "FileSystemAccessMode": "ro", "FileSystemType":
         ({"InputDataConfig": [channel("..", "s3://b/c")]}, "must name a folder"),
         ({"HyperParameters": {}}, "sagemaker_program must name the script"),
         ({"HyperParameters": {"sagemaker_program": "train.py"}}, "sagemaker_submit_directory"),
+        (
+            {
+                "HyperParameters": {
+                    "sagemaker_program": "train.py",
+                    "sagemaker_submit_directory": "/opt/ml/input/data/code/sourcedir.tar.gz",
+                }
+            },
+            "a channel that InputDataConfig does not have",
+        ),
         ({"OutputDataConfig": {"S3OutputPath": "https://a/b"}}, "must begin with s3://"),
     ],
 )

@@ -5,6 +5,6 @@ from typing import Any
 
 def training_env() -> Any:
     """The training job's facts."""
-    from . import _env
+    from sagemaker_containers import _env
 
     return _env.TrainingEnv()

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from sagemaker_containers import _content_types, _errors
+
 from torpor_container.formats.script.coding import (
     array_to_json,
     array_to_npy,
@@ -11,8 +13,6 @@ from torpor_container.formats.script.coding import (
     quoted_csv_to_numpy,
     quoted_rows_to_csv,
 )
-
-from . import _content_types, _errors
 
 __all__ = [
     "array_to_csv",

@@ -2,9 +2,9 @@
 
 import os
 
-from torpor_container.formats.script.facts import Facts
+from sagemaker_containers import _content_types, _params
 
-from . import _content_types, _params
+from torpor_container.formats.script.facts import Facts
 
 base_dir = os.environ.get("SAGEMAKER_BASE_DIR", "/opt/ml")
 model_dir = os.environ.get("SM_MODEL_DIR", os.path.join(base_dir, "model"))

@@ -4,7 +4,7 @@ import json
 import os
 from typing import Any
 
-from . import _env
+from sagemaker_containers import _env
 
 
 def read_file(path: str, mode: str = "r") -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from . import _encoders, _worker
+from sagemaker_containers import _encoders, _worker
 
 
 def default_model_fn(model_dir: str) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import _content_types
+from sagemaker_containers import _content_types
 
 
 class Response:

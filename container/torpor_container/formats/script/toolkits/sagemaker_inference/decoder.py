@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from torpor_container.formats.script.coding import csv_to_numpy, json_to_numpy, npy_to_numpy, npz_to_sparse
+from sagemaker_inference import content_types, errors
 
-from . import content_types, errors
+from torpor_container.formats.script.coding import csv_to_numpy, json_to_numpy, npy_to_numpy, npz_to_sparse
 
 _decoder_map: dict[str, Callable[[Any], Any]] = {
     content_types.NPY: npy_to_numpy,

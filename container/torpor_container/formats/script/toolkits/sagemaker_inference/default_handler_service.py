@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .transformer import Transformer
+from sagemaker_inference.transformer import Transformer
 
 
 class DefaultHandlerService:

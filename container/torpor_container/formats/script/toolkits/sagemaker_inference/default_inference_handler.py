@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from . import decoder, encoder
+from sagemaker_inference import decoder, encoder
 
 
 class DefaultInferenceHandler:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from torpor_container.formats.script.coding import array_to_json, array_to_npy, rows_to_csv
+from sagemaker_inference import content_types, errors
 
-from . import content_types, errors
+from torpor_container.formats.script.coding import array_to_json, array_to_npy, rows_to_csv
 
 _encoder_map = {
     content_types.NPY: array_to_npy,

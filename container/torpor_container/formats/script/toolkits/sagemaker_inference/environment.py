@@ -2,7 +2,7 @@
 
 import os
 
-from . import content_types, parameters
+from sagemaker_inference import content_types, parameters
 
 DEFAULT_MODULE_NAME = "inference.py"
 SAGEMAKER_BASE_PATH = "/opt/ml"

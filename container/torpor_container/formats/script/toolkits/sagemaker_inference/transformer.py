@@ -3,8 +3,8 @@
 from inspect import signature
 from typing import Any
 
-from . import content_types, environment, utils
-from .default_inference_handler import DefaultInferenceHandler
+from sagemaker_inference import content_types, environment, utils
+from sagemaker_inference.default_inference_handler import DefaultInferenceHandler
 
 
 class Transformer:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from sagemaker_containers.beta.framework import (  # type: ignore[import-not-found]  # as scripts find it
+from sagemaker_containers.beta.framework import (
     content_types,
     encoders,
     transformer,

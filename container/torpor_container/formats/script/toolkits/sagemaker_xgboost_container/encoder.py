@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import xgboost as xgb
-from sagemaker_containers import _content_types, _errors  # type: ignore[import-not-found]  # as scripts find it
-
-from .constants import xgb_content_types
+from sagemaker_containers import _content_types, _errors
+from sagemaker_xgboost_container.constants import xgb_content_types
 
 
 def csv_to_dmatrix(input: str | bytes, dtype: Any = None) -> xgb.DMatrix:

@@ -2,40 +2,40 @@
 
 import sys
 
-from ... import (
+from sagemaker_containers import (
     _content_types as content_types,
 )
-from ... import (
+from sagemaker_containers import (
     _encoders as encoders,
 )
-from ... import (
+from sagemaker_containers import (
     _env as env,
 )
-from ... import (
+from sagemaker_containers import (
     _errors as errors,
 )
-from ... import (
+from sagemaker_containers import (
     _files as files,
 )
-from ... import (
+from sagemaker_containers import (
     _logging as logging,
 )
-from ... import (
+from sagemaker_containers import (
     _mapping as mapping,
 )
-from ... import (
+from sagemaker_containers import (
     _modules as modules,
 )
-from ... import (
+from sagemaker_containers import (
     _params as params,
 )
-from ... import (
+from sagemaker_containers import (
     _transformer as transformer,
 )
-from ... import (
+from sagemaker_containers import (
     _worker as worker,
 )
-from ... import (
+from sagemaker_containers import (
     entry_point,
     training_env,
 )
