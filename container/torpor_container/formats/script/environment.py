@@ -42,11 +42,11 @@ class Variable:
 
 
 VARIABLES: Final[tuple[Variable, ...]] = (
-    Variable("SM_MODEL_DIR", lambda place: str(place.model), "the model's folder"),
-    Variable("SM_INPUT", lambda place: str(place.input), "training's input: not there"),
-    Variable("SM_INPUT_TRAINING_CONFIG_FILE", lambda place: str(place.input / "config/hyperparameters.json"), "same"),
-    Variable("SM_INPUT_DATA_CONFIG_FILE", lambda place: str(place.input / "config/inputdataconfig.json"), "the same"),
-    Variable("SM_CHECKPOINT_CONFIG_FILE", lambda place: str(place.input / "config/checkpointconfig.json"), "the same"),
+    Variable("SM_MODEL_DIR", lambda place: str(place.model), "the model's folder: `model_dir` of `model_fn`"),
+    Variable("SM_INPUT", lambda place: str(place.input), "where training has its input; not there for a script that serves"),
+    Variable("SM_INPUT_TRAINING_CONFIG_FILE", lambda place: str(place.input / "config/hyperparameters.json"), "a file in it; not there"),
+    Variable("SM_INPUT_DATA_CONFIG_FILE", lambda place: str(place.input / "config/inputdataconfig.json"), "a file in it; not there"),
+    Variable("SM_CHECKPOINT_CONFIG_FILE", lambda place: str(place.input / "config/checkpointconfig.json"), "a file in it; not there"),
     Variable("SAGEMAKER_PROGRAM", lambda place: place.script.name, "the script's file name"),
     Variable("SAGEMAKER_SUBMIT_DIRECTORY", lambda place: str(place.script.parent), "the script's folder"),
     Variable("SAGEMAKER_MULTI_MODEL", lambda place: "false", "whether the endpoint has many models"),
@@ -55,9 +55,9 @@ VARIABLES: Final[tuple[Variable, ...]] = (
     Variable("SAGEMAKER_REGION", lambda place: place.region, "the region"),
     Variable("AWS_REGION", lambda place: place.region, "the region"),
     Variable("AWS_DEFAULT_REGION", lambda place: place.region, "the region"),
-    Variable("PYTHONUNBUFFERED", lambda place: "1", "as the images have it, for Python processes that a script starts"),
-    Variable("PYTHONIOENCODING", lambda place: "UTF-8", "the same"),
-    Variable("LANG", lambda place: "C.UTF-8", "the same"),
+    Variable("PYTHONUNBUFFERED", lambda place: "1", "`1`, for Python processes that a script starts"),
+    Variable("PYTHONIOENCODING", lambda place: "UTF-8", "`UTF-8`, for those too"),
+    Variable("LANG", lambda place: "C.UTF-8", "`C.UTF-8`, for those too"),
 )  # fmt: skip
 
 

@@ -39,14 +39,14 @@ class NotOffered(MetaPathFinder):
         package, _, part = fullname.partition(".")
         if part and package in NAMES and path and any(folder.startswith(FOLDER) for folder in path):
             raise ImportError(
-                f"Torpor's stand-in for {package} has no {part}; it has {', '.join(_parts(package))}. "
+                f"Torpor's stand-in for {package} has no {part}; it has {', '.join(parts(package))}. "
                 f"If the script needs more, install {package.replace('_', '-')} beside Torpor: it is used instead",
                 name=fullname,
             )
         return None
 
 
-def _parts(package: str) -> list[str]:
+def parts(package: str) -> list[str]:
     """The modules of a stand-in, as they are imported."""
     root = os.path.join(FOLDER, package)
     return sorted(
