@@ -4,7 +4,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from torpor_container.formats.script.environment import VARIABLES as SCRIPTS
+from torpor_container.formats.script.toolkits import NAMES, parts
+from torpor_container.inherited import INHERITED
 from torpor_container.settings import SETTINGS
+from torpor_container.variables import VARIABLES
 from torpor_container.wire import Fault
 from torpor_endpoint.cloudwatch.metrics import METRICS
 from torpor_endpoint.cloudwatch.prometheus import KINDS, exposed
@@ -15,7 +19,7 @@ from torpor_endpoint.runtime.errors import FAULTS, Situation
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = (README, ROOT / "docs" / "compatibility.md")
+PAGES = (README, *(ROOT / "docs" / name for name in ("compatibility.md", "scripts.md", "variables.md")))
 TABLE = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -89,7 +93,28 @@ def moto_alone() -> str:
     return ", ".join(map(code, MOTO_ALONE))
 
 
+def variables() -> str:
+    rows = ((code(row.name), row.read_by, row.effect.value, row.meaning, row.instead) for row in VARIABLES)
+    return table(("variable", "read by", "here", "what it sets", "instead"), rows)
+
+
+def inherited() -> str:
+    return table(("variables", "for"), ((", ".join(map(code, row.names)), row.why) for row in INHERITED))
+
+
+def script_variables() -> str:
+    return table(("variable", "value"), ((code(row.name), row.meaning) for row in SCRIPTS))
+
+
+def toolkits() -> str:
+    return table(("import", "modules"), ((code(name), ", ".join(map(code, parts(name)))) for name in NAMES))
+
+
 TABLES = {
+    "variables": variables,
+    "inherited": inherited,
+    "script-variables": script_variables,
+    "toolkits": toolkits,
     "settings": settings,
     "options": options,
     "errors": errors,

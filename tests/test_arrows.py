@@ -13,8 +13,8 @@ FOLDERS = {CONTAINER: "container", ENDPOINT: "endpoint", SDK: "sdk"}
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     CONTAINER: (CONTAINER,),
-    # Its wire shapes and settings, the clients that speak them and its pure core; and its public start-up: the warm
-    # parent that forks instances, and the server.
+    # Its wire shapes and settings, the clients that speak them and its pure core; its public start-up: the warm parent
+    # that forks instances, and the server; and what users' scripts find around them, also those that train.
     ENDPOINT: (
         ENDPOINT,
         "torpor_container.wire",
@@ -27,6 +27,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.core",
         "torpor_container.warm",
         "torpor_container.server",
+        "torpor_container.variables",
+        "torpor_container.inherited",
+        "torpor_container.namespaces",
+        "torpor_container.requirements",
+        "torpor_container.formats.script.toolkits",
     ),
     # The endpoint's public start-up, both pure cores, and the words that a ledger's rows are written in.
     SDK: (

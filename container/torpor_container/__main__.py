@@ -3,8 +3,9 @@
 import os
 import sys
 
+from torpor_container import variables
 from torpor_container.extras import how_to_install
-from torpor_container.settings import SETTINGS, BadSetting, Settings
+from torpor_container.settings import SETTINGS, BadSetting, Settings, unknown
 from torpor_container.zygote import ONE_THREAD
 
 USAGE = """usage: torpor-container serve
@@ -21,6 +22,8 @@ def main() -> None:
         raise SystemExit(0 if wanted else 2)
     try:
         settings = Settings.read()
+        if fault := unknown(os.environ) or (settings.container is None and variables.fault(os.environ)):
+            raise BadSetting(fault)
     except BadSetting as error:
         print(f"torpor-container: {error}", file=sys.stderr)
         raise SystemExit(2) from None

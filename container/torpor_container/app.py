@@ -1,5 +1,6 @@
 """Composes one instance from its settings: the only place that makes collaborators."""
 
+import logging
 import os
 import signal
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
+from torpor_container import variables
 from torpor_container.adapter.server import ForeignServer
 from torpor_container.adapter.workshop import ForeignSingleWorkshop, ForeignWorkshop
 from torpor_container.artifacts.disk import DiskTier
@@ -39,14 +41,15 @@ from torpor_container.rest import Rest
 from torpor_container.routes import Routes
 from torpor_container.scripts import Scripts
 from torpor_container.serving import Kept, Serving
-from torpor_container.settings import BadSetting, Settings, theirs
+from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings, theirs
 from torpor_container.shelf import Shelf
 from torpor_container.single import Single
-from torpor_container.submitted import SubmittedCode
+from torpor_container.submitted import Submitted, SubmittedCode, SubmittedFolder
 from torpor_container.wire import InstanceState
 from torpor_container.workshop import Workshop
 
 clock = time.monotonic
+log = logging.getLogger(__name__)
 
 UNLIMITED = 1_000_000
 """The platform itself limits how many models it loads at once; the instance's threads bound the work."""
@@ -72,9 +75,12 @@ class Instance:
         """`ended` is called when a foreign container's process ends by itself; `environment` is the container's."""
         lean_heap()
         self._environment = environment
+        if settings.container is None:
+            for note in variables.notes(environment):
+                log.warning("%s", note)
         self._settings = settings
         self._journal = Journal(clock)
-        conventions = Conventions(multi_model=settings.multi_model, default_accept=settings.default_accept)
+        conventions = Conventions(settings.multi_model, settings.default_accept, settings.pickles)
         self._parent = Parent(settings.warm_parent)
         self._meter = Meter()
         self._workshop = self._make_workshop(conventions, ended)
@@ -158,13 +164,20 @@ class Instance:
         loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
         return Shelf(prefix, store, disk, books, self._limits, clock, settings.revalidate != "off", self._meter, loose)
 
-    def _make_submitted(self) -> SubmittedCode | None:
+    def _make_submitted(self) -> Submitted | None:
         settings = self._settings
-        if not settings.submit_directory.startswith("s3://"):
+        if settings.submit_directory in ("", *ARTIFACTS_OWN):
             return None
-        archive = Location.parse(settings.submit_directory)
+        source = Location.parse(settings.submit_directory)
         folder = Path(settings.base_dir) / "submitted"
-        return SubmittedCode(self._make_store(archive), archive.key, folder, settings.program, self._limits)
+        if source.scheme == "s3":
+            store = self._make_store(source)
+            return SubmittedCode(store, source.key, folder, settings.program, self._limits)
+        local = Path(source.bucket)
+        if local.is_file():
+            store = FolderArtifactStore(local.parent)
+            return SubmittedCode(store, local.name, folder, settings.program, self._limits)
+        return SubmittedFolder(local, settings.program)
 
     @property
     def _limits(self) -> UnpackLimits:

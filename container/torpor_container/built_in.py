@@ -23,11 +23,12 @@ from torpor_container.runners import InProcess, Runner
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.spent import Spent
-from torpor_container.submitted import SubmittedCode
+from torpor_container.submitted import Submitted
 from torpor_container.threads import Threads
 from torpor_container.workshop import Found, Loaded, Placed, Settled
 
 LOST_THREADS_MAX = 16
+NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids to run it: serve the model file alone, or allow scripts"
 FLOOR_BYTES = 64 * 1024
 """No model takes less: where the C library does not tell what is allocated, a load can fill pages that others left."""
 
@@ -52,7 +53,7 @@ class BuiltInWorkshop:
         conventions: Conventions,
         scripts: Scripts,
         clock: Callable[[], float],
-        submitted: SubmittedCode | None = None,
+        submitted: Submitted | None = None,
         meter: Meter | None = None,
         gauge: Gauge | None = None,
         give_back: Callable[[], None] = give_back,
@@ -94,8 +95,14 @@ class BuiltInWorkshop:
         async with AsyncExitStack() as closing:
             for part in (self._measurers, self._loaders, self._predictors):
                 closing.callback(part.close)
-            for runner in tuple(self._runners):
-                closing.push_async_callback(self.unload, runner)
+            closing.push_async_callback(self._unload_all)
+
+    async def _unload_all(self) -> None:
+        """Side by side: a script that resists takes a second or two."""
+        ended = await asyncio.gather(*map(self.unload, tuple(self._runners)), return_exceptions=True)
+        for failure in ended:
+            if isinstance(failure, BaseException):
+                raise failure
 
     def unready(self) -> str | None:
         """An instance with many threads stuck in models' own code is worn out: it asks to be replaced."""
@@ -103,6 +110,8 @@ class BuiltInWorkshop:
         return f"{lost} threads are stuck in models' own code" if lost > LOST_THREADS_MAX else None
 
     async def recognise(self, placed: Placed) -> Found:
+        if self._submitted and not self._settings.scripts:
+            raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {NO_SCRIPTS}")
         script = await self._submitted.script() if self._submitted else None
         try:
             known, path, disk_bytes = await self._loaders.run(
@@ -110,6 +119,8 @@ class BuiltInWorkshop:
             )
         except OSError as error:
             raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
+        if known.name == SCRIPT and not self._settings.scripts:
+            raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {NO_SCRIPTS}")
         predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
         return Found(predicted, partial(self._load, Recognised(placed, known, path, disk_bytes, predicted)))
 

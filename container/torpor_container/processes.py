@@ -11,6 +11,8 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+PASSES = 3
+"""Those that were started while their parents were killed are found by the next."""
 
 
 def children(pid: int) -> list[int]:
@@ -53,6 +55,20 @@ def kill(pids: Iterable[int]) -> None:
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
+
+
+def end(pid: int) -> None:
+    """Ask a process to end. One that is stopped goes on, for it hears nothing until then."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, signal.SIGCONT)
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all below it. It goes last, for as a guardian it adopts those that lose their parents."""
+    for _ in range(PASSES):
+        kill(descendants(pid))
+    kill((pid,))
 
 
 def kill_session(leader: int) -> None:

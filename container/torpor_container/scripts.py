@@ -1,5 +1,6 @@
 """Starts user scripts, each in a process of its own forked from a warm parent."""
 
+import os
 import socket
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
@@ -9,8 +10,11 @@ from pathlib import Path
 from torpor_container.effort import CLOCKS, Effort
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
+from torpor_container.formats.script import root_of
+from torpor_container.formats.script.environment import Place, environment
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.parent import Parent
+from torpor_container.requirements import Requirements
 from torpor_container.runners import Scripted
 from torpor_container.settings import Settings
 from torpor_container.warm import Child, Job
@@ -28,18 +32,23 @@ class Scripts:
         conventions: Conventions,
         parent: Parent,
         environment: Mapping[str, str],
+        installer: Mapping[str, str] | None = None,
     ) -> None:
-        """`environment` is all that scripts see of any: the warm parent's own is the endpoint's."""
+        """`environment` is the container's, to which comes what AWS's images set for a script. `installer` is what an
+        installer of packages sees, if not this process's own."""
         self._settings = settings
         self._conventions = conventions
         self._parent = parent
         self._environment = environment
+        self._requirements = Requirements(settings.requirements, Path(settings.base_dir), installer or os.environ)
 
     async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
         """Run the script, and wait until it has loaded; what that took. Raises LoadFailed, LoadOutOfMemory."""
         began_s = CLOCKS.wall()
+        root = root_of(script, self._settings.program)
+        packages = await self._requirements.met(root, directory, self._settings.load_timeout_s)
         async with AsyncExitStack() as unfinished:
-            process = await self._forked(directory, script)
+            process = await self._forked(directory, script, packages)
             unfinished.push_async_callback(process.close)
             try:
                 effort = await process.loaded(self._settings.load_timeout_s)
@@ -48,21 +57,23 @@ class Scripts:
             unfinished.pop_all()
         return Scripted(process), effort._replace(wall_s=CLOCKS.wall() - began_s)
 
-    async def _forked(self, directory: Path, script: Path) -> ScriptProcess:
+    async def _forked(self, directory: Path, script: Path, packages: Path | None) -> ScriptProcess:
         ours, theirs = socket.socketpair()
         with theirs, ExitStack() as unfinished:
             unfinished.enter_context(ours)
-            child = await self._fork(directory, script, theirs)
+            child = await self._fork(directory, script, packages, theirs)
             unfinished.pop_all()
         return ScriptProcess(ours, child)
 
-    async def _fork(self, directory: Path, script: Path, theirs: socket.socket) -> Child:
+    async def _fork(self, directory: Path, script: Path, packages: Path | None, theirs: socket.socket) -> Child:
         arguments = {
             "directory": str(directory),
             "script": str(script),
+            "root": str(root_of(script, self._settings.program)),
+            "packages": str(packages) if packages else None,
             "memory_bytes": self._settings.memory_bytes,
             "conventions": asdict(self._conventions),
-            "environment": dict(self._environment),
+            "environment": environment(Place(directory, script, self._environment)),
         }
         try:
             return await self._parent.fork(Job(START, arguments, guarded=True), [theirs.fileno(), *OUTPUT])

@@ -8,14 +8,19 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import inf
 from typing import Any
 
 from torpor_container.adapter.command import Command
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import POLICIES, policy
+from torpor_container.inherited import OF_INSTALLERS
 
 MIB = 1024 * 1024
+
+ARTIFACTS_OWN = ("/opt/ml/model", "/opt/ml/model/code")
+"""Values of SAGEMAKER_SUBMIT_DIRECTORY that name no other place than each artifact."""
 
 
 def _bool(text: str) -> bool:
@@ -82,6 +87,23 @@ def _revalidate(text: str) -> str:
     return _one_of("off", "disk", "resident")(text)
 
 
+def _program(text: str) -> str:
+    if text.startswith("/") or ".." in text.split("/"):
+        raise ValueError("must be a path below the artifact's code/ folder, such as serve.py or src/serve.py")
+    return text
+
+
+def _submit_directory(text: str) -> str:
+    text = text.rstrip("/")
+    if text and not text.startswith(("s3://", "file:///", "/")):
+        raise ValueError("must be s3://bucket/key, or an absolute path")
+    return text
+
+
+def _permission(text: str) -> bool:
+    return _one_of("allow", "refuse")(text) == "allow"
+
+
 def _optional_count(text: str) -> int | None:
     return _count(text) if text else None
 
@@ -109,9 +131,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_MULTI_MODEL", "multi_model", _bool, "false", "Serve many models by name instead of one."),
     Setting("SAGEMAKER_BIND_TO_PORT", "port", _port, "8080", "The port of `torpor-container serve`."),
     Setting("SAGEMAKER_BASE_DIR", "base_dir", str, "/opt/ml", "Where `model/` (one model) and `models/` (the disk tier) are."),
-    Setting("SAGEMAKER_PROGRAM", "program", str, "inference.py", "The user script's file name."),
-    Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", str, "", "`s3://bucket/key` of an archive with the script of every model. Anything else: each artifact's own."),
+    Setting("SAGEMAKER_PROGRAM", "program", _program, "", "The user script: a file, or a module, in `code/` or at the top of the artifact. Every artifact must have it. Empty: `inference.py`, where there is one."),
+    Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", _submit_directory, "", "An archive with the script of every model: `s3://bucket/key`, or a path of this machine, which may be a folder too. Empty, or `/opt/ml/model/code`: each artifact's own."),
     Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The answer's type where the caller names none."),
+    Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: no model file is loaded that runs code as it loads: pickles and joblib files. A script may still load its own."),
+    Setting("TORPOR_SCRIPTS", "scripts", _permission, "allow", "`refuse`: no user script runs, and a model that has one is not served."),
+    Setting("TORPOR_REQUIREMENTS", "requirements", _one_of("refuse", "install"), "refuse", "A script's `requirements.txt`: `refuse` a model whose requirements are not met, or `install` them beside it."),
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket instead of a port."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
     Setting("TORPOR_CONTAINER", "container", Command.read, "", "How to start a foreign container, as JSON: adapter mode. Set by the endpoint for an image of `--images`."),
@@ -159,6 +184,9 @@ class Settings:
     program: str
     submit_directory: str
     default_accept: str
+    pickles: bool
+    scripts: bool
+    requirements: str
     socket: str
     path_prefix: str
     container: Command | None
@@ -203,10 +231,24 @@ def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
         raise BadSetting(f"{setting.variable}={text!r}: {error}. {setting.meaning}") from error
 
 
+def unknown(environment: Mapping[str, str]) -> str | None:
+    """What is wrong with a variable that is named like a setting and is none; None if there is no such."""
+    names = [setting.variable for setting in SETTINGS]
+    for name in environment:
+        if name.startswith("TORPOR_") and name not in names:
+            near = get_close_matches(name, names, n=1)
+            return (
+                f"{name} is not a setting of Torpor: {f'did you mean {near[0]}?' if near else 'the README lists them.'}"
+            )
+    return None
+
+
 def theirs(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a foreign container, or a user's script, sees of the environment: all but what is Torpor's own.
+    """What a foreign container, or a user's script, sees of the environment: all but what is Torpor's own, or the package
+    installers'.
 
     What was installed beside this Python is found too: its commands need not be on the path of whoever started us.
     """
-    own = {name: value for name, value in environment.items() if not name.startswith("TORPOR_")}
+    ours = ("TORPOR_", *OF_INSTALLERS)
+    own = {name: value for name, value in environment.items() if not name.startswith(ours)}
     return {**own, "PATH": os.pathsep.join((own.get("PATH", os.defpath), os.path.dirname(sys.executable)))}

@@ -1,14 +1,14 @@
-"""User code that lies outside the artifacts: one archive in S3 with the script of every model, fetched once.
+"""User code that lies outside the artifacts: one archive with the script of every model, fetched once.
 
 The SageMaker SDK's framework models upload `sourcedir.tar.gz`, name it in SAGEMAKER_SUBMIT_DIRECTORY, and leave it to
-the container to fetch it. Its `requirements.txt` is not installed: an instance installs nothing.
+the container to fetch it. A container that runs alone may have it in a folder, or an archive, of its own machine.
 """
 
 import asyncio
-import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from torpor_container.artifacts.errors import ArtifactError
 from torpor_container.artifacts.store import ArtifactStore
@@ -17,11 +17,14 @@ from torpor_container.errors import LoadFailed
 from torpor_container.formats import script
 from torpor_container.to_its_end import to_its_end
 
-log = logging.getLogger(__name__)
-
-REQUIREMENTS = "requirements.txt"
-
 Unpack = Callable[[Path, Path, UnpackLimits, str], object]
+
+
+class Submitted(Protocol):
+    """Where the script of every model comes from."""
+
+    async def script(self) -> Path:
+        """The script's path, its own modules beside it. Raises LoadFailed; the next call tries again."""
 
 
 class SubmittedCode:
@@ -65,12 +68,28 @@ class SubmittedCode:
     def _script_in(self, archive: Path) -> Path:
         code = self._folder / "code"
         self._unpack(archive, code, self._limits, self._key)
-        if (code / REQUIREMENTS).exists():
-            log.warning("%s of %s is not installed: what it names must be there already", REQUIREMENTS, self._key)
-        found = script.find(code, self._program)
-        if found is None:
-            raise LoadFailed(f"there is no {self._program} in {self._key}, which SAGEMAKER_SUBMIT_DIRECTORY names")
-        return found
+        return _script_in(code, self._program, self._key)
+
+
+class SubmittedFolder:
+    """User code in a folder of this machine, for a container that runs alone."""
+
+    def __init__(self, folder: Path, program: str) -> None:
+        self._folder = folder
+        self._program = program
+
+    async def script(self) -> Path:
+        """The script's path. Raises LoadFailed."""
+        return await to_its_end(_script_in, self._folder, self._program, str(self._folder))
+
+
+def _script_in(code: Path, program: str, name: str) -> Path:
+    """Raises LoadFailed."""
+    found = script.find(code, program)
+    if found is None:
+        wanted = program or script.PROGRAM
+        raise LoadFailed(f"there is no {wanted} in {name}, which SAGEMAKER_SUBMIT_DIRECTORY names")
+    return found
 
 
 def _emptied(folder: Path) -> None:

@@ -12,14 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torpor_container.processes import descendants, kill
+from torpor_container.inherited import inherited
+from torpor_container.processes import end, kill_tree
 
 MESSAGE_MAX_BYTES = 200_000
 """What a Unix socket takes in at once, so that a warm parent which is still importing holds nobody up."""
 
 CLOSED_WITHIN_S = 1.0
+GUARDIAN_ENDS_WITHIN_S = 1.0
+"""It kills what it guards and reaps it, which takes milliseconds."""
 
-ZYGOTE = (sys.executable, "-m", "torpor_container.zygote")
+ZYGOTE = (sys.executable, "-P", "-m", "torpor_container.zygote")
+"""Without the folder that it is started in: what lies there is no module of anybody's."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Child:
         self.pid = pid
         self._guarded = guarded
         self._writer = writer
+        self._late: asyncio.TimerHandle | None = None
         self._exit = asyncio.ensure_future(self._watch(reader))
 
     async def wait(self) -> int:
@@ -69,17 +74,25 @@ class Child:
         return not self._exit.done()
 
     def terminate(self) -> None:
+        """Ask it to end, also where it was stopped."""
         if self.running:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGTERM)
-                os.kill(self.pid, signal.SIGCONT)  # one that was stopped would not hear it
+            end(self.pid)
 
     def kill(self) -> None:
         """End it and all it started, now, as the warm parent does when the line closes."""
+        if not self.running:
+            return
         if self._guarded:
             self.terminate()  # its guardian does the rest, and then ends too
-        elif self.running:
-            kill((self.pid, *descendants(self.pid)))  # who left its group is found only while it lives
+            if self._late is None:
+                self._late = asyncio.get_running_loop().call_later(GUARDIAN_ENDS_WITHIN_S, self._kill_guardian)
+        else:
+            kill_tree(self.pid)  # who left its group is found only while it lives
+
+    def _kill_guardian(self) -> None:
+        """Who is guarded may stop its guardian, again and again: then that goes too."""
+        if self.running:
+            kill_tree(self.pid)
 
     async def _watch(self, reader: asyncio.StreamReader) -> int:
         try:
@@ -89,6 +102,8 @@ class Child:
             return self._orphaned()
         finally:
             self._writer.close()
+            if self._late is not None:
+                self._late.cancel()
 
     def _orphaned(self) -> int:
         """The warm parent was killed. The kernel took the child along; what the child had started goes now. A guardian
@@ -142,9 +157,17 @@ class OwnedWarmParent(WarmParent):
 
     @classmethod
     async def start(
-        cls, path: Path, command: Sequence[str] = ZYGOTE, closed_within_s: float = CLOSED_WITHIN_S
+        cls,
+        path: Path,
+        command: Sequence[str] = ZYGOTE,
+        closed_within_s: float = CLOSED_WITHIN_S,
+        forgotten: tuple[str, ...] = (),
     ) -> "OwnedWarmParent":
-        """Start it, listening at `path` at once: what is asked before its imports are done waits in line."""
+        """Start it, listening at `path` at once: what is asked before its imports are done waits in line.
+
+        Of this process's environment it gets what `inherited` lets through, without names that begin with `forgotten`:
+        its children can read what it was started with, whatever they are given themselves.
+        """
         with suppress(FileNotFoundError):
             os.unlink(path)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -156,8 +179,13 @@ class OwnedWarmParent(WarmParent):
                 stdin=asyncio.subprocess.PIPE,
                 pass_fds=[listener.fileno()],
                 start_new_session=True,
+                env=inherited(os.environ, forgotten),
             )
         return cls(path, process, closed_within_s)
+
+    async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
+        self._resume()
+        return await super().fork(job, descriptors)
 
     @property
     def pid(self) -> int:
@@ -168,16 +196,20 @@ class OwnedWarmParent(WarmParent):
         return self._process.returncode is None
 
     async def close(self) -> None:
-        """End it, and every child with it. One that does not hear is killed."""
-        if self.running:
-            self._process.send_signal(signal.SIGCONT)  # in case that it was stopped
+        """End it, and every child with it. One that does not hear is killed, with all below it."""
         if self._process.stdin is not None:
             self._process.stdin.close()
+        self._resume()
         try:
             async with asyncio.timeout(self._closed_within_s):
                 await self._process.wait()
         except TimeoutError:
-            self._process.kill()
+            kill_tree(self._process.pid)
             await self._process.wait()
         with suppress(FileNotFoundError):
             os.unlink(self.path)
+
+    def _resume(self) -> None:
+        """A child, which runs anybody's code, may have stopped it."""
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGCONT)

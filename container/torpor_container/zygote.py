@@ -26,7 +26,15 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from torpor_container.guardian import guarded
-from torpor_container.processes import adopt_orphans, end_with_parent, kill_descendants, kill_group, kill_session
+from torpor_container.processes import (
+    adopt_orphans,
+    end,
+    end_with_parent,
+    kill_descendants,
+    kill_group,
+    kill_session,
+    kill_tree,
+)
 
 PRELOAD: tuple[str, ...] = (
     "numpy",
@@ -56,6 +64,7 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THRE
 
 MESSAGE_MAX = 256 * 1024
 DESCRIPTORS_MAX = 8
+GUARDIAN_ENDS_WITHIN_S = 1.0
 PAUSE_S = 0.1
 """Between two tries to take a connection. Children that end meanwhile, and lines that close, wait for it too."""
 
@@ -82,6 +91,7 @@ class WarmParent:
         self._listener = listener
         self._lifeline = lifeline
         self._lines: dict[int, Line] = {}
+        self._ending: dict[int, float] = {}  # guardians without a line, until when
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
 
@@ -100,7 +110,7 @@ class WarmParent:
         kill_descendants()
 
     def _turn(self) -> bool:
-        for key, _ in self._selector.select():
+        for key, _ in self._selector.select(PAUSE_S if self._ending else None):
             if key.fileobj == self._lifeline:
                 return False
             if key.fileobj == self._wake_read:
@@ -110,7 +120,15 @@ class WarmParent:
                 self._accept()
             elif key.fd in self._lines:
                 self._read(self._lines[key.fd])
+        self._kill_the_late()
         return True
+
+    def _kill_the_late(self) -> None:
+        """Guardians that were told to end and did not: who is guarded may stop its guardian, again and again."""
+        now_s = time.monotonic()
+        for pid in [pid for pid, until_s in self._ending.items() if until_s <= now_s]:
+            del self._ending[pid]
+            kill_tree(pid)
 
     def _accept(self) -> None:
         try:
@@ -177,6 +195,7 @@ class WarmParent:
                 return
             if pid == 0:
                 return
+            self._ending.pop(pid, None)
             for line in [line for line in self._lines.values() if line.pid == pid]:
                 kill_group(pid)  # whatever it started goes with it
                 line.pid = -1
@@ -189,7 +208,8 @@ class WarmParent:
 
     def _kill(self, line: Line) -> None:
         if line.pid > 0 and line.guarded:
-            os.kill(line.pid, signal.SIGTERM)
+            end(line.pid)
+            self._ending[line.pid] = time.monotonic() + GUARDIAN_ENDS_WITHIN_S
         elif line.pid > 0:
             kill_session(line.pid)
 

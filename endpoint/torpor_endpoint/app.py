@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torpor_container.warm import OwnedWarmParent
 from torpor_endpoint.alarm_actions import alarm_actions
 from torpor_endpoint.autoscaling.context import Autoscaling
 from torpor_endpoint.autoscaling.scaler import Scaler, World
@@ -87,7 +88,7 @@ class Endpoint:
         self._store = Store(self._database, time.time)
         self._objects = ObjectStore(self._dir.objects, clock=time.time)
         end_strays(str(self._dir.instances))  # of an endpoint that was killed
-        self._host = LocalHost(self._dir.sockets)
+        self._host = LocalHost(self._dir.sockets, partial(OwnedWarmParent.start, forgotten=self._around.forgotten))
         self._fleet = Fleet()
         self._registry = MetricRegistry(time.time)
         self._meters = Meters(self._registry)
@@ -153,7 +154,9 @@ class Endpoint:
         from torpor_endpoint.control.operations import sagemaker_service
         from torpor_endpoint.training.operations import Training, bound
 
-        training = Training(self._jobs, self._trainer, self._store.put_tags, time.time)
+        training = Training(
+            self._jobs, self._trainer, self._store.put_tags, time.time, "scripts" not in self._options.refused
+        )
         return sagemaker_service(self._control(), account=self._options.account, more=bound(training))
 
     def _application_autoscaling(self) -> App:
@@ -200,7 +203,9 @@ class Endpoint:
     # -- the parts -------------------------------------------------------------------------------------------------
     def _control(self) -> Control:
         changed, strict, scaled = self._controller.changed, self._options.strict, self._autoscaling.scaled
-        return Control(self._store, time.time, strict, self._fleet, changed, self._jobs.has, scaled)
+        return Control(
+            self._store, time.time, strict, self._fleet, changed, self._jobs.has, self._around.images, scaled
+        )
 
     def _scaler(self) -> Scaler:
         rescaling = Rescaling(self._fleet, self._control(), self._options.account, self._options.region)
@@ -322,6 +327,7 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
         images=Images.read(options.images, options.unknown_images),
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",
         s3_folder=folders.objects if embedded else None,
+        refused=options.refused,
     )
 
 

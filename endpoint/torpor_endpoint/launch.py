@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torpor_container import wire
+from torpor_container.inherited import OF_AWS
 from torpor_endpoint.core.catalogue import (
     INSTANCE_DISK_MIB,
     SERVERLESS_DISK_MIB,
@@ -15,9 +16,6 @@ from torpor_endpoint.disks import Disks
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.images import Images
 from torpor_endpoint.records import Variant
-
-OF_AWS = ("AWS_",)
-"""The variables of whoever started the endpoint that could lead a container to the real AWS begin so."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +29,8 @@ class Surroundings:
     s3_endpoint: str  # where artifacts come from; empty for AWS itself
     s3_folder: Path | None  # the embedded object store, None if another S3 is used
     images: Images = field(default_factory=Images)
+    refused: frozenset[str] = frozenset()
+    """`pickles`, `scripts`: what no container runs, whatever its Environment says."""
     access_key: str = "torpor"
     secret_key: str = "torpor"
 
@@ -47,7 +47,7 @@ class Surroundings:
     def forgotten(self) -> tuple[str, ...]:
         """How the variables begin of whoever started the endpoint that none of them inherits: where artifacts come from
         here, nothing may reach the real AWS by accident."""
-        return () if self.s3_folder is None else OF_AWS
+        return () if self.s3_folder is None else (OF_AWS,)
 
 
 @dataclass(frozen=True)
@@ -114,5 +114,6 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "TORPOR_MODEL_COMPRESSION": "gzip" if variant.container.compressed else "none",
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,
         "TORPOR_S3_FOLDER": str(around.s3_folder or ""),
+        **{f"TORPOR_{kind.upper()}": "refuse" for kind in sorted(around.refused)},
         **around.wiring,
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+REFUSABLE = ("pickles", "scripts")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -31,6 +32,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 for artifacts, with credentials from the usual chain, instead of the embedded one."),
     Option("--images", "images", Path, None, "A TOML file that says what serves other images: the built-in container, or a server of their own (adapter mode)."),
     Option("--unknown-images", "unknown_images", str, "refuse", "`built-in`: the built-in container serves every image that nothing else is known of. `refuse`: its endpoint is Failed."),
+    Option("--refuse", "refuse", str, None, "`pickles`, `scripts`, or both with a comma: no instance loads such models, whatever their Environment says, and no training script runs."),
     Option("--warm-idle", "warm_idle_s", float, 600.0, "Seconds without any instance after which the warm parent ends too."),
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready only after delays as observed on AWS, to feel its cold starts."),
     Option("--seed", "seed", int, None, "Makes the emulated delays the same each time."),
@@ -64,11 +66,17 @@ class Options:
     allow_hosts: tuple[str, ...] = ()
     allow_origins: tuple[str, ...] = ()
     unknown_images: str = "refuse"
+    refuse: str | None = None
 
     @property
     def url(self) -> str:
         """Where this machine reaches it."""
         return f"http://{'127.0.0.1' if self.host in ('', '0.0.0.0') else self.host}:{self.port}"
+
+    @property
+    def refused(self) -> frozenset[str]:
+        """Of REFUSABLE, what no container runs."""
+        return frozenset(self.refuse.split(",")) if self.refuse else frozenset()
 
     @property
     def bind(self) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from torpor_endpoint.core.cross_origin import is_host, is_loopback, origin_of
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.images import UNKNOWN, BadImages, Images
-from torpor_endpoint.options import LOG_LEVELS, Options
+from torpor_endpoint.options import LOG_LEVELS, REFUSABLE, Options
 from torpor_endpoint.private import UMASK
 
 if TYPE_CHECKING:
@@ -124,6 +124,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "--unknown-images",
         lambda options: options.unknown_images in UNKNOWN,
         f"choose one of {', '.join(UNKNOWN)}",
+    ),
+    (
+        "--refuse",
+        lambda options: options.refused <= set(REFUSABLE),
+        f"choose of {', '.join(REFUSABLE)}, with a comma between them",
     ),
     ("--warm-idle", lambda options: 0 < options.warm_idle_s < inf, "it must be more than 0"),
     ("--time-scale", lambda options: 0 < options.time_scale < inf, "it must be more than 0"),

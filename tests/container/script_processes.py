@@ -4,8 +4,10 @@ import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 
+from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.scripts import START
 from torpor_container.warm import Job, WarmParent
@@ -13,11 +15,20 @@ from torpor_container.warm import Job, WarmParent
 
 @asynccontextmanager
 async def started(
-    parent: WarmParent, directory: Path, memory_bytes: int | None = None, program: str = "inference.py"
+    parent: WarmParent,
+    directory: Path,
+    memory_bytes: int | None = None,
+    program: str = "inference.py",
+    conventions: Conventions | None = None,
 ) -> AsyncIterator[ScriptProcess]:
     """A script's process over a real socket, ended with the block."""
     ours, theirs = socket.socketpair()
-    arguments = {"directory": str(directory), "script": program, "memory_bytes": memory_bytes}
+    arguments = {
+        "directory": str(directory),
+        "script": program,
+        "memory_bytes": memory_bytes,
+        "conventions": asdict(conventions or Conventions()),
+    }
     with theirs:
         child = await parent.fork(Job(START, arguments, log=Path(os.devnull), guarded=True), [theirs.fileno()])
     process = ScriptProcess(ours, child)

@@ -13,6 +13,7 @@ from script_processes import write_script
 
 from torpor_container.errors import LoadFailed, TimedOut
 from torpor_container.formats import Conventions
+from torpor_container.formats.script.environment import VARIABLES
 from torpor_container.invocation import Invocation
 from torpor_container.memory import uss_bytes
 from torpor_container.parent import Parent
@@ -61,7 +62,33 @@ def test_a_script_sees_its_environment_and_nothing_of_the_warm_parent_s(
 ) -> None:
     async def story() -> None:
         async with running(warm_parent, tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
-            assert json.loads(await asked(script, b"environment")) == {"MY_THRESHOLD": "0.7"}
+            seen = json.loads(await asked(script, b"environment"))
+        assert seen.keys() - {variable.name for variable in VARIABLES} == {"MY_THRESHOLD"}
+        assert seen["SM_MODEL_DIR"] == seen["SAGEMAKER_SUBMIT_DIRECTORY"] == str(tmp_path)
+
+    asyncio.run(story())
+
+
+def test_a_script_runs_in_its_model_s_folder(tmp_path: Path, warm_parent: WarmParent) -> None:
+    """Multi Model Server starts a model's worker there (WorkerLifeCycle.startBackendServer)."""
+    source = """
+def model_fn(model_dir):
+    return open("code/vocabulary.txt").read()
+def transform_fn(model, body, content_type, accept):
+    open("scratch.txt", "w").write("mine")
+    return model, "text/plain"
+"""
+
+    async def story() -> None:
+        (tmp_path / "code").mkdir()
+        (tmp_path / "code" / "vocabulary.txt").write_text("seven")
+        scripts = Scripts(Settings.read({}), Conventions(), Parent(str(warm_parent.path)), {})
+        script, _ = await scripts.start(tmp_path, write_script(tmp_path, source, "code/inference.py"))
+        try:
+            assert await asked(script, b"") == b"seven"
+        finally:
+            await script.close()
+        assert (tmp_path / "scratch.txt").read_text() == "mine"
 
     asyncio.run(story())
 

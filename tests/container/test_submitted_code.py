@@ -1,7 +1,6 @@
 """The script that lies outside the artifacts: fetched once, whole, and tried again after a failure."""
 
 import asyncio
-import logging
 import shutil
 import tarfile
 import threading
@@ -14,7 +13,7 @@ import pytest
 from torpor_container.artifacts.folder import FolderArtifactStore
 from torpor_container.artifacts.unpack import UnpackLimits, unpack
 from torpor_container.errors import LoadFailed
-from torpor_container.submitted import SubmittedCode
+from torpor_container.submitted import SubmittedCode, SubmittedFolder
 
 KEY = "code/sourcedir.tar.gz"
 
@@ -88,11 +87,15 @@ def test_a_torn_archive_is_a_failure_of_the_load(tmp_path: Path) -> None:
         asyncio.run(submitted(tmp_path).script())
 
 
-def test_requirements_are_said_not_to_be_installed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    archive(tmp_path, train="", requirements="left-pad")
-    with caplog.at_level(logging.WARNING):
-        asyncio.run(submitted(tmp_path).script())
-    assert "requirements.txt of code/sourcedir.tar.gz is not installed" in caplog.text
+def test_a_folder_of_this_machine_is_used_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "inference.py").write_text("X = 1")
+    assert asyncio.run(SubmittedFolder(tmp_path, "").script()) == tmp_path / "inference.py"
+
+
+@pytest.mark.parametrize("folder", ["none", "."])
+def test_a_folder_without_the_script_is_a_failure_that_names_the_setting(tmp_path: Path, folder: str) -> None:
+    with pytest.raises(LoadFailed, match=r"no inference\.py in .*, which SAGEMAKER_SUBMIT_DIRECTORY names"):
+        asyncio.run(SubmittedFolder(tmp_path / folder, "").script())
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -301,11 +301,37 @@ def test_when_the_warm_parent_is_killed_a_guardian_ends_all_even_what_went_its_o
     run(story())
 
 
-def test_one_that_does_not_hear_is_killed(tmp_path: Path) -> None:
+def test_one_that_does_not_hear_is_killed_with_all_below_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
-        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT, closed_within_s=0.1)
+        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT, closed_within_s=0.0)
+        pids, _ = await lingering(parent, guarded=True)
         os.kill(parent.pid, signal.SIGSTOP)
         await parent.close()
         assert not parent.running
+        assert [pid for pid in pids if not gone(pid)] == []
+
+    monkeypatch.setenv("PYTHONPATH", MODULES)
+    run(story())
+
+
+def test_one_that_was_stopped_goes_on_when_a_child_is_asked_of_it(tmp_path: Path) -> None:
+    async def story() -> None:
+        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT)
+        os.kill(parent.pid, signal.SIGSTOP)
+        child = await asyncio.wait_for(parent.fork(Job("gc:collect")), 10.0)
+        await child.wait()
+        await parent.close()
+
+    run(story())
+
+
+def test_a_guardian_that_was_stopped_ends_when_its_line_closes(ground: Ground) -> None:
+    """As when the instance that asked for the script is killed."""
+
+    async def story() -> None:
+        pids, child = await lingering(ground.parent, guarded=True)
+        os.kill(child.pid, signal.SIGSTOP)
+        child._writer.close()
+        assert [pid for pid in pids if not await asyncio.to_thread(gone, pid)] == []
 
     run(story())

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from torpor_container.inherited import OF_AWS
 from torpor_endpoint.disks import Disks
 from torpor_endpoint.host import Slot
-from torpor_endpoint.launch import OF_AWS, Surroundings, launch_spec
+from torpor_endpoint.launch import Surroundings, launch_spec
 from torpor_endpoint.records import Container, Variant
 
 
@@ -18,5 +19,16 @@ def test_the_real_aws_is_forgotten_where_artifacts_come_from_here_and_only_there
     around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", s3_folder)
     variant = Variant("v", "m", Container("torpor", "s3://bucket/m"), instance_type="ml.m5.large")
     spec = launch_spec(variant, Slot("shop", "v", 0), around)
-    assert spec.forgotten == (OF_AWS if emulated else ())
+    assert spec.forgotten == ((OF_AWS,) if emulated else ())
     assert ("AWS_ACCESS_KEY_ID" in spec.environment) == emulated
+
+
+def test_what_the_owner_refuses_no_container_s_environment_allows(tmp_path: Path) -> None:
+    around = Surroundings(
+        "http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, refused=frozenset({"pickles"})
+    )
+    container = Container("torpor", "s3://bucket/m", environment={"TORPOR_PICKLES": "allow"})
+    variant = Variant("v", "m", container, instance_type="ml.m5.large")
+    spec = launch_spec(variant, Slot("shop", "v", 0), around)
+    assert spec.environment["TORPOR_PICKLES"] == "refuse"
+    assert "TORPOR_SCRIPTS" not in spec.environment

@@ -2,8 +2,8 @@
 
 A directory may hold several files. Which of them is the model:
 
-1. a user script wins: `code/inference.py`, then `inference.py`. SAGEMAKER_PROGRAM names another, and then these are an
-   error without it: the inference toolkit imports the one that is named, and no other;
+1. a user script wins: `code/inference.py`, then `inference.py`. SAGEMAKER_PROGRAM names another, and an artifact
+   without it is an error: the inference toolkit imports the one that is named, and no other;
 2. else the file that SageMaker's own training writes, `xgboost-model`;
 3. else the one file of a known format. Several are an error that names them; files of no known format are ignored.
 
@@ -16,7 +16,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from torpor_container.errors import AmbiguousArtifact, LoadFailed, UnknownFormat
+from torpor_container.errors import AmbiguousArtifact, UnknownFormat
 from torpor_container.formats import onnx, script, sklearn, xgboost
 from torpor_container.formats.format import Conventions, Format, Model
 
@@ -45,24 +45,13 @@ def look_up() -> None:
     _added(tuple(sys.path))
 
 
-def detect(directory: Path, program: str = script.PROGRAM, formats: Sequence[Format] = FORMATS) -> tuple[Format, Path]:
+def detect(directory: Path, program: str = "", formats: Sequence[Format] = FORMATS) -> tuple[Format, Path]:
     """The format and the file of the model in this directory. Raises UnknownFormat, AmbiguousArtifact or LoadFailed."""
-    if script.FORMAT in formats and (found := _script(directory, program)):
+    if script.FORMAT in formats and (found := script.wanted(directory, program)):
         return script.FORMAT, found
     candidates = [(known, path) for known in formats if known != script.FORMAT for path in known.files(directory)]
     canonical = [(known, path) for known, path in candidates if path.name in CANONICAL]
     return _only(canonical or candidates, directory, formats)
-
-
-def _script(directory: Path, program: str) -> Path | None:
-    """Raises LoadFailed where there is a script, and another one is asked for."""
-    found = script.find(directory, program)
-    if not found and (other := script.FORMAT.recognise(directory)):
-        raise LoadFailed(
-            f"there is no {program} in the artifact, which SAGEMAKER_PROGRAM names, but {_within(directory, other)}: "
-            "rename the script, or unset SAGEMAKER_PROGRAM"
-        )
-    return found
 
 
 def _within(directory: Path, path: Path) -> str:

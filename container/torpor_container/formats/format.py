@@ -40,6 +40,9 @@ class Conventions:
     default_accept: str = ""
     """SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT: the answer's type where the caller names none."""
 
+    pickles: bool = True
+    """TORPOR_PICKLES: whether model files are loaded that run code as they load."""
+
     @property
     def toolkit(self) -> Answers:
         """What the inference toolkit and the scikit-learn container do."""

@@ -15,7 +15,12 @@ from torpor_container.formats.served import ServedModel
 
 
 def load(path: Path, conventions: Conventions) -> Model:
-    """Raises LoadFailed with what went wrong inside, LoadOutOfMemory."""
+    """Raises LoadFailed with what went wrong inside, or where no pickles are allowed; LoadOutOfMemory."""
+    if not conventions.pickles:
+        raise LoadFailed(
+            f"{path.name} is a pickle, which runs code as it loads, and TORPOR_PICKLES=refuse forbids it: save the "
+            "model as .json or .ubj (XGBoost), .skops (scikit-learn) or .onnx"
+        )
     try:
         native = _unpickle(path)
     except MemoryError as error:

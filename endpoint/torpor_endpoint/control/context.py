@@ -1,9 +1,10 @@
 """What the operations of the control plane work with. They write down what is wanted; others make it so."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from torpor_endpoint.images import Images
 from torpor_endpoint.store import Store
 
 
@@ -33,4 +34,5 @@ class Control:
     observed: Observed
     changed: Callable[[str], None]  # called with an endpoint's name after its record changed, from any thread
     has_elsewhere: Callable[[str], bool] = nowhere  # whether something not in the store has this ARN, and so takes tags
+    images: Images = field(default_factory=Images)  # which of them the built-in container stands in for
     scaled: Callable[[str], Collection[str]] = unscaled  # an endpoint's variants that are scalable targets

@@ -1,8 +1,10 @@
 """What CreateModel must satisfy beyond its shape."""
 
-from torpor_container.settings import SETTINGS
+from torpor_container import variables
+from torpor_container.settings import SETTINGS, unknown
 from torpor_endpoint.control.model_data import NoS3Address, s3_url
 from torpor_endpoint.control.rules import Rules, Wire
+from torpor_endpoint.images import Images
 
 UNSUPPORTED_SOURCE = frozenset({"ManifestS3Uri", "HubAccessConfig"})
 
@@ -103,15 +105,25 @@ def address_fault(definition: Wire) -> str | None:
 def setting_fault(definition: Wire) -> str | None:
     """What is wrong with a TORPOR_* setting in Environment, and where; None if nothing is."""
     known = {setting.variable: setting for setting in SETTINGS}
+    if fault := unknown(definition.get("Environment", {})):
+        return f"Environment.{fault}"
     for name, text in definition.get("Environment", {}).items():
-        if name.startswith("TORPOR_") and name not in known:
-            return f"Environment.{name} is not a setting of Torpor: the README lists them."
         if name in known:
             try:
                 known[name].read(text)
             except ValueError as error:
                 return f"Environment.{name} is {text!r}: {error}. {known[name].meaning}"
     return None
+
+
+def variable_fault(definition: Wire, images: Images) -> str | None:
+    """A variable of AWS's images that the built-in container does not act on, though answers depend on it; None if
+    there is none. An image's own server gets whatever it is given."""
+    image = images.find(definition["Image"])
+    if image is None or image.command is not None:
+        return None
+    fault = variables.fault(definition.get("Environment", {}))
+    return fault and f"Environment.{fault}"
 
 
 def _multi_model(definition: Wire) -> bool:

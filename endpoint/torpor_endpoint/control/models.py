@@ -16,7 +16,11 @@ def create_model(control: Control, call: Call) -> dict[str, Any]:
     check(model_rules.MODEL_RULES, call.params)
     definition = shapes.container_definition(call.params)
     check(model_rules.CONTAINER_RULES, definition)
-    if fault := model_rules.address_fault(definition) or model_rules.setting_fault(definition):
+    if fault := (
+        model_rules.address_fault(definition)
+        or model_rules.setting_fault(definition)
+        or model_rules.variable_fault(definition, control.images)
+    ):
         raise invalid(fault)
     name = call.params["ModelName"]
     arn = Resource.MODEL.arn(call, name)

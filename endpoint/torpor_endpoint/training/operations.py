@@ -25,12 +25,16 @@ class Training:
     trainer: Trainer
     tag: Callable[[str, Mapping[str, str]], None]
     clock: Callable[[], float]
+    scripts: bool = True
+    """Whether scripts may run; the built-in algorithm always may."""
 
 
 async def create_training_job(training: Training, call: Call) -> dict[str, Any]:
     check(rules.JOB_RULES, call.params)
     for channel in call.params.get("InputDataConfig", ()):
         check(rules.CHANNEL_RULES, channel, name=channel["ChannelName"])
+    if not training.scripts and rules.runs_script(call.params):
+        raise invalid("This endpoint runs no training script: it was started with --refuse scripts.")
     name = call.params["TrainingJobName"]
     arn = f"arn:aws:sagemaker:{call.region}:{call.account}:training-job/{name.lower()}"
     request = {member: value for member, value in call.params.items() if member not in ("Tags", "TrainingJobName")}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from torpor_container.inherited import OF_INSTALLERS
 from torpor_container.warm import Child, Job, WarmParent
 from torpor_endpoint.training.output import Output
 
@@ -45,7 +46,7 @@ class Ending:
 
 def script(launch: Path, forgotten: tuple[str, ...]) -> Job:
     """What the file `launch` says, as a job of the warm parent."""
-    return Job("torpor_endpoint.training.child:start", {"launch": str(launch)}, forgotten=forgotten)
+    return Job("torpor_endpoint.training.child:start", {"launch": str(launch)}, forgotten=(*forgotten, *OF_INSTALLERS))
 
 
 async def run(parent: WarmParent, job: Job, output: Output, ending: Ending) -> Ended:

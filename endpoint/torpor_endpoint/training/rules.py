@@ -5,7 +5,7 @@ from typing import Any
 
 from torpor_endpoint.control.rules import Rules, Wire
 from torpor_endpoint.training.images import has_algorithm
-from torpor_endpoint.training.toolkit import PROGRAM, SUBMIT_DIRECTORY, decoded
+from torpor_endpoint.training.toolkit import INPUT_DATA, PROGRAM, SUBMIT_DIRECTORY, decoded, within_channel
 
 NOT_DONE = ("ServerlessJobConfig", "ModelPackageConfig", "MlflowConfig", "SessionChainingConfig")
 
@@ -52,8 +52,13 @@ JOB_RULES: Rules[Wire] = (
         "The hyperparameter sagemaker_program must name the script, for this image has no algorithm of its own.",
     ),
     (
-        lambda job: bool(_program(job)) and not _submit_directory(job).startswith("s3://"),
-        "The hyperparameter sagemaker_submit_directory must be the s3:// address of the script's tar.gz.",
+        lambda job: bool(_program(job)) and not _submit_directory(job).startswith(("s3://", INPUT_DATA)),
+        "The hyperparameter sagemaker_submit_directory must be the s3:// address of the script's tar.gz, or its path "
+        f"in a channel, such as {INPUT_DATA}code/sourcedir.tar.gz.",
+    ),
+    (
+        lambda job: bool(_program(job)) and _channel_of_code(job) not in (None, *_channel_names(job)),
+        "The hyperparameter sagemaker_submit_directory names a path in a channel that InputDataConfig does not have.",
     ),
 )
 
@@ -93,8 +98,23 @@ def _input_modes(job: Wire) -> Iterator[str]:
     yield from (channel.get("InputMode", "") for channel in job.get("InputDataConfig", ()))
 
 
+def runs_script(job: Wire) -> bool:
+    """Whether the job runs code of its own."""
+    return bool(_program(job))
+
+
 def _program(job: Wire) -> Any:
     return decoded(job.get("HyperParameters", {})).get(PROGRAM)
+
+
+def _channel_of_code(job: Wire) -> str | None:
+    """The channel that the script lies in; None if it does not lie in one."""
+    place = within_channel(_submit_directory(job))
+    return place[0] if place else None
+
+
+def _channel_names(job: Wire) -> list[str]:
+    return [channel["ChannelName"] for channel in job.get("InputDataConfig", ())]
 
 
 def _submit_directory(job: Wire) -> str:

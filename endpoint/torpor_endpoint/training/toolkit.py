@@ -14,6 +14,8 @@ from torpor_endpoint.training.lifecycle import TrainingJob
 PROGRAM = "sagemaker_program"
 SUBMIT_DIRECTORY = "sagemaker_submit_directory"
 OWN_PREFIX = "sagemaker_"
+INPUT_DATA = "/opt/ml/input/data/"
+"""Where channels are in AWS's containers. With network isolation, the SageMaker SDK puts the script into one."""
 HOST = "algo-1"
 
 OWN_PARAMETERS = frozenset(
@@ -67,6 +69,14 @@ class Layout:
     def make(self) -> None:
         for folder in (self.code, self.model, self.config, self.output_files, self.output / "intermediate"):
             folder.mkdir(parents=True)
+
+
+def within_channel(path: str) -> tuple[str, str] | None:
+    """The channel and the path in it that a path of AWS's containers names; None for any other."""
+    if not path.startswith(INPUT_DATA):
+        return None
+    channel, _, rest = path.removeprefix(INPUT_DATA).partition("/")
+    return channel, rest
 
 
 def decoded(hyperparameters: Mapping[str, str]) -> dict[str, Any]:

@@ -5,13 +5,21 @@ Whatever is under way when a job is told to stop is finished first: nothing writ
 
 import asyncio
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from torpor_endpoint.training.lifecycle import TrainingJob
 from torpor_endpoint.training.storage import Storage, StorageError
-from torpor_endpoint.training.toolkit import PROGRAM, SUBMIT_DIRECTORY, Layout, configuration, decoded
+from torpor_endpoint.training.toolkit import (
+    PROGRAM,
+    SUBMIT_DIRECTORY,
+    Layout,
+    configuration,
+    decoded,
+    within_channel,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,10 +48,10 @@ class Transport:
         await finished(_begin, job, layout)
         hyperparameters = decoded(job.request.get("HyperParameters", {}))
         try:
-            if hyperparameters.get(PROGRAM):
-                await self._bring_code(hyperparameters[SUBMIT_DIRECTORY], layout)
             for channel in job.request.get("InputDataConfig", ()):
                 await self._bring_channel(channel, layout.channel(channel["ChannelName"]))
+            if hyperparameters.get(PROGRAM):
+                await self._bring_code(hyperparameters[SUBMIT_DIRECTORY], layout)
         except (StorageError, OSError) as error:
             raise InputMissing(f"Data download failed: {error}") from error
 
@@ -58,8 +66,16 @@ class Transport:
     async def _bring_code(self, url: str, layout: Layout) -> None:
         from torpor_endpoint.training.archives import Unreadable, unpack
 
-        archive = layout.root / "sourcedir.tar.gz"
-        await finished(self._storage.fetch, *_split(url), archive)
+        place = within_channel(url)
+        if place is not None:
+            archive = layout.channel(place[0]) / place[1]
+            _check_within(archive, layout.channel(place[0]), url)
+            if archive.is_dir():
+                await finished(shutil.copytree, archive, layout.code, dirs_exist_ok=True)
+                return
+        else:
+            archive = layout.root / "sourcedir.tar.gz"
+            await finished(self._storage.fetch, *_split(url), archive)
         try:
             await finished(unpack, archive, layout.code)
         except Unreadable as error:
@@ -78,6 +94,12 @@ class Transport:
     def _fetch(self, bucket: str, key: str, into: Path) -> None:
         into.parent.mkdir(parents=True, exist_ok=True)
         self._storage.fetch(bucket, key, into)
+
+
+def _check_within(path: Path, folder: Path, name: str) -> None:
+    """Raises InputMissing."""
+    if ".." in path.parts or not path.exists():
+        raise InputMissing(f"There is no {name}: the channel {folder.name} does not have it.")
 
 
 def place(key: str, prefix: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from torpor_container.requirements import FILE, unmet
 from torpor_container.warm import WarmParent
 from torpor_endpoint.training.command import Command, command
 from torpor_endpoint.training.lifecycle import Stage, TrainingJob
@@ -89,7 +90,7 @@ class Workbench:
         self.writing.add(path)
         try:
             with Output(path) as output:
-                output.write(_preamble(planned, layout).encode())
+                output.write((await finished(_preamble, planned, layout)).encode())
                 ended = await run(parent, script(launch, self._ground.forgotten), output, ending)
         finally:
             self.writing.discard(path)
@@ -133,8 +134,15 @@ async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
 def _preamble(planned: Command, layout: Layout) -> str:
     """The first lines of a job's log, the toolkit's."""
     text = f"Invoking script with the following command:\n\n{planned}\n\n"
-    if (layout.code / "requirements.txt").exists():
-        text = f"requirements.txt is not installed: the script runs with the endpoint's own packages.\n{text}"
+    requirements = layout.code / FILE
+    if not requirements.is_file():
+        return text
+    try:
+        missing = ", ".join(map(str, unmet(requirements)))
+    except (OSError, UnicodeDecodeError) as error:
+        missing = f"it cannot be read: {error}"
+    if missing:
+        return f"{FILE} is not installed: the script runs with the endpoint's own packages. Not met: {missing}.\n{text}"
     return text
 
 

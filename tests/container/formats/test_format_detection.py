@@ -15,14 +15,18 @@ from torpor_container.formats import Conventions, available, detect
 @pytest.mark.parametrize(
     ("others", "program", "found"),
     [
-        (["model.json", "code/inference.py", "inference.py"], "inference.py", "code/inference.py"),
+        (["model.json", "code/inference.py", "inference.py"], "", "code/inference.py"),
         (["xgboost-model", "inference.py"], "inference.py", "inference.py"),
+        (["xgboost-model", "serve.py"], "serve.py", "serve.py"),
+        (["model.json", "code/src/serve.py"], "src/serve.py", "code/src/serve.py"),
+        (["model.json", "code/src/serve.py"], "src.serve", "code/src/serve.py"),
+        (["model.json", "code/serve/__init__.py"], "serve", "code/serve/__init__.py"),
         (["model.json", "code/serve.py"], "serve.py", "code/serve.py"),
         (["model.json", "code/serve.py"], "serve", "code/serve.py"),
-        (["model.json", "code/serve.py"], "inference.py", "model.json"),
-        (["xgboost-model", "scaler.pkl", "model.joblib"], "inference.py", "xgboost-model"),
-        (["model.joblib", "README.md", "metrics.json", "._model.joblib"], "inference.py", "model.joblib"),
-        (["Model.ONNX"], "inference.py", "Model.ONNX"),
+        (["model.json", "code/serve.py"], "", "model.json"),
+        (["xgboost-model", "scaler.pkl", "model.joblib"], "", "xgboost-model"),
+        (["model.joblib", "README.md", "metrics.json", "._model.joblib"], "", "model.joblib"),
+        (["Model.ONNX"], "", "Model.ONNX"),
     ],
 )
 def test_the_model_is_the_script_then_the_canonical_name_then_the_only_file(
@@ -34,13 +38,35 @@ def test_the_model_is_the_script_then_the_canonical_name_then_the_only_file(
     assert detect(tmp_path, program)[1] == tmp_path / found
 
 
-@pytest.mark.parametrize("others", [["code/inference.py"], ["inference.py", "model.joblib"]])
-def test_a_script_that_is_not_the_one_named_is_an_error_that_names_both(tmp_path: Path, others: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("others", "program", "says"),
+    [
+        (
+            ["code/inference.py"],
+            "other.py",
+            r"no other\.py in code/ .* has code/inference\.py: set .* to inference\.py",
+        ),
+        (["inference.py"], "other.py", r"has inference\.py: set SAGEMAKER_PROGRAM to inference\.py"),
+        (["code/serve.py"], "sreve", r"SAGEMAKER_PROGRAM names sreve, and there is no sreve\.py .* has code/serve\.py"),
+        (
+            ["code/a.py", "code/src/serve.py"],
+            "serve.py",
+            r"has code/a\.py, code/src/serve\.py: set .* to src/serve\.py",
+        ),
+        ([], "inference.py", "has no Python file: put the script there, or unset SAGEMAKER_PROGRAM"),
+        (["code/serve.sh"], "serve.sh", r"serve\.sh, which is no Python file"),
+        (["code/serve/run.py"], "serve", r"serve, which is a folder without __init__\.py"),
+        ([f"code/{letter}.py" for letter in "abcdefg"], "serve", r"code/e\.py and 2 more:"),
+    ],
+)
+def test_program_that_is_not_in_the_artifact_is_an_error_and_no_model_answers_in_its_place(
+    tmp_path: Path, others: list[str], program: str, says: str
+) -> None:
     """The inference toolkit imports the module that SAGEMAKER_PROGRAM names, and no other."""
-    for name in others:
+    for name in ("model.joblib", *others):
         write_script(tmp_path, "", name)
-    with pytest.raises(LoadFailed, match=rf"no other\.py .* SAGEMAKER_PROGRAM names, but {others[0]}"):
-        detect(tmp_path, "other.py")
+    with pytest.raises(LoadFailed, match=says):
+        detect(tmp_path, program)
 
 
 def test_several_models_are_an_error_that_names_them_all(tmp_path: Path) -> None:

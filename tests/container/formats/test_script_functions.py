@@ -232,3 +232,32 @@ def test_transform_fn_beside_the_functions_it_replaces_is_refused(invoke: Invoke
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, b, c, a): pass\ndef input_fn(b, c): pass")
     with pytest.raises(LoadFailed, match="Cannot use transform_fn implementation in conjunction"):
         invoke(tmp_path)
+
+
+def test_a_script_may_ask_for_every_header_that_aws_forwards(tmp_path: Path, warm_parent: WarmParent) -> None:
+    source = """
+def model_fn(model_dir): ...
+def transform_fn(model, body, content_type, accept, context):
+    told = context.get_all_request_header(0)
+    return ",".join(f"{name}={value}" for name, value in sorted(told.items())), "text/plain"
+"""
+    write_script(tmp_path, source)
+    invocation = Invocation(b"", "text/csv")
+    invocation.headers = [
+        (b"x-amzn-sagemaker-inference-id", b"call-7"),
+        (b"x-amzn-sagemaker-target-model", b"houses/a.tar.gz"),
+        (b"content-type", b"text/csv"),
+        (b"x-torpor-secret", b"no"),
+    ]
+
+    async def story() -> bytes:
+        async with started(warm_parent, tmp_path) as process:
+            await process.loaded(30.0)
+            return (await process.invoke(invocation)).body
+
+    told = asyncio.run(story()).decode().split(",")
+    assert told == [
+        "content-type=text/csv",
+        "x-amzn-sagemaker-inference-id=call-7",
+        "x-amzn-sagemaker-target-model=houses/a.tar.gz",
+    ]

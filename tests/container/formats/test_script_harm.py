@@ -4,12 +4,13 @@ import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import gone
 from script_processes import started, write_script
 
 from torpor_container.errors import (
@@ -335,6 +336,47 @@ def test_a_script_that_hangs_does_not_hold_up_its_unloading(story: Story, on_dem
         assert not isinstance(raised.value, NotCalled)
 
     story(on_demand, steps)
+
+
+RESISTANCE = {
+    "stops its guardian": "os.kill(os.getppid(), signal.SIGSTOP)",
+    "stops its guardian again and again": """
+guardian = os.getppid()
+if not os.fork():
+    os.setsid()
+    while True:
+        os.kill(guardian, signal.SIGSTOP)
+""",
+    "stops itself": "os.kill(os.getpid(), signal.SIGSTOP)",
+    "hears no signal": "[signal.signal(n, signal.SIG_IGN) for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]",
+    "starts daemons": """
+for _ in range(3):
+    if not os.fork():
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+""",
+}
+
+
+@pytest.mark.parametrize("how", RESISTANCE)
+def test_a_script_that_resists_is_unloaded_within_five_seconds_with_all_it_started(
+    story: Story, on_demand: Path, how: str
+) -> None:
+    async def steps(process: ScriptProcess) -> list[int]:
+        stopped = how == "stops itself"
+        with pytest.raises(TimeoutError) if stopped else nullcontext():
+            await asyncio.wait_for(process.invoke(call(RESISTANCE[how])), 0.2 if stopped else 10.0)
+        below = [process.pid, *descendants(process.pid)]
+        async with asyncio.timeout(5.0):
+            await process.close()
+        return below
+
+    below = story(on_demand, steps)
+    assert len(below) > 1
+    assert [pid for pid in below if not gone(pid)] == []
 
 
 def test_a_body_of_six_mebibytes_goes_both_ways(story: Story, tmp_path: Path) -> None:

@@ -64,6 +64,15 @@ def archive(**source: str) -> dict[str, Any]:
             {"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_TYPO": "1"}}},
             "TORPOR_TYPO is not a setting of Torpor",
         ),
+        ({"PrimaryContainer": {**SINGLE, "Environment": {"TORPOR_POLICE": "LRU"}}}, "did you mean TORPOR_POLICY?"),
+        (
+            {"PrimaryContainer": {**SINGLE, "Environment": {"SAGEMAKER_HANDLER": "mine.py:handle"}}},
+            "Environment.SAGEMAKER_HANDLER=mine.py:handle sets the handler service in AWS's images",
+        ),
+        (
+            {"PrimaryContainer": {**SINGLE, "Environment": {"SAGEMAKER_PROGRAM": "/serve.py"}}},
+            "below the artifact's code/",
+        ),
         ({"PrimaryContainer": {**SINGLE, "Environment": {str(n): "x" * 1000 for n in range(33)}}}, "32768 bytes"),
     ],
 )
@@ -72,6 +81,11 @@ def test_a_model_that_makes_no_sense_is_refused(desk: Desk, params: dict[str, An
     assert (code, status) == ("ValidationException", 400)
     assert text in message
     assert desk("ListModels")["Models"] == []
+
+
+def test_an_image_s_own_server_gets_the_variables_that_it_reads(desk: Desk) -> None:
+    container = {**SINGLE, "Image": "my/server:1", "Environment": {"SAGEMAKER_HANDLER": "mine.py:handle"}}
+    assert desk("CreateModel", ModelName="foreign", PrimaryContainer=container)
 
 
 @pytest.mark.parametrize("place", [{"PrimaryContainer": MULTI_MODEL}, {"Containers": [MULTI_MODEL]}])

@@ -79,6 +79,39 @@ def test_a_script_sees_what_the_training_toolkit_shows(site: Site) -> None:
     asyncio.run(story())
 
 
+FIXED_PATHS = """
+import json
+from sagemaker_containers import entry_point
+from sagemaker_training import environment
+facts = environment.Environment()
+words = open("/opt/ml/input/data/words/words.txt").read()
+open("/opt/ml/model/model.txt", "w").write(words + str(facts.hyperparameters["eta"]) + facts.job_name)
+"""
+
+
+@pytest.mark.parametrize("where", ["/opt/ml/input/data/code/sourcedir.tar.gz", "/opt/ml/input/data/loose"])
+def test_a_script_may_lie_in_a_channel_and_have_aws_s_paths_written_into_it(site: Site, where: str) -> None:
+    """With network isolation, the SageMaker SDK puts the script into the channel `code`."""
+
+    async def story() -> None:
+        site.script(FIXED_PATHS)
+        put(site.bucket, {"data/words.txt": b"seven", "loose/train.py": FIXED_PATHS.encode()})
+        inputs = [
+            channel("code", "s3://bucket/code/sourcedir.tar.gz"),
+            channel("loose", "s3://bucket/loose"),
+            channel("words", "s3://bucket/data/words.txt"),
+        ]
+        given = {"sagemaker_submit_directory": f'"{where}"', "eta": "0.5"}
+        async with site.open() as api:
+            described = await api.trained(hyperparameters=given, InputDataConfig=inputs, EnableNetworkIsolation=True)
+        if "mount namespace cannot be had" in site.log("job"):
+            pytest.skip("this machine allows no mount namespace")
+        assert described["TrainingJobStatus"] == "Completed", site.log("job")
+        assert site.members("jobs/job/output/model.tar.gz") == {"model.txt": b"seven0.5job"}
+
+    asyncio.run(story())
+
+
 def test_a_failing_script_is_told_as_aws_tells_it(site: Site) -> None:
     async def story() -> None:
         site.script("print('before')\nraise ValueError('no such column')")

@@ -1,6 +1,7 @@
 """What the training operations refuse, and how they list and describe."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,6 +27,15 @@ FILES = {"FileSystemId": "fs-0", "FileSystemAccessMode": "ro", "FileSystemType":
         ({"InputDataConfig": [channel("..", "s3://b/c")]}, "must name a folder"),
         ({"HyperParameters": {}}, "sagemaker_program must name the script"),
         ({"HyperParameters": {"sagemaker_program": "train.py"}}, "sagemaker_submit_directory"),
+        (
+            {
+                "HyperParameters": {
+                    "sagemaker_program": "train.py",
+                    "sagemaker_submit_directory": "/opt/ml/input/data/code/sourcedir.tar.gz",
+                }
+            },
+            "a channel that InputDataConfig does not have",
+        ),
         ({"OutputDataConfig": {"S3OutputPath": "https://a/b"}}, "must begin with s3://"),
     ],
 )
@@ -36,6 +46,16 @@ def test_what_cannot_be_done_here_is_refused_at_once(site: Site, members: dict[s
             assert code == "ValidationException"
             assert text in message
             assert (await api("ListTrainingJobs"))["TrainingJobSummaries"] == []
+
+    asyncio.run(story())
+
+
+def test_no_script_runs_where_scripts_are_refused(site: Site) -> None:
+    async def story() -> None:
+        async with site.open() as api:
+            refusing = replace(api, training=replace(api.training, scripts=False))
+            _, message = await refusing.refusal("CreateTrainingJob", **job())
+            assert "--refuse scripts" in message
 
     asyncio.run(story())
 

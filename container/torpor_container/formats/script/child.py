@@ -1,5 +1,6 @@
 """The script's own process: loads it, says so, then serves one request after another until the socket ends."""
 
+import json
 import os
 import resource
 import socket
@@ -11,7 +12,7 @@ from typing import Any, BinaryIO
 from torpor_container.effort import Clocks, process_s
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory, OutOfMemory, PredictionFailed
 from torpor_container.formats.format import Conventions
-from torpor_container.formats.script import frames
+from torpor_container.formats.script import frames, paths, toolkits
 from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 from torpor_container.formats.script.functions import failure_of
 from torpor_container.formats.script.model import ScriptModel
@@ -22,20 +23,26 @@ CLOCKS = Clocks(work=process_s)
 
 
 def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
-    """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes` and `conventions`.
+    """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes`, `conventions`, `root` and
+    `packages`: where the script's modules lie, and what was installed for it.
 
     `environment` is the script's whole environment, if given, and the second and third descriptor are its output.
+    It runs in the model's folder, as Multi Model Server's workers do: relative paths lead there, and what is written
+    there goes with the model.
     """
     connection, *output = descriptors
     _print_to(output)
     if "environment" in arguments:
         _see_only(arguments["environment"])
+    if arguments.get("packages"):
+        sys.path.insert(0, arguments["packages"])
     main(
         socket.socket(fileno=connection),
         arguments["directory"],
         arguments["script"],
         conventions=Conventions(**arguments.get("conventions", {})),
         memory_bytes=arguments.get("memory_bytes"),
+        root=arguments.get("root"),
     )
     return 0
 
@@ -46,13 +53,15 @@ def main(
     program: str,
     conventions: Conventions,
     memory_bytes: int | None = None,
+    root: str | None = None,
 ) -> None:
     """Serve the script `program`, a path or a name within `directory`. A script that exits ends the process."""
     connection.set_inheritable(False)  # what the script starts must not hold it open
     if memory_bytes is not None:
         limit_memory(memory_bytes)
+    toolkits.offer()
     with connection, connection.makefile("rb") as requests:
-        model = _load(connection, Path(directory), program, conventions)
+        model = _load(connection, Path(directory), program, conventions, root)
         while model is not None and (request := read(requests)) is not None:
             connection.sendall(_encoded(answer(model, request)))
 
@@ -70,7 +79,7 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
     """One request to one answer. What the script raises is the answer, as the inference toolkit gives it."""
     effort = CLOCKS.start()
     try:
-        reply = model.invoke(Invocation(request.body, **request.fields))
+        reply = model.invoke(_invocation(request))
         fields = {"content_type": reply.content_type, frames.STATUS: str(reply.status)}
         if reply.custom_attributes is not None:
             fields["custom_attributes"] = reply.custom_attributes
@@ -81,6 +90,13 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
         return _error(Kind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
         return _error(Kind.ERROR, failure_of(error))
+
+
+def _invocation(request: Frame) -> Invocation:
+    others: dict[str, str] = json.loads(request.fields.pop(frames.HEADERS, "{}"))
+    invocation = Invocation(request.body, **request.fields)
+    invocation.headers = [(name.encode(), value.encode()) for name, value in others.items()]
+    return invocation
 
 
 def _encoded(answer: Frame) -> bytes:
@@ -119,9 +135,13 @@ def _data_bytes() -> int:
     return int(kib) * 1024
 
 
-def _load(connection: socket.socket, directory: Path, program: str, conventions: Conventions) -> ScriptModel | None:
+def _load(
+    connection: socket.socket, directory: Path, program: str, conventions: Conventions, root: str | None
+) -> ScriptModel | None:
     try:
-        model = ScriptModel.load(directory / program, directory, conventions)
+        os.chdir(directory)
+        paths.show(directory / program, directory)
+        model = ScriptModel.load(directory / program, directory, conventions, Path(root) if root else None)
     except ContainerError as error:
         failure: ContainerError = error
     except MemoryError as error:

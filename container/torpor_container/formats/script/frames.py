@@ -1,8 +1,8 @@
 """The frames between an instance and a script's process: lengths, a JSON head, a body. They encode and decode only.
 
-The instance sends INVOKE {content_type, accept, custom_attributes} + body. The script's process first says LOADED, or
-FAILED {type} + message; then, for each INVOKE, REPLY {content_type} + body, or ERROR {type} + message. LOADED and REPLY
-tell the effort too, and all but LOADED may tell an HTTP status.
+The instance sends INVOKE {content_type, accept, custom_attributes, headers} + body; `headers` is JSON of others. The
+script's process first says LOADED, or FAILED {type} + message; then, for each INVOKE, REPLY {content_type} + body, or
+ERROR {type} + message. LOADED and REPLY tell the effort too, and all but LOADED may tell an HTTP status.
 """
 
 import json
@@ -27,6 +27,7 @@ class Kind(StrEnum):
 
 
 EFFORT = "effort"
+HEADERS = "headers"
 STATUS = "status"
 STATUSES = range(200, 600)
 

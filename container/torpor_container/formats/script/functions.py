@@ -23,6 +23,7 @@ from typing import Any
 
 from torpor_container.content.media import CSV, JSON
 from torpor_container.errors import BadInput, LoadFailed, PredictionFailed
+from torpor_container.formats.script import PACKAGE
 from torpor_container.formats.script.context import Context
 
 NAMES = ("pre_model_fn", "model_fn", "model_warmup_fn", "input_fn", "predict_fn", "output_fn", "transform_fn")
@@ -74,14 +75,22 @@ class Functions:
         return function(*arguments)
 
 
-def import_script(path: Path) -> ModuleType:
-    """Import the script under its own name, with its folder on the path. Whatever it raises is raised."""
-    sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+def import_script(path: Path, root: Path | None = None) -> ModuleType:
+    """Import the script under its own name. Its folder, and `root` if modules lie there too, come first on the path.
+
+    Whatever it raises is raised.
+    """
+    package = path.name == PACKAGE
+    name = path.parent.name if package else path.stem
+    folder = path.parent.parent if package else path.parent
+    sys.path[:0] = dict.fromkeys(map(str, (folder, root or folder)))
+    spec = importlib.util.spec_from_file_location(
+        name, path, submodule_search_locations=[str(path.parent)] if package else None
+    )
     if spec is None or spec.loader is None:
         raise LoadFailed(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # pickles and its own helpers find its classes by this name
+    sys.modules[name] = module  # pickles and its own helpers find its classes by this name
     spec.loader.exec_module(module)
     return module
 

@@ -10,6 +10,7 @@ from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
 from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, body_of, import_script
+from torpor_container.formats.script.responses import unwrapped
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.wire import CUSTOM_ATTRIBUTES
@@ -34,9 +35,12 @@ class ScriptModel:
         self._conventions = conventions
 
     @classmethod
-    def load(cls, script: Path, directory: Path, conventions: Conventions) -> "ScriptModel":
-        """Whatever the script raises is raised; beside that LoadFailed and LoadOutOfMemory."""
-        functions = Functions.of(import_script(script), directory)
+    def load(cls, script: Path, directory: Path, conventions: Conventions, root: Path | None = None) -> "ScriptModel":
+        """`root` is where the script's modules lie, if not beside it alone.
+
+        Whatever the script raises is raised; beside that LoadFailed and LoadOutOfMemory.
+        """
+        functions = Functions.of(import_script(script, root), directory)
         if functions.pre_model_fn:
             functions.call(functions.pre_model_fn, str(directory))
         model = cls(functions, *_loaded(functions, directory, conventions), conventions)
@@ -68,7 +72,7 @@ class ScriptModel:
             result = self._functions.call(self._functions.transform_fn, self._native, body, content_type, accept)
         else:
             result = self._steps(invocation, content_type, accept)
-        return _reply(result, accept)
+        return _reply(unwrapped(result, self._functions.context), accept)
 
     def _steps(self, invocation: Invocation, content_type: str, accept: str) -> Any:
         functions = self._functions
@@ -110,6 +114,7 @@ def _headers(invocation: Invocation) -> dict[str, str]:
         "Content-Type": invocation.content_type,
         "Accept": invocation.accept,
         CUSTOM_ATTRIBUTES: invocation.custom_attributes,
+        **{name.decode(): value.decode() for name, value in invocation.headers},
     }
 
 

@@ -21,7 +21,7 @@ from torpor_container.errors import (
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.wire import CUSTOM_ATTRIBUTES
+from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, TARGET_MODEL
 
 RAISED: dict[str, type[ContainerError]] = {
     raised.__name__: raised
@@ -44,6 +44,12 @@ HEADERS = {"content_type": "Content-Type", "accept": "Accept", "custom_attribute
 
 HEADER_MAX_BYTES = 16 * 1024
 """Of each header, as a frame has it: together they fit into its head, and into that of an answer that returns them."""
+
+OTHERS = {name.lower().encode(): name for name in (*FORWARDED, TARGET_MODEL) if name not in HEADERS.values()}
+"""Headers that reach a script beside those, by how they arrive: in AWS's spelling."""
+
+OTHERS_MAX_BYTES = 8 * 1024
+"""Of these together, which no caller comes near: an id has 64 characters, a target 1024."""
 
 GRACE_S = 1.0
 
@@ -192,9 +198,17 @@ def _request(invocation: Invocation) -> bytes:
     fields: dict[str, str] = {name: getattr(invocation, name) for name in HEADERS}
     for name, value in fields.items():
         _check_header(HEADERS[name], value)
+    if others := _others(invocation):
+        fields[frames.HEADERS] = json.dumps(others)
+        if len(fields[frames.HEADERS]) > OTHERS_MAX_BYTES:
+            raise BadInput(f"{', '.join(others)} are over {OTHERS_MAX_BYTES} bytes together: make them shorter")
     if len(invocation.body) > frames.BODY_MAX:
         raise BadInput(f"the body has {len(invocation.body)} bytes, and a script is sent {frames.BODY_MAX} at most")
     return frames.encode(Frame(Kind.INVOKE, fields, invocation.body))
+
+
+def _others(invocation: Invocation) -> dict[str, str]:
+    return {OTHERS[name]: value.decode("utf-8", "replace") for name, value in invocation.headers if name in OTHERS}
 
 
 def _check_header(name: str, value: str) -> None:

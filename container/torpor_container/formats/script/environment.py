@@ -1,0 +1,67 @@
+"""The environment variables of a script's process, as a table: what AWS's images set, beside the container's own.
+
+Sources: the images' Dockerfiles (`ENV SM_MODEL_DIR /opt/ml/model`, `SM_INPUT…`, `PYTHON…`), the SageMaker SDK's
+`Model` (SAGEMAKER_PROGRAM, SAGEMAKER_SUBMIT_DIRECTORY, SAGEMAKER_REGION, SAGEMAKER_CONTAINER_LOG_LEVEL) and the
+platform (SAGEMAKER_MULTI_MODEL, SAGEMAKER_BIND_TO_PORT, AWS_REGION).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+BASE = Path("/opt/ml")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a script runs. `given` is the container's environment."""
+
+    model: Path
+    script: Path
+    given: Mapping[str, str]
+
+    @property
+    def input(self) -> Path:
+        """AWS's containers have it beside the model; there is nothing in it for a script that serves."""
+        return Path(self.given.get("SAGEMAKER_BASE_DIR") or BASE) / "input"
+
+    @property
+    def region(self) -> str:
+        names = ("AWS_REGION", "SAGEMAKER_REGION", "AWS_DEFAULT_REGION")
+        return next((self.given[name] for name in names if self.given.get(name)), "")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One row: a variable, its value where the container's Environment has none, and its meaning."""
+
+    name: str
+    value: Callable[[Place], str]
+    meaning: str
+
+
+VARIABLES: Final[tuple[Variable, ...]] = (
+    Variable("SM_MODEL_DIR", lambda place: str(place.model), "the model's folder: `model_dir` of `model_fn`"),
+    Variable("SM_INPUT", lambda place: str(place.input), "where training has its input; not there for a script that serves"),
+    Variable("SM_INPUT_TRAINING_CONFIG_FILE", lambda place: str(place.input / "config/hyperparameters.json"), "a file in it; not there"),
+    Variable("SM_INPUT_DATA_CONFIG_FILE", lambda place: str(place.input / "config/inputdataconfig.json"), "a file in it; not there"),
+    Variable("SM_CHECKPOINT_CONFIG_FILE", lambda place: str(place.input / "config/checkpointconfig.json"), "a file in it; not there"),
+    Variable("SAGEMAKER_PROGRAM", lambda place: place.script.name, "the script's file name"),
+    Variable("SAGEMAKER_SUBMIT_DIRECTORY", lambda place: str(place.script.parent), "the script's folder"),
+    Variable("SAGEMAKER_MULTI_MODEL", lambda place: "false", "whether the endpoint has many models"),
+    Variable("SAGEMAKER_BIND_TO_PORT", lambda place: "8080", "the container's port on AWS"),
+    Variable("SAGEMAKER_CONTAINER_LOG_LEVEL", lambda place: "20", "Python's number of a logging level"),
+    Variable("SAGEMAKER_REGION", lambda place: place.region, "the region"),
+    Variable("AWS_REGION", lambda place: place.region, "the region"),
+    Variable("AWS_DEFAULT_REGION", lambda place: place.region, "the region"),
+    Variable("PYTHONUNBUFFERED", lambda place: "1", "`1`, for Python processes that a script starts"),
+    Variable("PYTHONIOENCODING", lambda place: "UTF-8", "`UTF-8`, for those too"),
+    Variable("LANG", lambda place: "C.UTF-8", "`C.UTF-8`, for those too"),
+)  # fmt: skip
+
+
+def environment(place: Place) -> dict[str, str]:
+    """All variables of the script's process. What the container was given wins over the table."""
+    told = {variable.name: variable.value(place) for variable in VARIABLES}
+    return {name: value for name, value in told.items() if value} | dict(place.given)

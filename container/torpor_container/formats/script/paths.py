@@ -1,0 +1,112 @@
+"""The path `/opt/ml/model` where a script has it written into it: found in its source, and shown to its process.
+
+Most scripts take the model's folder as an argument, and start without any of this: a mention of `/opt/ml` in the source
+is looked for first, which costs some ten microseconds.
+"""
+
+import ast
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from torpor_container.errors import LoadFailed
+from torpor_container.namespaces import NoNamespace, bind_mounts
+
+MODEL = "/opt/ml/model"
+CODE = "/opt/ml/code"
+"""Where AWS's older images have the script's folder."""
+
+ROOT = "/opt/ml"
+SOURCES_MAX = 100
+SOURCE_MAX_BYTES = 1024 * 1024
+
+
+class Mention(NamedTuple):
+    """A path that stands in a source."""
+
+    file: str
+    line: int
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}, has the path {self.path}"
+
+
+def show(script: Path, model: Path, bind: Callable[[Mapping[str, Path]], None] = bind_mounts) -> None:
+    """Give this process, which has one thread, a view of the paths that the script or a module beside it mentions.
+
+    Raises LoadFailed, which names the line, where the machine allows no such view.
+    """
+    found = mentions(script)
+    if not found or _is_there(model):
+        return
+    try:
+        bind({MODEL: model, CODE: script.parent})
+    except NoNamespace as error:
+        raise LoadFailed(
+            f"{found[0]}, which is not there: {error}. Take the folder from model_fn's argument or from SM_MODEL_DIR"
+        ) from error
+
+
+def mentions(script: Path) -> list[Mention]:
+    """Where the script and the modules beside it need a path below /opt/ml, one mention of each file.
+
+    A text that is only what is taken where a variable or an option is not set is none.
+    """
+    found = []
+    for path in _sources(script):
+        try:
+            source = path.read_bytes()
+        except OSError:
+            continue
+        if ROOT.encode() in source and len(source) <= SOURCE_MAX_BYTES and (first := _first(source, path.name)):
+            found.append(first)
+    return found
+
+
+def _sources(script: Path) -> Iterator[Path]:
+    """The script first."""
+    yield script
+    with os.scandir(script.parent) as entries:
+        others = [entry.path for entry in entries if entry.name.endswith(".py") and entry.path != str(script)]
+    yield from map(Path, sorted(others)[:SOURCES_MAX])
+
+
+def _first(source: bytes, name: str) -> Mention | None:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None  # its import tells
+    passed_over = {id(node) for parent in ast.walk(tree) for node in _only_said(parent)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in passed_over and _is_below(node.value):
+            return Mention(name, node.lineno, str(node.value))
+    return None
+
+
+def _only_said(node: ast.AST) -> Iterator[ast.AST]:
+    """What opens no path here: docstrings, the default of a variable or an option, and what only runs as a program, for
+    a script often trains its model too."""
+    if isinstance(node, ast.Expr):
+        yield node.value
+    if isinstance(node, ast.Call):
+        yield from (keyword.value for keyword in node.keywords if keyword.arg == "default")
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "getenv"):
+            yield from node.args[1:]
+    if isinstance(node, ast.If) and "__name__" in {
+        name.id for name in ast.walk(node.test) if isinstance(name, ast.Name)
+    }:
+        yield from (inner for statement in node.body for inner in ast.walk(statement))
+
+
+def _is_below(value: object) -> bool:
+    return isinstance(value, str) and (value == ROOT or value.startswith(f"{ROOT}/"))
+
+
+def _is_there(model: Path) -> bool:
+    """In a container of its own the one model lies at the very path."""
+    try:
+        return os.path.samefile(MODEL, model)
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""The toolkit has its modules below `beta.framework`."""

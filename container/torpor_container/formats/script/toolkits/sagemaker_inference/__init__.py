@@ -1,0 +1,1 @@
+"""A stand-in for the SageMaker inference toolkit: see the folder above."""

@@ -1,0 +1,1 @@
+"""A stand-in for the SageMaker training toolkit: see the folder above."""

@@ -1,0 +1,7 @@
+"""A training job's facts."""
+
+from torpor_container.formats.script.facts import Facts
+
+
+class Environment(Facts):
+    """As SM_TRAINING_ENV has them."""

@@ -1,0 +1,55 @@
+"""Which variables of whoever started the endpoint its processes inherit, as a table; all others are dropped.
+
+The warm parent is started with these alone, and instances, user scripts, foreign containers and training scripts are
+its children: none of them sees the passwords and tokens of the shell that `torpor up` was typed into. The endpoint adds
+variables of its own, and what the user gave in `Environment`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+OF_AWS: Final = "AWS_"
+"""How the variables begin that lead to the real AWS. They are inherited only where artifacts come from another S3."""
+
+OF_INSTALLERS: Final = ("PIP_", "UV_")
+"""How the variables of package installers begin. Instances inherit them, and scripts do not: the address of an
+index may hold a password."""
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """One row: names, or how names begin where one ends with `*`; and what they are for."""
+
+    names: tuple[str, ...]
+    why: str
+
+    def has(self, name: str) -> bool:
+        return any(name.startswith(known[:-1]) if known.endswith("*") else name == known for known in self.names)
+
+
+INHERITED: Final[tuple[Inherited, ...]] = (
+    Inherited(("PATH", "HOME", "USER", "LOGNAME"), "programs, and the user's own folder"),
+    Inherited(("LANG", "LANGUAGE", "LC_*", "TZ"), "language, encoding and time zone"),
+    Inherited(("TMPDIR", "TEMP", "TMP"), "where temporary files go"),
+    Inherited(("PYTHON*", "VIRTUAL_ENV", "LD_LIBRARY_PATH"), "where Python and its libraries are found"),
+    Inherited(
+        ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), "whose certificates are trusted"
+    ),
+    Inherited(
+        ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"),
+        "the way to the network",
+    ),
+    Inherited(("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"), "which accelerators may be used"),
+    Inherited(tuple(f"{prefix}*" for prefix in OF_INSTALLERS), "how `requirements.txt` is installed; not for scripts"),
+    Inherited((f"{OF_AWS}*",), "with `--s3-endpoint` only: credentials and region of the S3 that artifacts come from"),
+)
+
+
+def inherited(environment: Mapping[str, str], forgotten: tuple[str, ...] = ()) -> dict[str, str]:
+    """Those of the table, but for names that begin with one of `forgotten`."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith(forgotten) and any(row.has(name) for row in INHERITED)
+    }
