@@ -2,7 +2,9 @@
 
     ContainerError
     ├── CallerFault                 the request is at fault
+    │   ├── NoContent               204
     │   ├── BadInput                400
+    │   │   └── WrongColumns        400
     │   ├── NotSupported            405
     │   ├── NotAcceptable           406
     │   ├── BodyTooLarge            413
@@ -66,6 +68,19 @@ class CallerFault(ContainerError):
 
 class BadInput(CallerFault):
     """The body is not what this model takes: empty, junk, the wrong number of columns."""
+
+
+class WrongColumns(BadInput):
+    """The body is what its content type says, and the model takes other columns."""
+
+
+class NoContent(CallerFault):
+    """The body is empty, to which AWS's XGBoost container has an answer of its own: no content, and no error."""
+
+    status = 204
+
+    def reply(self) -> Reply:
+        return Reply(b"", "", self.status)
 
 
 class NotAcceptable(CallerFault):

@@ -203,7 +203,7 @@ class Keeper:
             story.cold = {
                 "bytes": loaded.size_bytes,
                 "victims": story.victims[:VICTIMS_TOLD],
-                "reason": why,
+                "reason": "; ".join(filter(None, (why, loaded.note))),
                 "took_s": self._clock() - began_s,
                 "efforts": {step: effort.told() for step, effort in story.efforts.items()},
             }

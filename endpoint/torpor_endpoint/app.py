@@ -301,6 +301,7 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
         images=Images.read(options.images),
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",
         s3_folder=folders.objects if embedded else None,
+        strict=options.strict,
     )
 
 

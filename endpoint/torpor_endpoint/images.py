@@ -35,6 +35,9 @@ BUILT_IN = (
     "*/sagemaker-scikit-learn[:@]*",
 )
 
+FAMILIES = {"/xgboost": "xgboost", "/sagemaker-xgboost": "xgboost", "/sagemaker-scikit-learn": "scikit-learn"}
+"""By the end of a built-in pattern's repository: which of AWS's images it is (TORPOR_IMAGE)."""
+
 MEMBERS = ("match", "command", "ready", "environment", "files")
 
 
@@ -48,6 +51,12 @@ class Image:
 
     match: str
     command: ContainerCommand | None = None
+
+
+def family(image: str) -> str:
+    """`xgboost` or `scikit-learn` for AWS's own images of these, and empty for any other."""
+    repository = image.partition("@")[0].rpartition(":")[0] or image
+    return next((name for end, name in FAMILIES.items() if repository.endswith(end)), "")
 
 
 class Images:

@@ -8,6 +8,7 @@ from torpor_container.content.answers import json_list
 from torpor_container.content.media import CSV, JSON
 from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
+from torpor_container.formats.frameworks import is_xgboost_booster
 from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, body_of, import_script
 from torpor_container.formats.served import ServedModel
@@ -135,7 +136,7 @@ def _status(told: object) -> int:
 
 def _load_beside(directory: Path, conventions: Conventions) -> ServedModel[Any]:
     try:
-        known, path = detect(directory, formats=[known for known in FORMATS if known.name != SCRIPT])
+        known, path = detect(directory, formats=[one for one in FORMATS if one.name != SCRIPT], conventions=conventions)
     except UnknownFormat as error:
         raise UnknownFormat(f"Please provide a model_fn implementation: {error}") from None
     served = known.load(path, conventions)
@@ -150,7 +151,7 @@ def _served(native: Any, conventions: Conventions) -> ServedModel[Any] | None:
 
 def _as_taken_by(native: Any, rows: Any) -> Any:
     """A booster predicts on a DMatrix only: SageMaker's XGBoost container hands scripts one."""
-    if type(native).__name__ != "Booster" or not hasattr(rows, "dtype"):
+    if not (is_xgboost_booster(native) and hasattr(rows, "dtype")):
         return rows
     from xgboost import DMatrix
 
