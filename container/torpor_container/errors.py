@@ -4,7 +4,6 @@
     ├── CallerFault                 the request is at fault
     │   ├── NoContent               204
     │   ├── BadInput                400
-    │   │   └── WrongColumns        400
     │   ├── NotSupported            405
     │   ├── NotAcceptable           406
     │   ├── BodyTooLarge            413
@@ -69,9 +68,15 @@ class CallerFault(ContainerError):
 class BadInput(CallerFault):
     """The body is not what this model takes: empty, junk, the wrong number of columns."""
 
+    is_read = False
+    """Whether the body is what its content type says, and only the model does not take its rows."""
 
-class WrongColumns(BadInput):
-    """The body is what its content type says, and the model takes other columns."""
+    @classmethod
+    def of_rows(cls, message: str) -> Self:
+        """The rows could be read, and the model takes others."""
+        error = cls(message)
+        error.is_read = True
+        return error
 
 
 class NoContent(CallerFault):
@@ -80,7 +85,7 @@ class NoContent(CallerFault):
     status = 204
 
     def reply(self) -> Reply:
-        return Reply(b"", "", self.status)
+        return Reply(b"", "text/html; charset=utf-8", self.status)  # Flask's type, in which that container answers
 
 
 class NotAcceptable(CallerFault):

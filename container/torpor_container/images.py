@@ -1,4 +1,4 @@
-"""AWS's images that the built-in container stands for, and names that they take. Values alone: it imports no framework."""
+"""AWS's images that the built-in container stands for, and names that they take. It imports no framework."""
 
 XGBOOST_IMAGE = "xgboost"
 SCIKIT_LEARN_IMAGE = "scikit-learn"

@@ -207,7 +207,7 @@ class Keeper:
                 "took_s": self._clock() - began_s,
                 "efforts": {step: effort.told() for step, effort in story.efforts.items()},
             }
-            self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock())
+            self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock(), loaded.note)
             self._drop_if_spent(name)  # its callers may all have given up
             self._tier.changed()
         finally:

@@ -10,7 +10,7 @@ import numpy as np
 
 from torpor_container.content.kinds import TEXT
 from torpor_container.content.layout import Layout, Rows
-from torpor_container.errors import BadInput, WrongColumns
+from torpor_container.errors import BadInput
 
 CELLS_MAX = 2**25
 """A short sparse row can name a huge column; rows are dense here, so their size is bounded."""
@@ -25,7 +25,7 @@ def decode_libsvm(body: bytes, layout: Layout) -> Rows:
     width = max((index + 1 for row in rows for index in row), default=0)
     columns = layout.columns or width
     if width > columns:
-        raise WrongColumns(f"the model takes {columns} columns, and the rows have {width}{_counted(rows, columns)}")
+        raise BadInput.of_rows(f"the model takes {columns} columns, and the rows have {width}{_counted(rows, columns)}")
     if len(rows) * columns > CELLS_MAX:
         raise BadInput(f"{len(rows)} rows of {columns} columns are too many for one request")
     dense = np.full((len(rows), columns), layout.absent, dtype=layout.dtype)

@@ -8,7 +8,7 @@ A directory may hold several files. Which of them is the model:
    scikit-learn image the one file there is;
 3. else the file that SageMaker's own training writes, `xgboost-model`;
 4. else the one file whose name is a known format's, and else the one file whose content is. Several boosters whose
-   names differ in their number alone are one model (`ensembles`); other models side by side are an error that names them.
+   names differ in their number alone are one model (`ensembles`); others side by side are an error that names them.
 
 Only the top of the directory is looked at, as SageMaker's containers do, and hidden files are not. Files that hold no
 model are ignored.

@@ -12,7 +12,7 @@ import numpy as np
 
 from torpor_container.content import Layout, Rows, decode
 from torpor_container.content.media import LIBSVM, media_type
-from torpor_container.errors import BadInput, NoContent, UnsupportedContentType, WrongColumns
+from torpor_container.errors import BadInput, NoContent, UnsupportedContentType
 from torpor_container.formats.format import Conventions
 from torpor_container.images import XGBOOST_IMAGE
 from torpor_container.invocation import Invocation
@@ -33,9 +33,9 @@ def _read(call: Invocation, layout: Layout) -> Rows:
         raise NoContent
     try:
         return decode(call.body, call.content_type, layout)
-    except WrongColumns:
-        raise
     except BadInput as error:
+        if error.is_read:
+            raise
         raise UnsupportedContentType(
             f"Loading {call.content_type or 'csv'} data failed, please ensure the body is of its content type: {error}"
         ) from error
@@ -49,7 +49,7 @@ def _widened(rows: Rows, content_type: str, columns: int, pickled: bool) -> Rows
     width = rows.shape[1]
     sparse = media_type(content_type) == LIBSVM
     if pickled and not sparse and width not in (columns, columns - 1):
-        raise WrongColumns(
+        raise BadInput.of_rows(
             f"Unable to evaluate payload provided: Feature size of csv inference data {width} is not consistent with "
             f"feature size of trained model {columns}."
         )

@@ -81,6 +81,13 @@ def _is_xgboost(path: Path, head: bytes) -> bool:
     return (head.startswith(JSON_HEAD) and _has_all(content, JSON_MEMBERS)) or _parses_as_xgboost(content)
 
 
+def may_be_damaged_xgboost(path: Path) -> bool:
+    """Whether it begins as XGBoost's JSON: if nothing else is a model, loading it tells what is wrong."""
+    with path.open("rb") as file:
+        head = b"".join(file.read(HEAD_BYTES).split())
+    return head.startswith((JSON_HEAD, UBJSON_HEAD))
+
+
 def _has_all(content: bytes, members: tuple[bytes, ...]) -> bool:
     return all(member in content for member in members)
 

@@ -34,6 +34,7 @@ KEPT = "read-by-older-xgboost"
 """Beside the folder of an unpacked artifact: what its models became. It goes with that version of the artifact."""
 MODEL, PROBE, TOLD = "model.ubj", "probe.npz", "told.json"
 
+ELSE = "or load it with the XGBoost that saved it, and save it as .json or .ubj"
 EQUAL_WITHIN = 1e-5
 """Predictions of both versions may differ by so much, relatively: they add the trees up in the same order."""
 
@@ -45,16 +46,29 @@ class OldModel(LoadFailed):
     def in_old_format(cls, path: Path) -> Self:
         return cls(
             f"{path.name} was saved in XGBoost's old binary format, which XGBoost 3.1 and later no longer read "
-            f"(XGBoost {_installed()} is installed)."
+            f"(XGBoost {installed()} is installed)."
         )
 
     @classmethod
     def pickled(cls, path: Path, error: Exception) -> Self:
-        """`error` is what XGBoost raised: C++'s words and its stack, of which the check that failed is told."""
+        """`error` is what XGBoost raised. The check of a pickle's first bytes tells a reader nothing of their age."""
+        said = _said(error)
+        if not said.startswith("header"):
+            return cls(f"{path.name} was pickled, and XGBoost {installed()} does not read the booster in it: {said}.")
         return cls(
-            f"{path.name} was pickled with an old version of XGBoost, and XGBoost {_installed()} does not read it "
-            f"({_said(error)})."
+            f"{path.name} was pickled with XGBoost {PICKLED_WITH[drops_binary()]}, and XGBoost {installed()} no longer "
+            "reads such pickles."
         )
+
+
+PICKLED_WITH = {True: "1.5 or before", False: "0.90 or before"}
+"""Whose pickles an XGBoost does not read, by whether it dropped the binary format. From 1.0 to 1.5 they have a head."""
+
+
+def drops_binary() -> bool:
+    """Whether the installed XGBoost is 3.1 or later."""
+    major, minor = installed().split(".")[:2]
+    return (int(major), int(minor)) >= (3, 1)
 
 
 def command(folder: Path = FOLDER) -> str:
@@ -62,7 +76,7 @@ def command(folder: Path = FOLDER) -> str:
     return f"{sys.executable} -m pip install --no-deps --target {folder} {PACKAGE}=={OLDER}"
 
 
-def read(path: Path, conventions: Conventions, reason: str) -> Member:
+def read(path: Path, conventions: Conventions, reason: str, timeout_s: float = TIMEOUT_S) -> Member:
     """The booster in an old file or pickle, as the installed XGBoost reads what the older one saved.
 
     Raises LoadFailed: for want of the older XGBoost with the command that installs it, else with what went wrong.
@@ -73,16 +87,18 @@ def read(path: Path, conventions: Conventions, reason: str) -> Member:
     if (known := _reopened(kept, path)) is not None:
         return known
     if not (folder / "xgboost").is_dir():
-        raise LoadFailed(f"{reason} XGBoost {OLDER} reads it, and is installed beside by: {command(folder)}")
+        raise LoadFailed(
+            f"{reason} XGBoost {OLDER} reads it, once it is installed beside by `{command(folder)}`; {ELSE}"
+        )
     with tempfile.TemporaryDirectory(prefix="older-xgboost-") as made:
-        _run_reader(path, Path(made), folder, conventions.memory_bytes, reason)
+        _run_reader(path, Path(made), folder, conventions.memory_bytes, timeout_s, reason)
         member = _opened(Path(made), path, reason)
         _keep(Path(made), kept, path)
     return member
 
 
 # -- the older one at work ---------------------------------------------------------------------------------------------
-def _run_reader(path: Path, made: Path, folder: Path, memory_bytes: int, reason: str) -> None:
+def _run_reader(path: Path, made: Path, folder: Path, memory_bytes: int, timeout_s: float, reason: str) -> None:
     arguments = [sys.executable, "-P", "-W", "ignore", str(READER), str(path), str(made), str(memory_bytes)]
     environment = {"PYTHONPATH": str(folder), "PATH": os.defpath, "OMP_NUM_THREADS": "1", "HOME": str(made)}
     process = subprocess.Popen(
@@ -95,9 +111,9 @@ def _run_reader(path: Path, made: Path, folder: Path, memory_bytes: int, reason:
         start_new_session=True,
     )
     try:
-        _, printed = process.communicate(timeout=TIMEOUT_S)
+        _, printed = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
-        raise LoadFailed(f"{reason} XGBoost {OLDER} did not read it within {TIMEOUT_S:g} s") from None
+        raise LoadFailed(f"{reason} XGBoost {OLDER} did not read it within {timeout_s:g} s") from None
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -111,7 +127,7 @@ def _check(told: dict[str, Any], exit_code: int, printed: str, reason: str) -> N
         raise LoadOutOfMemory(f"{reason} XGBoost {OLDER} ran out of memory while it read it")
     if "error" in told or not told:
         last = next(iter(printed.strip().splitlines()[-1:]), f"exit code {exit_code}")
-        raise LoadFailed(f"{reason} XGBoost {OLDER} does not read it either: {told.get('error', last)}")
+        raise LoadFailed(f"{reason} XGBoost {OLDER} does not read it either: {told.get('error', last)}; {ELSE}")
 
 
 def _told(made: Path) -> dict[str, Any]:
@@ -139,7 +155,7 @@ def _opened(made: Path, path: Path, reason: str) -> Member:
     except (XGBoostError, OSError, ValueError, KeyError) as error:
         raise LoadFailed(f"{reason} What XGBoost {OLDER} made of it cannot be used: {_said(error)}") from error
     if not np.allclose(predicted, expected, rtol=EQUAL_WITHIN, atol=EQUAL_WITHIN, equal_nan=True):
-        raise LoadFailed(f"{reason} XGBoost {_installed()} predicts otherwise than XGBoost {OLDER} with the same trees")
+        raise LoadFailed(f"{reason} XGBoost {installed()} predicts otherwise than XGBoost {OLDER} with the same trees")
     note = f"{path.name} was read by XGBoost {told['version']} and is served as UBJSON, equal on {len(rows)} probe rows"
     missing = told.get("missing")
     return Member(booster, nan if missing is None else float(missing), pickled=bool(told["pickled"]), note=note)
@@ -172,7 +188,7 @@ def _identity(path: Path) -> list[int]:
     return [told.st_size, told.st_mtime_ns]
 
 
-def _installed() -> str:
+def installed() -> str:
     from xgboost import __version__
 
     return str(__version__)

@@ -90,10 +90,10 @@ def unpickled(model: Path) -> Any:
     from xgboost import Booster
     from xgboost.core import XGBoostError
 
-    restore = Booster.__setstate__
+    restore: Any = Booster.__setstate__
 
     def lenient(self: Any, state: dict[str, Any]) -> None:
-        saved = state.get("handle")
+        saved: Any = state.get("handle")
         try:
             restore(self, dict(state))
         except XGBoostError:
@@ -103,7 +103,7 @@ def unpickled(model: Path) -> Any:
                 if state.get(name) is not None:
                     setattr(self, name, state[name])
 
-    Booster.__setstate__ = lenient
+    setattr(Booster, "__setstate__", lenient)  # noqa: B010  mypy knows no other way to replace a method
     try:
         return joblib.load(model)
     except UnicodeDecodeError:  # joblib takes a pickle of Python 2 for its own

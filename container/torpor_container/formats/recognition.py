@@ -18,7 +18,7 @@ from torpor_container.images import SCIKIT_LEARN_IMAGE, XGBOOST_IMAGE
 
 CANONICAL = "xgboost-model"
 FOLD = re.compile(r"(?P<stem>.*?)[-_.]?(?P<number>\d+)(?P<suffix>\.[A-Za-z][\w.]*)?")
-"""The models of a k-fold training differ in their number alone: `xgboost-model-0`, `xgboost-model-1` are SageMaker's."""
+"""The models of a k-fold training differ in their number alone: SageMaker's are `xgboost-model-0` and so on."""
 
 WITH_PREDICT = frozenset({"sklearn", "lightgbm", "catboost"})
 """Libraries whose classes may be imported to see whether they predict: loading their objects does so anyway."""
@@ -48,7 +48,10 @@ def recognise(directory: Path, formats: Sequence[Format], image: str) -> list[Ca
         return canonical
     if len(named) == 1 and not _others_may_be(paths, named):
         return named
-    return _together(_proven(named, paths, known) or named)
+    models = _proven(named, paths, known) or named
+    if not models and xgboost:
+        return [Candidate(xgboost, (path,)) for path in paths if contents.may_be_damaged_xgboost(path)]
+    return _together(models)
 
 
 def visible(directory: Path) -> list[Path]:

@@ -82,7 +82,7 @@ def _booster(path: Path, content: bytearray) -> Any:
 
 
 def _unread(path: Path, content: bytearray, said: str) -> Exception:
-    if contents.is_old_xgboost(bytes(content[: contents.HEAD_BYTES])):
+    if old_xgboost.drops_binary() and contents.is_old_xgboost(bytes(content[: contents.HEAD_BYTES])):
         return old_xgboost.OldModel.in_old_format(path)
     return LoadFailed(f"{path.name} is not a model that XGBoost can read: {said}")
 
