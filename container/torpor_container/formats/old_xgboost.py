@@ -110,14 +110,14 @@ def _run_reader(path: Path, made: Path, folder: Path, memory_bytes: int, timeout
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    try:
-        _, printed = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        raise LoadFailed(f"{reason} XGBoost {OLDER} did not read it within {timeout_s:g} s") from None
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    with process:
+        try:
+            _, printed = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            raise LoadFailed(f"{reason} XGBoost {OLDER} did not read it within {timeout_s:g} s") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
     _check(_told(made), process.returncode, printed.decode(errors="replace"), reason)
 
 

@@ -11,6 +11,7 @@ import json
 import pickle
 import resource
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ FILE_BYTES = 8 * 1024**3
 PROBES = 64
 SPLITS_FROM_BYTES = 32 * 1024**2
 """A larger model is probed with random rows alone: its splits are not looked up."""
-TRIED = (b"\x80", b"c", b"(", b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00")
+COMPRESSED = (b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00")
+"""How joblib's compressed pickles begin."""
+TRIED = (b"\x80", b"c", b"(", *COMPRESSED)
 """How a pickle may begin, plain or compressed by joblib."""
 
 
@@ -49,6 +52,7 @@ def limit(memory_bytes: int) -> None:
 
 def read(model: Path, folder: Path) -> dict[str, Any]:
     """Whatever goes wrong is raised."""
+    leave_out(model)
     import numpy as np
     import xgboost
 
@@ -61,6 +65,15 @@ def read(model: Path, folder: Path) -> dict[str, Any]:
     margins = booster.predict(matrix, validate_features=False, output_margin=True)
     np.savez(folder / "probe.npz", rows=rows, predictions=margins)
     return {"version": xgboost.__version__, "missing": missing, "pickled": pickled}
+
+
+def leave_out(model: Path) -> None:
+    """XGBoost imports pandas and scikit-learn where they are, which takes a second, and few models need them."""
+    absent: Any = None  # Python's way to say that a module is not there
+    sys.modules["pandas"] = absent
+    content = model.read_bytes()
+    if not content.startswith(COMPRESSED) and b"sklearn" not in content:
+        sys.modules["sklearn"] = absent
 
 
 def opened(model: Path) -> tuple[Any, float | None, bool]:
@@ -87,6 +100,7 @@ def opened(model: Path) -> tuple[Any, float | None, bool]:
 def unpickled(model: Path) -> Any:
     """The object, whichever version of XGBoost pickled it: up to 0.90 a booster's state is the binary format itself."""
     import joblib
+    from joblib.numpy_pickle import NumpyUnpickler
     from xgboost import Booster
     from xgboost.core import XGBoostError
 
@@ -104,11 +118,23 @@ def unpickled(model: Path) -> Any:
                     setattr(self, name, state[name])
 
     setattr(Booster, "__setstate__", lenient)  # noqa: B010  mypy knows no other way to replace a method
+    find_class: Any = NumpyUnpickler.find_class
+    setattr(NumpyUnpickler, "find_class", lambda self, *name: found(lambda: find_class(self, *name), *name))  # noqa: B010
     try:
         return joblib.load(model)
     except UnicodeDecodeError:  # joblib takes a pickle of Python 2 for its own
         with model.open("rb") as file:
             return pickle.load(file, encoding="latin1")
+
+
+def found(find: Callable[[], Any], module: str, name: str) -> Any:
+    """A class. An empty one stands in for what went out of XGBoost or scikit-learn: a booster needs no encoder."""
+    try:
+        return find()
+    except (AttributeError, ImportError):
+        if module.partition(".")[0] not in ("xgboost", "sklearn"):
+            raise
+        return type(name, (), {"__module__": module})
 
 
 def probes(booster: Any, size_bytes: int) -> Any:

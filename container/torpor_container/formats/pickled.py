@@ -45,9 +45,14 @@ def opened(path: Path) -> Any:
     except MemoryError as error:
         raise LoadOutOfMemory(f"out of memory while loading {path.name}") from error
     except Exception as error:  # unpickling runs foreign code, which may raise anything
-        if inherits(error, "xgboost", "XGBoostError"):
+        if inherits(error, "xgboost", "XGBoostError") or _misses_xgboost(error):
             raise old_xgboost.OldModel.pickled(path, error) from error
         raise LoadFailed(f"{path.name} cannot be unpickled: {type(error).__name__}: {error}") from error
+
+
+def _misses_xgboost(error: Exception) -> bool:
+    """A class went out of XGBoost since, such as the label encoder that classifiers had up to 1.x."""
+    return isinstance(error, AttributeError | ImportError) and "xgboost" in str(error)
 
 
 def adopt(native: Any, conventions: Conventions) -> ServedModel[Any]:
