@@ -55,7 +55,10 @@ class Image:
 
 def family(image: str) -> str:
     """`xgboost` or `scikit-learn` for AWS's own images of these, and empty for any other."""
-    repository = image.partition("@")[0].rpartition(":")[0] or image
+    named = image.partition("@")[0]
+    repository, _, tag = named.rpartition(":")
+    if not repository or "/" in tag:  # there is no tag, and the colon is a port's
+        repository = named
     return next((name for end, name in FAMILIES.items() if repository.endswith(end)), "")
 
 

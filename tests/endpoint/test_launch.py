@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from torpor_container.settings import Settings
 from torpor_endpoint.disks import Disks
 from torpor_endpoint.host import Slot
 from torpor_endpoint.launch import OF_AWS, Surroundings, launch_spec
@@ -20,3 +21,12 @@ def test_the_real_aws_is_forgotten_where_artifacts_come_from_here_and_only_there
     spec = launch_spec(variant, Slot("shop", "v", 0), around)
     assert spec.forgotten == (OF_AWS if emulated else ())
     assert ("AWS_ACCESS_KEY_ID" in spec.environment) == emulated
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_the_container_learns_its_image_and_whether_aws_is_followed_strictly(tmp_path: Path, strict: bool) -> None:
+    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, strict=strict)
+    image = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
+    variant = Variant("v", "m", Container(image, "s3://bucket/m"), instance_type="ml.m5.large")
+    settings = Settings.read(launch_spec(variant, Slot("shop", "v", 0), around).environment)
+    assert (settings.image, settings.strict) == ("xgboost", strict)
