@@ -111,7 +111,10 @@ class BodyTooLarge(CallerFault):
     type = "RequestEntityTooLargeException"
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(f"the body has {size_bytes} bytes, and {limit_bytes} is the limit (TORPOR_BODY_MAX_BYTES)")
+        super().__init__(
+            f"the body has {size_bytes} bytes, and {limit_bytes} is the limit "
+            "(TORPOR_BODY_MAX_BYTES, or MAX_CONTENT_LENGTH)"
+        )
 
 
 class NotSupported(CallerFault):

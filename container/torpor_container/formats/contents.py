@@ -81,8 +81,8 @@ def _is_xgboost(path: Path, head: bytes) -> bool:
     return (head.startswith(JSON_HEAD) and _has_all(content, JSON_MEMBERS)) or _parses_as_xgboost(content)
 
 
-def may_be_damaged_xgboost(path: Path) -> bool:
-    """Whether it begins as XGBoost's JSON: if nothing else is a model, loading it tells what is wrong."""
+def begins_as_xgboost(path: Path) -> bool:
+    """Whether it begins as XGBoost's JSON: if nothing else is a model, loading it proves it, or tells what is wrong."""
     with path.open("rb") as file:
         head = b"".join(file.read(HEAD_BYTES).split())
     return head.startswith((JSON_HEAD, UBJSON_HEAD))

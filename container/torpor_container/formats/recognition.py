@@ -50,7 +50,7 @@ def recognise(directory: Path, formats: Sequence[Format], image: str) -> list[Ca
         return named
     models = _proven(named, paths, known) or named
     if not models and xgboost:
-        return [Candidate(xgboost, (path,)) for path in paths if contents.may_be_damaged_xgboost(path)]
+        return [Candidate(xgboost, (path,)) for path in paths if contents.begins_as_xgboost(path)]
     return _together(models)
 
 

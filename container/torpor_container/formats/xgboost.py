@@ -25,8 +25,10 @@ NAMES = ("xgboost-model", "xgboost-model-[0-9]*", "*.model", "*.ubj", "*.bst", "
 
 
 def files(directory: Path) -> list[Path]:
-    """By name; a `.json` file may be anything, and is looked into."""
-    return named(*NAMES)(directory) + [path for path in named("*.json")(directory) if contents.is_xgboost(path)]
+    """By name; a `.json` file may be anything, and is looked into. If it is alone, loading it is proof enough."""
+    documents = named("*.json")(directory)
+    is_model = contents.begins_as_xgboost if named("*")(directory) == documents else contents.is_xgboost
+    return named(*NAMES)(directory) + [path for path in documents if is_model(path)]
 
 
 def load(path: Path, conventions: Conventions) -> Model:

@@ -1,5 +1,6 @@
 """A loaded user script: runs its functions, and the defaults between them, on one request after another."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,11 +122,14 @@ def _check_header(name: str, value: object) -> None:
 
 def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> tuple[Any, ServedModel[Any] | None]:
     """What the script calls its model, and what serves it where the script does not."""
+    # AWS's images answer otherwise under a script than without one; what a script writes itself it selects itself.
+    selected = conventions.inference_output if functions.only_loads else ""
+    scripted = replace(conventions, image="", inference_output=selected)
     if functions.model_fn is None:
-        served = _load_beside(directory, conventions)
+        served = _load_beside(directory, conventions.image, scripted)
         return served.native, served
     native = functions.call(functions.model_fn, str(directory))
-    return native, _served(native, conventions)
+    return native, _served(native, scripted)
 
 
 def _status(told: object) -> int:
@@ -134,9 +138,13 @@ def _status(told: object) -> int:
     return int(told)
 
 
-def _load_beside(directory: Path, conventions: Conventions) -> ServedModel[Any]:
+def _load_beside(directory: Path, image: str, conventions: Conventions) -> ServedModel[Any]:
     try:
-        known, path = detect(directory, formats=[one for one in FORMATS if one.name != SCRIPT], conventions=conventions)
+        known, path = detect(
+            directory,
+            formats=[one for one in FORMATS if one.name != SCRIPT],
+            conventions=replace(conventions, image=image),
+        )
     except UnknownFormat as error:
         raise UnknownFormat(f"Please provide a model_fn implementation: {error}") from None
     served = known.load(path, conventions)
