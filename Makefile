@@ -10,6 +10,7 @@ READY := $(VENV)/.ready
 
 setup: $(READY)
 
+# An older XGBoost is installed apart, which reads models that the pinned one no longer does (docs/xgboost.md).
 # A pip that compares versions quickly, and bytecode by all cores: not that of packages' own tests, nor of large packages of
 # which little is imported, or which are compiled already. A file that does not compile stands in nobody's way, as with pip.
 SELDOM := moto|mypy|mypyc|pip|setuptools|onnxruntime|debugpy|fontTools
@@ -18,6 +19,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) --constraint constraints.txt pip
 	$(BIN)/python $(PIP) --constraint constraints.txt --no-compile --editable ".[dev]"
+	$$($(BIN)/python -c 'from torpor_container.formats import old_xgboost; print(old_xgboost.command())') --quiet --disable-pip-version-check
 	$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/(.*/tests|$(SELDOM))/' $(VENV)/lib || true
 	touch $(READY)
 

@@ -32,6 +32,7 @@ from torpor_container.core.residency import Residency
 from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
 from torpor_container.freshness import Freshness
+from torpor_container.images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
 from torpor_container.journal import ON_DISK, Journal
 from torpor_container.keeper import Keeper, Patience
 from torpor_container.memory import lean_heap
@@ -61,6 +62,13 @@ def _resting(settings: Settings) -> Resting | None:
     return Resting(partial(keep_alive, settings.model_keep_alive, settings.model_idle_s))
 
 
+def body_max_bytes(settings: Settings) -> int:
+    """The largest request body. AWS's XGBoost container has a variable of its own for it, which can only lower it."""
+    if settings.image != XGBOOST_IMAGE or settings.content_max_bytes is None:
+        return settings.body_max_bytes
+    return min(settings.content_max_bytes, MAX_CONTENT_BYTES, settings.body_max_bytes)
+
+
 def end() -> None:
     """End this instance, as a container ends with its program: whoever started it starts another."""
     os.kill(os.getpid(), signal.SIGTERM)
@@ -80,7 +88,16 @@ class Instance:
                 log.warning("%s", note)
         self._settings = settings
         self._journal = Journal(clock)
-        conventions = Conventions(settings.multi_model, settings.default_accept, settings.pickles)
+        conventions = Conventions(
+            multi_model=settings.multi_model,
+            default_accept=settings.default_accept,
+            pickles=settings.pickles,
+            image=settings.image,
+            strict=settings.strict,
+            ensemble=settings.ensemble,
+            inference_output=settings.inference_output,
+            memory_bytes=settings.memory_bytes,
+        )
         self._parent = Parent(settings.warm_parent)
         self._meter = Meter()
         self._workshop = self._make_workshop(conventions, ended)
@@ -88,7 +105,7 @@ class Instance:
         self._serving = self._make_serving()
 
     def app(self) -> ASGIApp:
-        routes = Routes(self._serving, self.state, self._settings.body_max_bytes, clock)
+        routes = Routes(self._serving, self.state, body_max_bytes(self._settings), clock)
         return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
 
     async def state(self, after: int, model: str | None) -> InstanceState:

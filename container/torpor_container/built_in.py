@@ -14,6 +14,7 @@ from torpor_container.core.turns import Sharing, Turns
 from torpor_container.effort import Clocks, Effort, measured
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
+from torpor_container.formats.boosters import XGBOOST
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.gauge import Gauge, Others
 from torpor_container.memory import give_back, uss_bytes
@@ -115,7 +116,7 @@ class BuiltInWorkshop:
         script = await self._submitted.script() if self._submitted else None
         try:
             known, path, disk_bytes = await self._loaders.run(
-                _look, placed.directory, script, self._settings.program, self._formats
+                _look, placed.directory, script, self._settings.program, self._formats, self._conventions
             )
         except OSError as error:
             raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
@@ -172,7 +173,7 @@ class BuiltInWorkshop:
                     size_bytes = max(grown_bytes, FLOOR_BYTES)
                     self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
         runner = InProcess(model, self._predictors, Clocks(self._clock), self._settings.batch_size)
-        return Loaded(runner, size_bytes, effort=effort)
+        return Loaded(runner, size_bytes, effort=effort, note=getattr(model, "note", ""))
 
     async def _start_script(self, found: Recognised) -> Loaded:
         """In a process of its own."""
@@ -221,15 +222,23 @@ def _read_and_measure(found: Recognised, conventions: Conventions, gauge: Gauge)
 
 def _read(found: Recognised, conventions: Conventions) -> Model:
     try:
-        return found.format.load(found.path, conventions)
+        model = found.format.load(found.path, conventions)
+        if conventions.inference_output and model.format != XGBOOST:
+            raise LoadFailed(
+                f"SAGEMAKER_INFERENCE_OUTPUT is set, which selects what XGBoost models tell, and {found.path.name} "
+                f"is a {model.format} model: unset it"
+            )
+        return model
     except ContainerError:
         raise
     except BaseException as error:  # a pickle runs code as it loads: it may even exit, and must not take us along
         raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
 
 
-def _look(directory: Path, script: Path | None, program: str, formats: Sequence[Format]) -> tuple[Format, Path, int]:
-    known, path = (SCRIPT_FORMAT, script) if script else detect(directory, program, formats)
+def _look(
+    directory: Path, script: Path | None, program: str, formats: Sequence[Format], conventions: Conventions
+) -> tuple[Format, Path, int]:
+    known, path = (SCRIPT_FORMAT, script) if script else detect(directory, program, formats, conventions)
     return known, path, _size_bytes(directory)
 
 

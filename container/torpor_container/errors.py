@@ -2,6 +2,7 @@
 
     ContainerError
     ├── CallerFault                 the request is at fault
+    │   ├── NoContent               204
     │   ├── BadInput                400
     │   ├── NotSupported            405
     │   ├── NotAcceptable           406
@@ -67,6 +68,25 @@ class CallerFault(ContainerError):
 class BadInput(CallerFault):
     """The body is not what this model takes: empty, junk, the wrong number of columns."""
 
+    is_read = False
+    """Whether the body is what its content type says, and only the model does not take its rows."""
+
+    @classmethod
+    def of_rows(cls, message: str) -> Self:
+        """The rows could be read, and the model takes others."""
+        error = cls(message)
+        error.is_read = True
+        return error
+
+
+class NoContent(CallerFault):
+    """The body is empty, to which AWS's XGBoost container has an answer of its own: no content, and no error."""
+
+    status = 204
+
+    def reply(self) -> Reply:
+        return Reply(b"", "text/html; charset=utf-8", self.status)  # Flask's type, in which that container answers
+
 
 class NotAcceptable(CallerFault):
     status = 406
@@ -91,7 +111,10 @@ class BodyTooLarge(CallerFault):
     type = "RequestEntityTooLargeException"
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(f"the body has {size_bytes} bytes, and {limit_bytes} is the limit (TORPOR_BODY_MAX_BYTES)")
+        super().__init__(
+            f"the body has {size_bytes} bytes, and {limit_bytes} is the limit "
+            "(TORPOR_BODY_MAX_BYTES, or MAX_CONTENT_LENGTH)"
+        )
 
 
 class NotSupported(CallerFault):

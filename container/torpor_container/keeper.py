@@ -235,11 +235,11 @@ class Keeper:
             story.cold = {
                 "bytes": loaded.size_bytes,
                 "victims": story.victims[:VICTIMS_TOLD],
-                "reason": why,
+                "reason": "; ".join(filter(None, (why, loaded.note))),
                 "took_s": self._clock() - began_s,
                 "efforts": {step: effort.told() for step, effort in story.efforts.items()},
             }
-            self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock())
+            self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock(), loaded.note)
             self._drop_if_spent(name)  # its callers may all have given up
             self._tier.changed()
         except BaseException:

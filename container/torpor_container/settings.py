@@ -15,6 +15,7 @@ from typing import Any
 from torpor_container.adapter.command import Command
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import POLICIES, policy
+from torpor_container.images import IMAGES, selected
 from torpor_container.inherited import OF_INSTALLERS
 
 MIB = 1024 * 1024
@@ -116,6 +117,17 @@ def _optional_amount(text: str) -> float | None:
     return _amount(text) if text else None
 
 
+def _selected(text: str) -> str:
+    selected(text)
+    return text
+
+
+def _image(text: str) -> str:
+    if text not in ("", *IMAGES):
+        raise ValueError(f"must be one of {', '.join(IMAGES)}, or empty")
+    return text
+
+
 @dataclass(frozen=True)
 class Setting:
     """One row of the table: the variable, the field it fills, how it is read, its default and its meaning."""
@@ -137,6 +149,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: no model file is loaded that runs code as it loads: pickles and joblib files. A script may still load its own."),
     Setting("TORPOR_SCRIPTS", "scripts", _permission, "allow", "`refuse`: no user script runs, and a model that has one is not served."),
     Setting("TORPOR_REQUIREMENTS", "requirements", _one_of("refuse", "install"), "refuse", "A script's `requirements.txt`: `refuse` a model whose requirements are not met, or `install` them beside it."),
+    Setting("SAGEMAKER_INFERENCE_ENSEMBLE", "ensemble", _bool, "true", "Whether several XGBoost boosters in one artifact answer together (`docs/xgboost.md`); `false`: the first answers alone."),
+    Setting("SAGEMAKER_INFERENCE_OUTPUT", "inference_output", _selected, "", "What each prediction of an XGBoost model tells, by keys between commas, such as `predicted_label,probability` (`docs/xgboost.md`). Empty: the prediction itself."),
+    Setting("MAX_CONTENT_LENGTH", "content_max_bytes", _optional_count, "", "The largest body in bytes where AWS's XGBoost image is named, up to 20 MiB, if it is less than TORPOR_BODY_MAX_BYTES."),
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket instead of a port."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
     Setting("TORPOR_CONTAINER", "container", Command.read, "", "How to start a foreign container, as JSON: adapter mode. Set by the endpoint for an image of `--images`."),
@@ -166,6 +181,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_CONCURRENCY", "concurrency", _count, "8", "Requests in flight that an instance is meant to have, where their number is not given: more for 6 s start another. The endpoint acts on it."),
     Setting("TORPOR_MODEL_IDLE_SECONDS", "model_idle_s", _optional_amount, "", "Unload a model that nobody has called for so long. Empty: models leave for lack of room only, as on AWS."),
     Setting("TORPOR_MODEL_KEEP_ALIVE", "model_keep_alive", _keep_alive, "fixed", "The same choice for each model, where TORPOR_MODEL_IDLE_SECONDS is given: `histogram` loads it again before its next call."),
+    Setting("TORPOR_IMAGE", "image", _image, "", "Which of AWS's images this container stands for: `xgboost` or `scikit-learn`. Set by the endpoint."),
+    Setting("TORPOR_AWS_STRICT", "strict", _bool, "false", "Do as AWS's image does also where it answers what was hardly meant. Set by the endpoint for `--aws-strict`."),
     Setting("TORPOR_WARM_PARENT", "warm_parent", str, "", "The warm parent's socket. Set by the endpoint; else an own one is started when a script needs it."),
 )  # fmt: skip
 
@@ -187,6 +204,9 @@ class Settings:
     pickles: bool
     scripts: bool
     requirements: str
+    ensemble: bool
+    inference_output: str
+    content_max_bytes: int | None
     socket: str
     path_prefix: str
     container: Command | None
@@ -216,6 +236,8 @@ class Settings:
     concurrency: int
     model_idle_s: float | None
     model_keep_alive: str
+    image: str
+    strict: bool
     warm_parent: str
 
     @classmethod

@@ -118,6 +118,8 @@ class Single:
             self.failure = LoadFailed(f"the model cannot be loaded: {type(error).__name__}: {error}")
         else:
             self._runner, self._size_bytes = loaded.runner, loaded.size_bytes
+            if loaded.note:
+                log.warning("%s", loaded.note)
 
     async def _folder(self) -> Path:
         if self._shelf is not None:

@@ -28,6 +28,7 @@ class Loaded:
     size_bytes: int
     took_s: float = 0.0
     effort: Effort | None = None  # where it can be told from others'
+    note: str = ""  # what is to be known of how it was loaded
 
 
 class Settled(NamedTuple):

@@ -328,6 +328,7 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
         s3_endpoint=options.url if embedded else options.s3_endpoint or "",
         s3_folder=folders.objects if embedded else None,
         refused=options.refused,
+        strict=options.strict,
     )
 
 

@@ -41,6 +41,9 @@ BUILT_IN = (
     "*/sagemaker-scikit-learn[:@]*",
 )
 
+FAMILIES = {"/xgboost": "xgboost", "/sagemaker-xgboost": "xgboost", "/sagemaker-scikit-learn": "scikit-learn"}
+"""By the end of a built-in pattern's repository: which of AWS's images it is (TORPOR_IMAGE)."""
+
 MEMBERS = ("match", "as", "command", "ready", "environment", "files", "opt_ml")
 
 BUILT_IN_NAME = "built-in"
@@ -61,6 +64,15 @@ class Image:
     match: str
     command: ContainerCommand | None = None
     stands_for: str = ""
+
+
+def family(image: str) -> str:
+    """`xgboost` or `scikit-learn` for AWS's own images of these, and empty for any other."""
+    named = image.partition("@")[0]
+    repository, _, tag = named.rpartition(":")
+    if not repository or "/" in tag:  # there is no tag, and the colon is a port's
+        repository = named
+    return next((name for end, name in FAMILIES.items() if repository.endswith(end)), "")
 
 
 class Images:

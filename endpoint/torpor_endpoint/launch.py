@@ -14,7 +14,7 @@ from torpor_endpoint.core.catalogue import (
 )
 from torpor_endpoint.disks import Disks
 from torpor_endpoint.host import LaunchSpec, Slot
-from torpor_endpoint.images import Images
+from torpor_endpoint.images import Images, family
 from torpor_endpoint.records import Variant
 
 
@@ -33,6 +33,7 @@ class Surroundings:
     """`pickles`, `scripts`: what no container runs, whatever its Environment says."""
     access_key: str = "torpor"
     secret_key: str = "torpor"
+    strict: bool = False  # --aws-strict
 
     @property
     def wiring(self) -> dict[str, str]:
@@ -110,6 +111,8 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "SAGEMAKER_REGION": around.region,
         "TORPOR_PATH_PREFIX": "",  # the endpoint asks for the container's own paths
         "TORPOR_CONTAINER": _foreign(variant, around),
+        "TORPOR_IMAGE": family(variant.container.image),
+        "TORPOR_AWS_STRICT": "true" if around.strict else "false",
         "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
         "TORPOR_MODEL_COMPRESSION": "gzip" if variant.container.compressed else "none",
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,

@@ -22,6 +22,10 @@ def test_nothing_set_means_the_defaults_of_the_table() -> None:
         ("TORPOR_INVOCATION_TIMEOUT_SECONDS", "inf"),
         ("TORPOR_POLICY", "MRU"),
         ("SAGEMAKER_MULTI_MODEL", "yes"),
+        ("SAGEMAKER_INFERENCE_OUTPUT", "predicted_label,foo"),
+        ("SAGEMAKER_INFERENCE_ENSEMBLE", "maybe"),
+        ("MAX_CONTENT_LENGTH", "6MB"),
+        ("TORPOR_IMAGE", "nginx"),
     ],
 )
 def test_a_setting_that_cannot_be_read_is_named(variable: str, text: str) -> None:

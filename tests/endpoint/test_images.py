@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_endpoint.images import BadImages, Image, Images
+from torpor_endpoint.images import BadImages, Image, Images, family
 
 AWS = "683313688378.dkr.ecr.us-east-1.amazonaws.com"
 
@@ -26,6 +26,21 @@ def test_these_images_are_served_by_the_built_in_container(image: str) -> None:
     found = Images().find(image)
     assert found is not None
     assert found.command is None
+
+
+@pytest.mark.parametrize(
+    ("image", "told"),
+    [
+        (f"{AWS}/sagemaker-xgboost:1.7-1", "xgboost"),
+        (f"{AWS}/sagemaker-xgboost@sha256:0f", "xgboost"),
+        ("localhost:5000/xgboost", "xgboost"),
+        (f"{AWS}/sagemaker-scikit-learn:1.2-1-cpu-py3", "scikit-learn"),
+        ("torpor", ""),
+        (f"{AWS}/my-xgboost:1", ""),
+    ],
+)
+def test_an_instance_is_told_which_of_awss_images_it_stands_for(image: str, told: str) -> None:
+    assert family(image) == told
 
 
 @pytest.mark.parametrize("image", ["torporific", "nginx", f"{AWS}/pytorch-inference:2.2", f"{AWS}/my-xgboost:1"])

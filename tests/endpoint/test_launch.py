@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from torpor_container.inherited import OF_AWS
+from torpor_container.settings import Settings
 from torpor_endpoint.disks import Disks
 from torpor_endpoint.host import Slot
 from torpor_endpoint.launch import Surroundings, launch_spec
@@ -32,3 +33,12 @@ def test_what_the_owner_refuses_no_container_s_environment_allows(tmp_path: Path
     spec = launch_spec(variant, Slot("shop", "v", 0), around)
     assert spec.environment["TORPOR_PICKLES"] == "refuse"
     assert "TORPOR_SCRIPTS" not in spec.environment
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_the_container_learns_its_image_and_whether_aws_is_followed_strictly(tmp_path: Path, strict: bool) -> None:
+    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, strict=strict)
+    image = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
+    variant = Variant("v", "m", Container(image, "s3://bucket/m"), instance_type="ml.m5.large")
+    settings = Settings.read(launch_spec(variant, Slot("shop", "v", 0), around).environment)
+    assert (settings.image, settings.strict) == ("xgboost", strict)

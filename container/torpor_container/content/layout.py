@@ -75,7 +75,7 @@ class Layout:
         if rows.ndim != 2 or not rows.size:
             raise BadInput(f"rows of numbers are wanted, and the body holds an array of shape {rows.shape}")
         if self.columns is not None and rows.shape[1] != self.columns:
-            raise BadInput(f"the model takes {self.columns} columns, and the rows have {rows.shape[1]}")
+            raise BadInput.of_rows(f"the model takes {self.columns} columns, and the rows have {rows.shape[1]}")
         return rows
 
     def ordered(self, rows: Rows, given: Sequence[object]) -> Rows:
@@ -92,7 +92,7 @@ class Layout:
             return np.take(replace(self, columns=len(known)).fit(rows), [places[name] for name in known], axis=1)
         if given == list(range(len(given))):  # pandas counts the columns of a frame without names
             return rows
-        raise BadInput(_misnamed(names, known))
+        raise BadInput.of_rows(_misnamed(names, known))
 
 
 def _misnamed(given: Sequence[str], known: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ def decode_libsvm(body: bytes, layout: Layout) -> Rows:
     width = max((index + 1 for row in rows for index in row), default=0)
     columns = layout.columns or width
     if width > columns:
-        raise BadInput(f"the model takes {columns} columns, and the rows have {width}")
+        raise BadInput.of_rows(f"the model takes {columns} columns, and the rows have {width}{_counted(rows, columns)}")
     if len(rows) * columns > CELLS_MAX:
         raise BadInput(f"{len(rows)} rows of {columns} columns are too many for one request")
     dense = np.full((len(rows), columns), layout.absent, dtype=layout.dtype)
@@ -33,6 +33,14 @@ def decode_libsvm(body: bytes, layout: Layout) -> Rows:
         if row:
             dense[number - 1, list(row)] = _values(number, row, layout)
     return dense
+
+
+def _counted(rows: list[dict[int, object]], columns: int) -> str:
+    """A hint for rows that count their columns from 1. They are not shifted: short rows would not tell that they do."""
+    indexes = {index for row in rows for index in row}
+    if 0 in indexes or max(indexes) != columns:
+        return ""
+    return ": indexes count from 0, as in SageMaker's container, and these seem to count from 1"
 
 
 def _values(number: int, row: dict[int, object], layout: Layout) -> Rows:

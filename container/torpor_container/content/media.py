@@ -7,6 +7,7 @@ LIBSVM = "text/libsvm"
 JSON = "application/json"
 JSONLINES = "application/jsonlines"
 NPY = "application/x-npy"
+RECORDIO = "application/x-recordio-protobuf"
 
 ALIASES = {
     "csv": CSV,

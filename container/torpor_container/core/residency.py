@@ -199,11 +199,15 @@ class Residency:
         return Admit(victims)
 
     # -- reporting back --------------------------------------------------------------------------------------------
-    def loaded(self, name: str, size_bytes: int, took_s: float, now_s: float) -> None:
-        """It is here, and this is what it really takes. Call `excess` next: it may be more than was predicted."""
+    def loaded(self, name: str, size_bytes: int, took_s: float, now_s: float, note: str = "") -> None:
+        """It is here, and this is what it really takes; `note` says what else is to be known of how it came.
+
+        Call `excess` next: it may be more than was predicted.
+        """
         model = self._models[name]
         if self._record is not None:
-            self._note(now_s, name, "loaded", f"measured {size_bytes:,} bytes", size_bytes, took_s)
+            story = f"measured {size_bytes:,} bytes" + (f"; {note}" if note else "")
+            self._note(now_s, name, "loaded", story, size_bytes, took_s)
         self.planned_bytes += size_bytes - model.size_bytes
         self._loads -= 1
         model.stage, model.size_bytes = HERE, size_bytes

@@ -4,10 +4,14 @@ A directory may hold several files. Which of them is the model:
 
 1. a user script wins: `code/inference.py`, then `inference.py`. SAGEMAKER_PROGRAM names another, and an artifact
    without it is an error: the inference toolkit imports the one that is named, and no other;
-2. else the file that SageMaker's own training writes, `xgboost-model`;
-3. else the one file of a known format. Several are an error that names them; files of no known format are ignored.
+2. else what the image makes of the files (`recognition`): to SageMaker's XGBoost image all boosters are models, to its
+   scikit-learn image the one file there is;
+3. else the file that SageMaker's own training writes, `xgboost-model`;
+4. else the one file whose name is a known format's, and else the one file whose content is. Several boosters whose
+   names differ in their number alone are one model (`ensembles`); others side by side are an error that names them.
 
-Only the top of the directory is looked at, as SageMaker's containers do, and hidden files are not.
+Only the top of the directory is looked at, as SageMaker's containers do, and hidden files are not. Files that hold no
+model are ignored.
 """
 
 import sys
@@ -17,13 +21,13 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from torpor_container.errors import AmbiguousArtifact, UnknownFormat
-from torpor_container.formats import onnx, script, sklearn, xgboost
+from torpor_container.formats import ensembles, onnx, recognition, script, sklearn, xgboost
 from torpor_container.formats.format import Conventions, Format, Model
+from torpor_container.formats.recognition import Candidate
 
-__all__ = ["CANONICAL", "ENTRY_POINTS", "FORMATS", "SCRIPT", "Conventions", "Format", "Model", "available", "detect"]
+__all__ = ["ENTRY_POINTS", "FORMATS", "SCRIPT", "Conventions", "Format", "Model", "available", "detect"]
 
 SCRIPT = script.FORMAT.name
-CANONICAL = ("xgboost-model",)
 ENTRY_POINTS = "torpor.formats"
 
 FORMATS: tuple[Format, ...] = (script.FORMAT, xgboost.FORMAT, sklearn.FORMAT, onnx.FORMAT)
@@ -45,23 +49,33 @@ def look_up() -> None:
     _added(tuple(sys.path))
 
 
-def detect(directory: Path, program: str = "", formats: Sequence[Format] = FORMATS) -> tuple[Format, Path]:
-    """The format and the file of the model in this directory. Raises UnknownFormat, AmbiguousArtifact or LoadFailed."""
+def detect(
+    directory: Path,
+    program: str = "",
+    formats: Sequence[Format] = FORMATS,
+    conventions: Conventions = Conventions(),  # noqa: B008  frozen
+) -> tuple[Format, Path]:
+    """The format and the file of the model in this directory; the first file, where several are one model.
+
+    Raises UnknownFormat, AmbiguousArtifact or LoadFailed.
+    """
     if script.FORMAT in formats and (found := script.wanted(directory, program)):
         return script.FORMAT, found
-    candidates = [(known, path) for known in formats if known != script.FORMAT for path in known.files(directory)]
-    canonical = [(known, path) for known, path in candidates if path.name in CANONICAL]
-    return _only(canonical or candidates, directory, formats)
+    models = [known for known in formats if known != script.FORMAT]
+    chosen = _only(recognition.recognise(directory, models, conventions.image), directory, formats)
+    if len(chosen.paths) > 1 and conventions.ensemble:
+        return ensembles.joined(chosen.format, chosen.paths), chosen.paths[0]
+    return chosen.format, chosen.paths[0]
 
 
 def _within(directory: Path, path: Path) -> str:
     return path.relative_to(directory).as_posix()
 
 
-def _only(candidates: list[tuple[Format, Path]], directory: Path, formats: Sequence[Format]) -> tuple[Format, Path]:
+def _only(candidates: list[Candidate], directory: Path, formats: Sequence[Format]) -> Candidate:
     if len(candidates) == 1:
         return candidates[0]
-    paths = sorted({_within(directory, path) for _, path in candidates})
+    paths = sorted({_within(directory, path) for one in candidates for path in one.paths})
     if not paths:
         raise UnknownFormat.of(sorted(path.name for path in directory.iterdir()), [known.name for known in formats])
     if len(paths) > 1:

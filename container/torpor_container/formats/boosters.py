@@ -5,7 +5,7 @@ iteration, as in SageMaker's container.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from torpor_container.content import Layout, Rows, decode
-from torpor_container.formats import dense
+from torpor_container.content import Layout, Rows
+from torpor_container.formats import aws_xgboost, dense, selectable
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.naming import lazily
 from torpor_container.formats.served import ServedModel
@@ -36,28 +36,77 @@ class Traits:
     iterations: tuple[int, int] = (0, 0)
 
 
+@dataclass(frozen=True)
+class Member:
+    """A booster and what is known of it, ready to predict on one thread."""
+
+    booster: Any
+    missing: float = nan
+    """The number that stands for a missing value."""
+    traits: Traits | None = None
+    pickled: bool = False
+    """SageMaker's container looks otherwise at the columns of a booster that was pickled."""
+    note: str = ""
+
+    @property
+    def columns(self) -> int:
+        return int(self.booster.num_features())
+
+    def objective(self) -> str:
+        return str(self.configuration()["objective"]["name"])
+
+    def configuration(self) -> Any:
+        """XGBoost's own account of the learner. It takes a trip to another thread and back."""
+        return _apart(lambda: json.loads(self.booster.save_config())["learner"])
+
+    def predictor(self) -> Callable[[Rows], Any]:
+        booster = self.booster
+        known = self.traits or _apart(lambda: Traits(_kind(booster), _iterations(booster)))
+        return _predictor(booster, known, self.missing)
+
+
 def serve(
-    booster: Any, conventions: Conventions, missing: float = nan, traits: Traits | None = None
+    booster: Any, conventions: Conventions, missing: float = nan, traits: Traits | None = None, pickled: bool = False
 ) -> ServedModel[Rows]:
-    """A booster, ready to predict on one thread. `missing` is the number that stands for a missing value. Where the
-    traits are not known the booster is asked for them."""
+    """A booster as a model. Where the traits are not known the booster is asked for them. Raises LoadFailed."""
+    return serve_members([Member(booster, missing, traits, pickled)], conventions)
+
+
+def serve_members(
+    members: Sequence[Member], conventions: Conventions, combined: Callable[[list[Any]], Any] | None = None
+) -> ServedModel[Rows]:
+    """One or several boosters as a model; `combined` makes one prediction of those of all. Raises LoadFailed."""
     from xgboost.core import XGBoostError
 
-    # Nothing that is set here needs looking over, which takes a fifth of a millisecond.
-    booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
-    names = lazily(booster, lambda asked: asked.feature_names, on=_apart)
-    layout = Layout(columns=booster.num_features(), names=names)
-    known = traits or _apart(lambda: Traits(_kind(booster), _iterations(booster)))
+    for member in members:
+        # Nothing that is set here needs looking over, which takes a fifth of a millisecond.
+        member.booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
+    first = members[0]
+    names = lazily(first.booster, lambda asked: asked.feature_names, on=_apart)
+    layout = Layout(columns=first.columns, names=names)
+    answers = conventions.xgboost
+    if conventions.inference_output:
+        answers = selectable.answers(conventions, first.configuration())
     return ServedModel(
         format=XGBOOST,
-        native=booster,
-        read=lambda call: decode(call.body, call.content_type, layout),
-        predict=in_pieces(_predictor(booster, known, missing)),
-        answers=conventions.xgboost,
+        native=[member.booster for member in members],
+        read=aws_xgboost.reader(layout, conventions, first.pickled),
+        predict=in_pieces(_combined([member.predictor() for member in members], combined)),
+        answers=answers,
         refusals=(XGBoostError,),  # SageMaker's container too answers 400 for whatever XGBoost finds in the rows
         rowwise=True,
         freed=_apart,
+        note="; ".join(member.note for member in members if member.note),
     )
+
+
+def _combined(
+    predictors: list[Callable[[Rows], Any]], combined: Callable[[list[Any]], Any] | None
+) -> Callable[[Rows], Any]:
+    if combined is None:
+        (predict,) = predictors
+        return predict
+    return lambda rows: combined([predict(rows) for predict in predictors])
 
 
 def in_pieces(predict: Callable[[Rows], Any]) -> Callable[[Rows], Any]:

@@ -8,6 +8,7 @@ import numpy as np
 from torpor_container.content import Layout, Rows, decode
 from torpor_container.formats import forests
 from torpor_container.formats.format import Conventions
+from torpor_container.formats.frameworks import inherits
 from torpor_container.formats.naming import lazily
 from torpor_container.formats.served import ServedModel
 
@@ -32,7 +33,7 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
             part.n_jobs = 1  # one row needs no pool, and a pool per model would outnumber the cores
         forests.quicken(part)
     names = lazily(estimator, lambda asked: getattr(asked, "feature_names_in_", None))
-    layout = Layout(np.float64, columns=getattr(estimator, "n_features_in_", None), absent=0.0, names=names)
+    layout = Layout(np.float64, columns=_columns(estimator), absent=0.0, names=names)
     return ServedModel(
         format=SCIKIT_LEARN,
         native=estimator,
@@ -40,9 +41,16 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
         predict=estimator.predict,
         answers=conventions.toolkit,
         refusals=(ValueError,),  # scikit-learn's word for rows it does not take, such as NaN
-        rowwise=any(base.__name__ in TREES for base in type(estimator).__mro__),
+        rowwise=inherits(estimator, "sklearn", *TREES),
         foreign=not all(map(_is_known, parts)),
     )
+
+
+def _columns(estimator: Any) -> int | None:
+    """How many columns a row has, where the estimator tells."""
+    if inherits(estimator, "lightgbm", "Booster"):
+        return int(estimator.num_feature())
+    return getattr(estimator, "n_features_in_", None)
 
 
 def _parts(estimator: Any) -> Iterator[Any]:

@@ -39,6 +39,18 @@ class Conventions:
     """SageMaker's XGBoost container answers otherwise on a multi-model endpoint than on any other."""
     default_accept: str = ""
     """SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT: the answer's type where the caller names none."""
+    image: str = ""
+    """Which of AWS's images the container stands for: `xgboost`, `scikit-learn`, or empty for Torpor's own."""
+    strict: bool = False
+    """Whether AWS's image is followed also where it answers what was hardly meant (`--aws-strict`)."""
+    ensemble: bool = True
+    """SAGEMAKER_INFERENCE_ENSEMBLE: whether several boosters answer together; else the first one answers alone."""
+    inference_output: str = ""
+    """SAGEMAKER_INFERENCE_OUTPUT: what each prediction tells, by keys between commas. Empty: the prediction."""
+    memory_bytes: int = 1024**3
+    """What a process may take that reads a model on the instance's behalf."""
+    older_xgboost: str = ""
+    """The folder of the older XGBoost that reads old models; empty for the one that `make setup` fills."""
 
     pickles: bool = True
     """TORPOR_PICKLES: whether model files are loaded that run code as they load."""

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
-from torpor_container.formats import boosters, estimators
+from torpor_container.formats import boosters, estimators, old_xgboost
+from torpor_container.formats.boosters import Member
 from torpor_container.formats.format import Conventions, Model
+from torpor_container.formats.frameworks import inherits, is_xgboost_booster, is_xgboost_estimator
 from torpor_container.formats.served import ServedModel
 
 
@@ -22,20 +24,48 @@ def load(path: Path, conventions: Conventions) -> Model:
             "model as .json or .ubj (XGBoost), .skops (scikit-learn) or .onnx"
         )
     try:
-        native = _unpickle(path)
+        native = opened(path)
+    except old_xgboost.OldModel as old:
+        return boosters.serve_members([old_xgboost.read(path, conventions, str(old))], conventions)
+    return adopt(native, conventions)
+
+
+def member(path: Path, conventions: Conventions) -> Member:
+    """The booster in a pickle, for use with others. Raises LoadFailed, LoadOutOfMemory."""
+    try:
+        native = opened(path)
+    except old_xgboost.OldModel as old:
+        return old_xgboost.read(path, conventions, str(old))
+    if is_xgboost_estimator(native):
+        return Member(native.get_booster(), native.missing, pickled=True)
+    if is_xgboost_booster(native):
+        return Member(native, pickled=True)
+    raise LoadFailed(f"{path.name} holds an object of type {type(native).__name__}, and no booster of XGBoost")
+
+
+def opened(path: Path) -> Any:
+    """The object. Raises LoadFailed, LoadOutOfMemory, and OldModel for a booster that this XGBoost does not read."""
+    try:
+        return _unpickle(path)
     except MemoryError as error:
         raise LoadOutOfMemory(f"out of memory while loading {path.name}") from error
     except Exception as error:  # unpickling runs foreign code, which may raise anything
+        if inherits(error, "xgboost", "XGBoostError") or _misses_xgboost(error):
+            raise old_xgboost.OldModel.pickled(path, error) from error
         raise LoadFailed(f"{path.name} cannot be unpickled: {type(error).__name__}: {error}") from error
-    return adopt(native, conventions)
+
+
+def _misses_xgboost(error: Exception) -> bool:
+    """A class went out of XGBoost since, such as the label encoder that classifiers had up to 1.x."""
+    return isinstance(error, AttributeError | ImportError) and "xgboost" in str(error)
 
 
 def adopt(native: Any, conventions: Conventions) -> ServedModel[Any]:
     """Serve a model object: a booster, an XGBoost estimator, or anything with `predict`. Raises LoadFailed."""
-    if type(native).__module__.partition(".")[0] == "xgboost":
-        if hasattr(native, "get_booster"):
-            return boosters.serve(native.get_booster(), conventions, native.missing)
-        return boosters.serve(native, conventions)
+    if is_xgboost_estimator(native):
+        return boosters.serve(native.get_booster(), conventions, native.missing, pickled=True)
+    if is_xgboost_booster(native):
+        return boosters.serve(native, conventions, pickled=True)
     if not callable(getattr(native, "predict", None)):
         raise LoadFailed(f"an object of type {type(native).__name__} has no predict method")
     return estimators.serve(native, conventions)

@@ -37,6 +37,8 @@ class ServedModel(Generic[Inputs]):
     foreign: bool = False
     freed: Callable[[Callable[[], None]], object] = _here
     """Calls what frees the framework's object, on whichever thread that has to happen."""
+    note: str = ""
+    """What is to be known of how the model was loaded, for `torpor why`."""
 
     def invoke(self, invocation: Invocation) -> Reply:
         """Body, inputs and answer may be large: each is let go of as soon as the next one is made of it.

@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.errors import LoadFailed
-from torpor_container.formats import boosters, pickled
+from torpor_container.formats import boosters, contents, old_xgboost, pickled
+from torpor_container.formats.boosters import Member
 from torpor_container.formats.format import Conventions, Format, Model, named
 
-FIRST_KEY = b"learner"
-"""Every JSON and UBJSON model opens with it; other JSON files in an artifact do not."""
-PICKLE = b"\x80"
+PICKLE = contents.PICKLED
 
 
 def _text(text: bytes) -> bytes:
@@ -22,23 +21,42 @@ TREES = _text(b"name") + b"S" + _text(b"gbtree") + b"}" + _text(b"learner_model_
 BEST = b"best_iteration"
 """Where this is nowhere in a UBJSON model, which escapes no letters, all its boosting rounds count."""
 
-OLD = (b"binf", b"bs64")
-"""How files in the binary format begin that XGBoost 3.1 and later no longer read. The oldest have no such head."""
-OLD_BOOSTERS = tuple(len(name).to_bytes(8, "little") + name for name in (b"gbtree", b"gblinear", b"dart"))
-"""One of these stands near the beginning of any such file."""
+NAMES = ("xgboost-model", "xgboost-model-[0-9]*", "*.model", "*.ubj", "*.bst", "*.xgb")
 
 
 def files(directory: Path) -> list[Path]:
-    return named("xgboost-model", "*.model")(directory) + named("*.json", "*.ubj", holding=FIRST_KEY)(directory)
+    """By name; a `.json` file may be anything, and is looked into. If it is alone, loading it is proof enough."""
+    documents = named("*.json")(directory)
+    is_model = contents.begins_as_xgboost if named("*")(directory) == documents else contents.is_xgboost
+    return named(*NAMES)(directory) + [path for path in documents if is_model(path)]
 
 
 def load(path: Path, conventions: Conventions) -> Model:
     """Raises LoadFailed."""
+    if _is_pickle(path):
+        return pickled.load(path, conventions)
+    return boosters.serve_members([_read(path, conventions)], conventions)
+
+
+def member(path: Path, conventions: Conventions) -> Member:
+    """The booster in a file, for use with others. Raises LoadFailed."""
+    return pickled.member(path, conventions) if _is_pickle(path) else _read(path, conventions)
+
+
+def _is_pickle(path: Path) -> bool:
     with path.open("rb") as file:
-        if file.read(1) == PICKLE:
-            return pickled.load(path, conventions)
+        head = file.read(contents.HEAD_BYTES)
+    if contents.is_old_xgboost(head) and not head.startswith(PICKLE):
+        return False
+    return head.startswith((PICKLE, *contents.OLDEST_PICKLED, *contents.COMPRESSED))
+
+
+def _read(path: Path, conventions: Conventions) -> Member:
     content = _content(path)
-    return boosters.serve(_booster(path, content), conventions, traits=_traits(content))
+    try:
+        return Member(_booster(path, content), traits=_traits(content))
+    except old_xgboost.OldModel as old:
+        return old_xgboost.read(path, conventions, str(old))
 
 
 def _traits(content: bytearray) -> boosters.Traits | None:
@@ -48,6 +66,7 @@ def _traits(content: bytearray) -> boosters.Traits | None:
 
 
 def _booster(path: Path, content: bytearray) -> Any:
+    """Raises LoadFailed, or OldModel for what older versions of XGBoost read."""
     from xgboost import Booster
     from xgboost.core import XGBoostError
 
@@ -58,20 +77,16 @@ def _booster(path: Path, content: bytearray) -> Any:
         # From memory XGBoost tells JSON from UBJSON by content; from a file, by a name that need not be right.
         booster.load_model(content)
     except UnicodeDecodeError as error:  # XGBoost's own message holds what it found there, and is no text then
-        raise LoadFailed(_unread(path, content, "it is neither JSON nor UBJSON")) from error
+        raise _unread(path, content, "it is neither JSON nor UBJSON") from error
     except XGBoostError as error:
-        raise LoadFailed(_unread(path, content, str(error).splitlines()[0])) from error
+        raise _unread(path, content, str(error).splitlines()[0]) from error
     return booster
 
 
-def _unread(path: Path, content: bytearray, said: str) -> str:
-    head = bytes(content[:512])
-    if head.startswith(OLD) or any(name in head for name in OLD_BOOSTERS):
-        return (
-            f"{path.name} was saved in XGBoost's old binary format, which XGBoost 3.1 and later no longer read: "
-            "load it with an older XGBoost and save it as .json or .ubj"
-        )
-    return f"{path.name} is not a model that XGBoost can read: {said}"
+def _unread(path: Path, content: bytearray, said: str) -> Exception:
+    if old_xgboost.drops_binary() and contents.is_old_xgboost(bytes(content[: contents.HEAD_BYTES])):
+        return old_xgboost.OldModel.in_old_format(path)
+    return LoadFailed(f"{path.name} is not a model that XGBoost can read: {said}")
 
 
 def _content(path: Path) -> bytearray:

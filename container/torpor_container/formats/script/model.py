@@ -1,5 +1,6 @@
 """A loaded user script: runs its functions, and the defaults between them, on one request after another."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from torpor_container.content.answers import json_list
 from torpor_container.content.media import CSV, JSON
 from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
+from torpor_container.formats.frameworks import is_xgboost_booster
 from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, body_of, import_script
 from torpor_container.formats.script.responses import unwrapped
@@ -125,11 +127,14 @@ def _check_header(name: str, value: object) -> None:
 
 def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> tuple[Any, ServedModel[Any] | None]:
     """What the script calls its model, and what serves it where the script does not."""
+    # AWS's images answer otherwise under a script than without one; what a script writes itself it selects itself.
+    selected = conventions.inference_output if functions.only_loads else ""
+    scripted = replace(conventions, image="", inference_output=selected)
     if functions.model_fn is None:
-        served = _load_beside(directory, conventions)
+        served = _load_beside(directory, conventions.image, scripted)
         return served.native, served
     native = functions.call(functions.model_fn, str(directory))
-    return native, _served(native, conventions)
+    return native, _served(native, scripted)
 
 
 def _status(told: object) -> int:
@@ -138,9 +143,13 @@ def _status(told: object) -> int:
     return int(told)
 
 
-def _load_beside(directory: Path, conventions: Conventions) -> ServedModel[Any]:
+def _load_beside(directory: Path, image: str, conventions: Conventions) -> ServedModel[Any]:
     try:
-        known, path = detect(directory, formats=[known for known in FORMATS if known.name != SCRIPT])
+        known, path = detect(
+            directory,
+            formats=[one for one in FORMATS if one.name != SCRIPT],
+            conventions=replace(conventions, image=image),
+        )
     except UnknownFormat as error:
         raise UnknownFormat(f"Please provide a model_fn implementation: {error}") from None
     served = known.load(path, conventions)
@@ -155,7 +164,7 @@ def _served(native: Any, conventions: Conventions) -> ServedModel[Any] | None:
 
 def _as_taken_by(native: Any, rows: Any) -> Any:
     """A booster predicts on a DMatrix only: SageMaker's XGBoost container hands scripts one."""
-    if type(native).__name__ != "Booster" or not hasattr(rows, "dtype"):
+    if not (is_xgboost_booster(native) and hasattr(rows, "dtype")):
         return rows
     from xgboost import DMatrix
 

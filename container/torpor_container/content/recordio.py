@@ -1,0 +1,42 @@
+"""Writes `application/x-recordio-protobuf`: one RecordIO record a row, each a `Record` of SageMaker's algorithms.
+
+The message is `aialgs.data.Record`, in which `label` is a map from a name to a float32 tensor. It is written here field
+by field: five kinds of fields are no reason for a protobuf library.
+"""
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+
+MAGIC = 0xCED7230A
+LABEL, KEY, VALUE, FLOAT32_TENSOR, VALUES = 2, 1, 2, 2, 1
+"""Field numbers: of Record, of an entry of its map (twice), of Value, and of Float32Tensor."""
+
+
+def write_records(rows: Iterable[Mapping[str, Sequence[float]]]) -> bytes:
+    """Each row's numbers by name."""
+    return b"".join(_record(b"".join(_label(name, numbers) for name, numbers in row.items())) for row in rows)
+
+
+def _record(message: bytes) -> bytes:
+    """RecordIO: a magic number, the length, and the message, filled up to four bytes."""
+    return struct.pack("<II", MAGIC, len(message)) + message + bytes(-len(message) % 4)
+
+
+def _label(name: str, numbers: Sequence[float]) -> bytes:
+    packed = _field(VALUES, struct.pack(f"<{len(numbers)}f", *numbers))
+    value = _field(FLOAT32_TENSOR, packed)
+    return _field(LABEL, _field(KEY, name.encode()) + _field(VALUE, value))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """Of wire type 2: its length, and then itself."""
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -1,0 +1,187 @@
+"""What a file holds, proven by its bytes and whatever its name: they are parsed, and nothing of them is run or loaded.
+
+A name may be wrong, and a few first bytes may be anything: text that begins with `{` and has `learner` somewhere is no
+model. What XGBoost itself writes is known by its members; other JSON is parsed as a whole.
+"""
+
+import json
+import zipfile
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any, BinaryIO
+
+HEAD_BYTES = 512
+
+
+class Content(Enum):
+    """What a model file can hold."""
+
+    XGBOOST = auto()
+    """XGBoost's JSON or UBJSON."""
+    OLD_XGBOOST = auto()
+    """XGBoost's binary format, which XGBoost 3.1 and later no longer read."""
+    PICKLE = auto()
+    """A pickle, of pickle itself or of joblib."""
+    ONNX = auto()
+    SKOPS = auto()
+
+
+def content_of(path: Path) -> Content | None:
+    """What the file holds; None for all that is no model."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    return next((content for content, proven in PROOFS if proven(path, head)), None)
+
+
+def may_be_model(path: Path) -> bool:
+    """Whether it is worth a proof, by its first bytes: text in other than JSON, images and archives are not."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    return head.lstrip()[:1] == b"{" or head[:1] in FIRST or _is_old(path, head)
+
+
+# -- XGBoost -----------------------------------------------------------------------------------------------------------
+OLD = (b"binf", b"bs64")
+"""How files in the binary format begin. The oldest have no such head."""
+OLD_BOOSTERS = tuple(len(name).to_bytes(8, "little") + name for name in (b"gbtree", b"gblinear", b"dart"))
+"""One of these stands near the beginning of any such file."""
+
+
+def is_old_xgboost(head: bytes) -> bool:
+    """By the first bytes of the file."""
+    return head.startswith(OLD) or any(name in head[:HEAD_BYTES] for name in OLD_BOOSTERS)
+
+
+def _is_old(path: Path, head: bytes) -> bool:
+    return is_old_xgboost(head)
+
+
+def _text(text: bytes) -> bytes:
+    """As XGBoost writes it in UBJSON: its length, and then itself."""
+    return b"L%b%b" % (len(text).to_bytes(8, "big"), text)
+
+
+MEMBERS = (b"learner_model_param", b"gradient_booster", b"objective", b"version")
+JSON_HEAD, JSON_MEMBERS = b'{"learner":{', tuple(b'"%b":' % name for name in MEMBERS)
+UBJSON_HEAD, UBJSON_MEMBERS = b"{" + _text(b"learner") + b"{", tuple(map(_text, MEMBERS))
+
+
+def is_xgboost(path: Path) -> bool:
+    """A whole model in JSON or UBJSON."""
+    with path.open("rb") as file:
+        return _is_xgboost(path, file.read(HEAD_BYTES))
+
+
+def _is_xgboost(path: Path, head: bytes) -> bool:
+    if head.startswith(UBJSON_HEAD):
+        return _has_all(path.read_bytes(), UBJSON_MEMBERS)
+    if head.lstrip()[:1] != b"{":
+        return False
+    content = path.read_bytes()
+    return (head.startswith(JSON_HEAD) and _has_all(content, JSON_MEMBERS)) or _parses_as_xgboost(content)
+
+
+def begins_as_xgboost(path: Path) -> bool:
+    """Whether it begins as XGBoost's JSON: if nothing else is a model, loading it proves it, or tells what is wrong."""
+    with path.open("rb") as file:
+        head = b"".join(file.read(HEAD_BYTES).split())
+    return head.startswith((JSON_HEAD, UBJSON_HEAD))
+
+
+def _has_all(content: bytes, members: tuple[bytes, ...]) -> bool:
+    return all(member in content for member in members)
+
+
+def _parses_as_xgboost(content: bytes) -> bool:
+    """JSON that somebody else wrote: indented, or with its members in another order."""
+    if not _has_all(content, tuple(b'"%b"' % name for name in (b"learner", *MEMBERS[:3]))):
+        return False
+    try:
+        document, _ = json.JSONDecoder().raw_decode(content.decode().lstrip())
+    except (ValueError, RecursionError):
+        return False
+    learner = document.get("learner") if isinstance(document, dict) else None
+    return isinstance(learner, dict) and all(isinstance(learner.get(name.decode()), dict) for name in MEMBERS[:3])
+
+
+# -- ONNX --------------------------------------------------------------------------------------------------------------
+ONNX_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
+"""Of a ModelProto (onnx.proto): the wire type of each field by its number."""
+IR_VERSION, GRAPH = 1, 7
+
+
+def _is_onnx(path: Path, head: bytes) -> bool:
+    """A protocol buffer whose fields are ModelProto's, to its last byte."""
+    if head[:1] != b"\x08":
+        return False
+    found: set[int] = set()
+    size_bytes = path.stat().st_size
+    with path.open("rb") as file:
+        while file.tell() < size_bytes:
+            tag = _varint(file)
+            field, wire_type = tag >> 3, tag & 7
+            if ONNX_FIELDS.get(field) != wire_type:
+                return False
+            value = _varint(file)
+            if value < 0 or (wire_type == 2 and file.seek(value, 1) > size_bytes):
+                return False
+            found.add(field)
+    return {IR_VERSION, GRAPH} <= found
+
+
+def _varint(file: BinaryIO) -> int:
+    """-1 where there is none."""
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = file.read(1)
+        if not byte:
+            return -1
+        value |= (byte[0] & 127) << shift
+        if byte[0] < 128:
+            return value
+    return -1
+
+
+# -- pickles and skops -------------------------------------------------------------------------------------------------
+COMPRESSED = (b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00")
+"""How joblib's compressed files begin: zlib, gzip, bz2, xz, lzma."""
+PICKLED = b"\x80"
+OLDEST_PICKLED = (b"ccopy_reg\n", b"ccopyreg\n", b"cxgboost.", b"csklearn.", b"(ixgboost.")
+"""Of protocol 0, which is text: how objects of the libraries that are known here begin."""
+FIRST = frozenset((PICKLED, b"\x08", b"P", b"c", b"(", *(magic[:1] for magic in COMPRESSED)))
+"""The first byte of a file that may be a model, but for JSON and XGBoost's binary format."""
+
+
+def _is_pickle(path: Path, head: bytes) -> bool:
+    if head[:1] == PICKLED:
+        return len(head) > 1 and 2 <= head[1] <= 5
+    return head.startswith(OLDEST_PICKLED) or (head.startswith(COMPRESSED) and pickled_class(path) is not None)
+
+
+def pickled_class(path: Path) -> str | None:
+    """`module.name` of the class of what is pickled, read off the pickle's own instructions.
+
+    None where the file is no pickle, "" where it holds a list, a dict or the like.
+    """
+    from torpor_container.formats import pickled_classes  # few artifacts need it, and `pickletools` takes milliseconds
+
+    return pickled_classes.of(path)
+
+
+def _is_skops(path: Path, head: bytes) -> bool:
+    if not head.startswith(b"PK"):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "schema.json" in archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return False
+
+
+PROOFS: tuple[tuple[Content, Any], ...] = (
+    (Content.XGBOOST, _is_xgboost),
+    (Content.PICKLE, _is_pickle),
+    (Content.OLD_XGBOOST, _is_old),
+    (Content.ONNX, _is_onnx),
+    (Content.SKOPS, _is_skops),
+)

@@ -1,0 +1,155 @@
+"""Which files of an artifact are the model: by the image, then by name, then by content that is proven.
+
+They look at the top of the folder, as SageMaker's containers do, and never at hidden files or folders. A file that is
+no model is ignored, wherever it lies and whatever its name.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from torpor_container.formats import contents
+from torpor_container.formats.contents import Content
+from torpor_container.formats.format import Format
+from torpor_container.images import SCIKIT_LEARN_IMAGE, XGBOOST_IMAGE
+
+CANONICAL = "xgboost-model"
+FOLD = re.compile(r"(?P<stem>.*?)[-_.]?(?P<number>\d+)(?P<suffix>\.[A-Za-z][\w.]*)?")
+"""The models of a k-fold training differ in their number alone: SageMaker's are `xgboost-model-0` and so on."""
+
+WITH_PREDICT = frozenset({"sklearn", "lightgbm", "catboost"})
+"""Libraries whose classes may be imported to see whether they predict: loading their objects does so anyway."""
+NO_MODELS = frozenset({"", "builtins", "__builtin__", "numpy", "pandas", "scipy", "collections", "joblib", "datetime"})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model, and its file; its files, where several boosters answer as one."""
+
+    format: Format
+    paths: tuple[Path, ...]
+
+
+def recognise(directory: Path, formats: Sequence[Format], image: str) -> list[Candidate]:
+    """All that may be the model, the only one where it is clear."""
+    paths = visible(directory)
+    named = by_name(directory, formats)
+    known = {one.name: one for one in formats}
+    xgboost, sklearn = known.get("xgboost"), known.get("scikit-learn")
+    if image == XGBOOST_IMAGE and xgboost and (found := _boosters(xgboost, paths, named)):
+        return [found]
+    if image == SCIKIT_LEARN_IMAGE and sklearn and len(paths) == 1 and not named:
+        return [Candidate(sklearn, tuple(paths))]
+    canonical = [one for one in named if one.paths[0].name == CANONICAL]
+    if canonical:
+        return canonical
+    if len(named) == 1 and not _others_may_be(paths, named):
+        return named
+    models = _proven(named, paths, known) or named
+    if not models and xgboost:
+        return [Candidate(xgboost, (path,)) for path in paths if contents.begins_as_xgboost(path)]
+    return _together(models)
+
+
+def visible(directory: Path) -> list[Path]:
+    """The files at the top that are not hidden, in order; numbers count as such: `fold-2` stands before `fold-10`."""
+    with os.scandir(directory) as entries:
+        names = [entry.name for entry in entries if not entry.name.startswith(".") and entry.is_file()]
+    return [directory / name for name in sorted(names, key=_natural)]
+
+
+def by_name(directory: Path, formats: Sequence[Format]) -> list[Candidate]:
+    return [Candidate(known, (path,)) for known in formats for path in known.files(directory)]
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name)]
+
+
+# -- XGBoost's image ---------------------------------------------------------------------------------------------------
+def _boosters(xgboost: Format, paths: list[Path], named: list[Candidate]) -> Candidate | None:
+    """SageMaker's XGBoost container takes every file at the top for a booster, and predicts with all of them."""
+    others = {path for one in named if one.format.name != xgboost.name for path in one.paths}
+    if len(paths) == 1 and not others:
+        return Candidate(xgboost, tuple(paths))
+    boosters = tuple(path for path in paths if _is_booster(path))
+    return Candidate(xgboost, boosters) if boosters else None
+
+
+def _is_booster(path: Path) -> bool:
+    """What has SageMaker's own name is believed: loading it is the proof."""
+    if path.name == CANONICAL or path.name.startswith(f"{CANONICAL}-"):
+        return contents.may_be_model(path)
+    content = contents.content_of(path)
+    if content is Content.PICKLE:
+        return (contents.pickled_class(path) or "").partition(".")[0] == "xgboost"
+    return content in (Content.XGBOOST, Content.OLD_XGBOOST)
+
+
+# -- by content --------------------------------------------------------------------------------------------------------
+def _others_may_be(paths: list[Path], named: list[Candidate]) -> bool:
+    """Whether there is another file that could be a model whose name does not tell."""
+    told = {path for one in named for path in one.paths}
+    return any(contents.may_be_model(path) for path in paths if path not in told)
+
+
+def _proven(named: list[Candidate], paths: list[Path], known: dict[str, Format]) -> list[Candidate]:
+    """The files that hold a model: those whose names say so too, if there are any, and else all others."""
+    told = {path: one for one in named for path in one.paths}
+    proven = [(path in told, one) for path in paths if (one := _by_content(path, told.get(path), known))]
+    agreed = [one for by_name, one in proven if by_name]
+    return agreed or [one for _, one in proven]
+
+
+def _by_content(path: Path, told: Candidate | None, known: dict[str, Format]) -> Candidate | None:
+    content = contents.content_of(path)
+    if content is Content.PICKLE and not _predicts(contents.pickled_class(path)):
+        return None
+    if content is None:
+        return told if told is not None and told.format.name not in PROVEN.values() else None
+    found = known.get(PROVEN[content])
+    return Candidate(found, (path,)) if found else None
+
+
+PROVEN = {
+    Content.XGBOOST: "xgboost",
+    Content.OLD_XGBOOST: "xgboost",
+    Content.PICKLE: "scikit-learn",
+    Content.ONNX: "onnx",
+    Content.SKOPS: "scikit-learn",
+}
+"""The format of each content. A pickle of a booster is loaded as any other, and served as a booster."""
+
+
+def _predicts(name: str | None) -> bool:
+    """Whether objects of this class are models, as far as can be told without loading one."""
+    module, _, kind = (name or "").rpartition(".")
+    package = module.partition(".")[0]
+    if package in NO_MODELS:
+        return False
+    if package == "xgboost":
+        return kind == "Booster" or kind.startswith("XGB")
+    if package not in WITH_PREDICT:
+        return True
+    try:
+        return callable(getattr(getattr(import_module(module), kind), "predict", None))
+    except (ImportError, AttributeError):
+        return True  # loading it will tell
+
+
+# -- several boosters --------------------------------------------------------------------------------------------------
+def _together(found: list[Candidate]) -> list[Candidate]:
+    """The boosters of one k-fold training are one model."""
+    matched = [FOLD.fullmatch(path.name) for one in found for path in one.paths]
+    families = {(match["stem"], match["suffix"]) if match else None for match in matched}
+    formats = {one.format.name for one in found}
+    if len(found) < 2 or None in families or len(families) > 1 or not formats <= {"xgboost", "scikit-learn"}:
+        return found
+    paths = tuple(path for one in found for path in one.paths)
+    if not all(_is_booster(path) for path in paths):
+        return found
+    xgboost = next((one.format for one in found if one.format.name == "xgboost"), None)
+    return [Candidate(xgboost or found[0].format, paths)]

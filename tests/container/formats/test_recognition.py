@@ -1,0 +1,177 @@
+"""The model among an artifact's files, by the image, by name, and by content that is proven."""
+
+import gzip
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import joblib
+import pytest
+from format_models import Trained
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import LabelEncoder, StandardScaler
+
+from torpor_container.errors import AmbiguousArtifact, LoadFailed, UnknownFormat
+from torpor_container.formats import Conventions, contents, detect
+from torpor_container.formats.contents import Content
+from torpor_container.formats.format import Model
+from torpor_container.invocation import Invocation
+
+XGBOOST, SCIKIT_LEARN = Conventions(image="xgboost"), Conventions(image="scikit-learn")
+OWN = Conventions()
+
+
+@pytest.fixture(scope="session")
+def saved(trained: Trained) -> dict[str, bytes]:
+    """What a file may hold, by a name for it."""
+    booster = trained.booster
+    plain = bytes(booster.save_raw("json"))
+    return {
+        "ubj": bytes(booster.save_raw("ubj")),
+        "json": plain,
+        "indented json": json.dumps(dict(reversed(json.loads(plain).items())), indent=2).encode(),
+        "booster": pickle.dumps(booster),
+        "compressed booster": gzip.compress(pickle.dumps(booster)),
+        "regressor": pickle.dumps(trained.regressor),
+        "pipeline": pickle.dumps(trained.pipeline),
+        "with garbage": plain + b"\n# exported by job 7",
+        "other json": b'{"learner": {"name": "lr"}, "gradient_booster": {}, "objective": 1, "version": [1, 2, 3]}',
+        "base learner": b'{"base_learner": "lr"}',
+        "names": b'["beginner", "learner", "expert"]',
+        "text": b"learner: xgboost\n{}",
+        "encoder": pickle.dumps(LabelEncoder().fit(["a", "b"])),
+        "columns": pickle.dumps(["a", "b", "c"]),
+        "settings": pickle.dumps({"threshold": 0.5}),
+        "nothing": b"",
+        "picture": b"\x89PNG\r\n\x1a\n\0\0",
+        "archive": b"PK\3\4" + bytes(40),
+    }
+
+
+@pytest.fixture
+def place(tmp_path: Path, saved: dict[str, bytes]) -> Callable[..., Path]:
+    def written(**files: str) -> Path:
+        for name, holding in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(saved[holding])
+        return tmp_path
+
+    return written
+
+
+def load(directory: Path, conventions: Conventions = OWN) -> Model:
+    known, path = detect(directory, conventions=conventions)
+    return known.load(path, conventions)
+
+
+def answer(model: Model) -> list[float]:
+    told: list[float] = json.loads(model.invoke(Invocation(b"0.4,0.2,0.7,0.1", "text/csv", "application/json")).body)
+    return told
+
+
+BOOSTERS = ["ubj", "json", "indented json", "booster", "compressed booster", "regressor", "with garbage"]
+
+
+@pytest.mark.parametrize("holding", BOOSTERS)
+@pytest.mark.parametrize("name", ["DEMO-local-xgboost-model", "model.bin", "0"])
+@pytest.mark.parametrize("conventions", [OWN, XGBOOST], ids=["own image", "xgboost"])
+def test_a_booster_is_found_whatever_its_name(
+    place: Callable[..., Path], name: str, holding: str, conventions: Conventions
+) -> None:
+    model = load(
+        place(**{name: holding, "README.md": "text", ".hidden": "ubj", "__MACOSX/._model": "ubj"}), conventions
+    )
+    assert model.format == "xgboost"
+    assert len(answer(model)) == 1
+
+
+@pytest.mark.parametrize(
+    "beside", ["other json", "base learner", "names", "text", "nothing", "picture", "archive", "encoder", "columns"]
+)
+@pytest.mark.parametrize(
+    ("name", "holding", "kind"),
+    [
+        ("model.joblib", "pipeline", "scikit-learn"),
+        ("model.dat", "ubj", "xgboost"),
+        ("xgboost-model", "ubj", "xgboost"),
+    ],
+)
+def test_what_lies_beside_the_model_is_ignored(
+    place: Callable[..., Path], name: str, holding: str, kind: str, beside: str
+) -> None:
+    suffix = {"encoder": ".pkl", "columns": ".pkl", "picture": ".png", "archive": ".zip"}.get(beside, ".json")
+    assert load(place(**{name: holding, f"metadata{suffix}": beside})).format == kind
+
+
+@pytest.mark.parametrize("conventions", [OWN, XGBOOST, SCIKIT_LEARN])
+def test_a_pickled_estimator_of_any_name_is_found(place: Callable[..., Path], conventions: Conventions) -> None:
+    for name in ("my_model", "sk.bin"):
+        assert load(place(**{name: "pipeline"}), conventions).format == "scikit-learn"
+        (place() / name).unlink()
+
+
+def test_compressed_joblib_files_of_any_name_are_found(tmp_path: Path, trained: Trained) -> None:
+    for compress in ("zlib", "gzip", "bz2", "xz", "lzma"):
+        joblib.dump(trained.pipeline, tmp_path / "m", compress=(compress, 3))
+        assert load(tmp_path).format == "scikit-learn", compress
+
+
+def test_an_onnx_model_of_any_name_is_found_and_a_cut_one_is_none(
+    artifact: Callable[..., Path], tmp_path: Path
+) -> None:
+    content = (artifact("model.onnx") / "model.onnx").read_bytes()
+    path = tmp_path / "network"
+    path.write_bytes(content)
+    assert load(tmp_path).format == "onnx"
+    for cut in (content[:-3], content[: len(content) // 2], content + b"\xff", b"\x08\x07"):
+        path.write_bytes(cut)
+        assert contents.content_of(path) is None
+
+
+@pytest.mark.parametrize("holding", ["base learner", "names", "settings", "text", "nothing", "picture"])
+def test_an_artifact_without_a_model_is_an_error_that_lists_its_files(place: Callable[..., Path], holding: str) -> None:
+    with pytest.raises(UnknownFormat, match=r"among: a\.json, b\.txt"):
+        detect(place(**{"a.json": holding, "b.txt": "text"}))
+
+
+def test_of_several_named_models_the_only_one_that_is_one_is_taken(place: Callable[..., Path]) -> None:
+    place(**{"a.json": "json", "b.ubj": "text", "c.model": "nothing", "encoder.pkl": "encoder", "names.pkl": "columns"})
+    assert detect(place())[1].name == "a.json"
+
+
+def test_two_models_that_are_no_folds_are_an_error_that_names_both(place: Callable[..., Path]) -> None:
+    with pytest.raises(AmbiguousArtifact, match="model-0, regressor"):
+        detect(place(**{"model-0": "ubj", "regressor": "pipeline"}))
+
+
+def test_a_damaged_model_alone_tells_what_is_wrong_with_it(tmp_path: Path, saved: dict[str, bytes]) -> None:
+    (tmp_path / "model").write_bytes(saved["json"][:300])
+    with pytest.raises(LoadFailed, match="model is not a model that XGBoost can read"):
+        load(tmp_path)
+
+
+def test_the_image_takes_the_only_file_there_is(tmp_path: Path) -> None:
+    (tmp_path / "model").write_bytes(b"12345 what is this")
+    assert detect(tmp_path, conventions=XGBOOST)[0].name == "xgboost"
+    assert detect(tmp_path, conventions=SCIKIT_LEARN)[0].name == "scikit-learn"
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (LinearRegression(), "sklearn.linear_model._base.LinearRegression"),
+        (StandardScaler(), "sklearn.preprocessing._data.StandardScaler"),
+        ({"a": 1}, ""),
+        ([1, 2], ""),
+        ("text", ""),
+    ],
+)
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_the_class_of_a_pickle_is_read_without_running_it(tmp_path: Path, value: Any, name: str, protocol: int) -> None:
+    path = tmp_path / "p"
+    path.write_bytes(pickle.dumps(value, protocol))
+    assert contents.pickled_class(path) == name
+    assert contents.content_of(path) is Content.PICKLE
