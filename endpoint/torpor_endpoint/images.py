@@ -72,7 +72,7 @@ def family(image: str) -> str:
     repository, _, tag = named.rpartition(":")
     if not repository or "/" in tag:  # there is no tag, and the colon is a port's
         repository = named
-    return next((name for end, name in FAMILIES.items() if repository.endswith(end)), "")
+    return next((name for end, name in FAMILIES.items() if f"/{repository}".endswith(end)), "")
 
 
 class Images:

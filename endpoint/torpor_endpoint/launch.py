@@ -111,7 +111,7 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "SAGEMAKER_REGION": around.region,
         "TORPOR_PATH_PREFIX": "",  # the endpoint asks for the container's own paths
         "TORPOR_CONTAINER": _foreign(variant, around),
-        "TORPOR_IMAGE": family(variant.container.image),
+        "TORPOR_IMAGE": family(around.images.conventions_of(variant.container.image)),
         "TORPOR_AWS_STRICT": "true" if around.strict else "false",
         "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
         "TORPOR_MODEL_COMPRESSION": "gzip" if variant.container.compressed else "none",

@@ -167,7 +167,7 @@ def _as_text(text: str) -> App:
 
 async def _drain_and_send(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
     with suppress(AwsError):  # the body is too large, but that is not what was wrong with it
-        await taken(receive, 0)
+        await taken(scope, receive, 0)
     await sent(response, send)
 
 

@@ -8,6 +8,7 @@ from torpor_container.inherited import OF_AWS
 from torpor_container.settings import Settings
 from torpor_endpoint.disks import Disks
 from torpor_endpoint.host import Slot
+from torpor_endpoint.images import Image, Images
 from torpor_endpoint.launch import Surroundings, launch_spec
 from torpor_endpoint.records import Container, Variant
 
@@ -42,3 +43,10 @@ def test_the_container_learns_its_image_and_whether_aws_is_followed_strictly(tmp
     variant = Variant("v", "m", Container(image, "s3://bucket/m"), instance_type="ml.m5.large")
     settings = Settings.read(launch_spec(variant, Slot("shop", "v", 0), around).environment)
     assert (settings.image, settings.strict) == ("xgboost", strict)
+
+
+def test_an_image_that_is_mapped_to_aws_s_xgboost_image_is_served_as_that(tmp_path: Path) -> None:
+    mapped = Images([Image("*/my-xgb:*", stands_for="sagemaker-xgboost:1.7-1")])
+    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, images=mapped)
+    variant = Variant("v", "m", Container("mine/my-xgb:2", "s3://bucket/m"), instance_type="ml.m5.large")
+    assert launch_spec(variant, Slot("shop", "v", 0), around).environment["TORPOR_IMAGE"] == "xgboost"
