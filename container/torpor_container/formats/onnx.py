@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from torpor_container.content import Layout, Rows, decode
-from torpor_container.content.json_rows import numbers, parse, unwrap
+from torpor_container.content.json_rows import numbers, parse, table
 from torpor_container.content.media import JSON, media_type
 from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats.format import Conventions, Format, Model, named
@@ -78,7 +78,7 @@ def _from_json(value: Any, layouts: dict[str, Layout]) -> Feed:
         return {name: layout.fit(numbers(tensors[name], layout)) for name, layout in layouts.items()}
     if len(layouts) > 1:
         raise _several(layouts)
-    return {name: layout.fit(numbers(unwrap(value), layout)) for name, layout in layouts.items()}
+    return {name: layout.fit(numbers(table(value).values, layout)) for name, layout in layouts.items()}
 
 
 def _several(layouts: dict[str, Layout]) -> BadInput:
