@@ -40,22 +40,23 @@ def decode_csv(body: bytes, layout: Layout) -> Rows:
 
 def decode_csv_with_header(body: bytes, layout: Layout) -> Rows:
     """Raises BadInput, which counts rows without the header, or lists the names that are not the model's."""
-    names, rest = split_header(body)
+    names, rest, _ = split_header(body)
     return layout.ordered(decode_csv(rest, layout), names)
 
 
-def split_header(body: bytes) -> tuple[list[str], bytes]:
-    """The columns' names, and the rows below them. Raises BadInput."""
-    lines = body.removeprefix(MARK).lstrip(b"\r\n").splitlines(keepends=True)
+def split_header(body: bytes) -> tuple[list[str], bytes, str]:
+    """The columns' names, the rows below them, and what stands between two cells. Raises BadInput."""
+    lines = body.removeprefix(MARK).lstrip(b"\r\n").splitlines(keepends=True) or [b""]
+    delimiter = _between_names(lines[0])
     try:
-        reader = csv.reader(map(bytes.decode, lines), delimiter=_between_names(lines[0]), strict=True)
+        reader = csv.reader(map(bytes.decode, lines), delimiter=delimiter, strict=True)
         names = next(reader)
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (UnicodeDecodeError, csv.Error, StopIteration) as error:
         raise BadInput(f"the header is not CSV in UTF-8: {error}") from None
     rest = b"".join(lines[reader.line_num :])
     if not rest.strip(b"\r\n"):
         raise BadInput("there is no row below the header")
-    return [name.strip() for name in names], rest
+    return [name.strip() for name in names], rest, delimiter
 
 
 def _between_names(line: bytes) -> str:

@@ -32,6 +32,9 @@ STEPS = ("data", "features", "values")
 INSTRUCTIONS = ("configuration", "outputs", "parameters", "params", "signature_name")
 """What other servers take beside rows, and what changes their answer: nothing here acts on it."""
 
+ONLY_OUTPUT = "predict"
+"""What MLServer calls the output of XGBoost's and scikit-learn's models."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -41,6 +44,8 @@ class Table:
     names: Sequence[object] | None = None
     in_order: bool = True
     """Whether the columns stand in an order that means something, as members of an object do not (RFC 8259)."""
+    text: bool = False
+    """Whether each cell is text that may stand for another value, as in CSV."""
 
 
 def decode_json(body: bytes, layout: Layout) -> Rows:
@@ -196,7 +201,8 @@ def _beside_names(value: dict[str, Any], key: str) -> Table:
 def _inputs(value: dict[str, Any]) -> Table:
     inputs = value["inputs"]
     if are_tensors(inputs):
-        asked(value)
+        if wanted := [name for name in asked(value).outputs if name != ONLY_OUTPUT]:
+            raise BadInput(f"the model has one output, {ONLY_OUTPUT}, and no {', '.join(wanted)}")
         return Table(*table_of_tensors(inputs), in_order=len(inputs) == 1)
     return replace(_columns(inputs), in_order=False) if isinstance(inputs, dict) else _beside_names(value, "inputs")
 

@@ -52,15 +52,15 @@ def numbered(names: Sequence[str]) -> list[str] | None:
     return None
 
 
-def misnamed(given: Sequence[str], known: Sequence[str]) -> str:
+def misnamed(given: Sequence[str], known: Sequence[str], what: str = "columns") -> str:
     unknown, missing = set(given) - set(known), set(known) - set(given)
     wrong = {
         "unknown": [_with_hint(name, missing) for name in sorted(unknown)],
         "missing": sorted(missing),
         "more than once": sorted(name for name, count in Counter(given).items() if count > 1),
     }
-    said = "; ".join(f"{what}: {listed(names)}" for what, names in wrong.items() if names)
-    return f"the names of the columns are not the model's: {said}"
+    said = "; ".join(f"{fault}: {listed(names)}" for fault, names in wrong.items() if names)
+    return f"the names of the {what} are not the model's: {said}"
 
 
 def listed(names: Iterable[str]) -> str:

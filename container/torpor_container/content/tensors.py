@@ -48,6 +48,7 @@ class Tensor:
 
     name: str
     shape: tuple[int, ...]
+    datatype: str
     flat: list[Any]
 
     @property
@@ -125,12 +126,12 @@ def _tensor(told: Mapping[str, Any]) -> Tensor:
     if unknown := [member for member in told if member not in (*MEMBERS, "parameters")]:
         raise BadInput(f"tensor {name} has {', '.join(unknown)}, which the Open Inference Protocol has not")
     _check_parameters(told.get("parameters"), f"tensor {name}")
-    if told["datatype"] not in DATATYPES:
+    if not isinstance(told["datatype"], str) or told["datatype"] not in DATATYPES:
         raise BadInput(f"tensor {name} is of datatype {told['datatype']!r}, and these are known: {', '.join(DATATYPES)}")
-    return _checked(name, told["shape"], DATATYPES[told["datatype"]], told["data"])
+    return _checked(name, told["shape"], told["datatype"], told["data"])
 
 
-def _checked(name: str, shape: Any, dtype: Any, data: Any) -> Tensor:
+def _checked(name: str, shape: Any, datatype: str, data: Any) -> Tensor:
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
         raise BadInput(f"tensor {name} has the shape {shape!r}: it is a list of sizes")
     nested = isinstance(data, list) and any(isinstance(one, list) for one in data)
@@ -139,11 +140,11 @@ def _checked(name: str, shape: Any, dtype: Any, data: Any) -> Tensor:
     flat = _flattened(data, len(shape)) if nested else data if isinstance(data, list) else [data]
     if len(flat) != prod(shape):
         raise BadInput(f"tensor {name} has {len(flat)} values, and its shape {shape} has {prod(shape)}")
-    kind = kind_of(dtype)
+    kind = kind_of(DATATYPES[datatype])
     for number, value in enumerate(flat, start=1):
         if not kind.takes(value):
             raise BadInput(f"tensor {name}, value {number}: {str(value)[:40]!r} is not of its datatype")
-    return Tensor(name, tuple(shape), flat)
+    return Tensor(name, tuple(shape), datatype, flat)
 
 
 def _has_shape(data: Any, shape: Sequence[int]) -> bool:
