@@ -44,8 +44,8 @@ def _encode_named(table: NamedTable, kind: str | None) -> tuple[bytes, str]:
         kind = CSV if table.numeric else JSON
     if kind not in _NAMED:
         raise TypeError(
-            f"rows with names for their columns go as {', '.join(_NAMED)}; for {kind} pass text or bytes, or rows without "
-            "names, such as frame.to_numpy()"
+            f"rows with names for their columns go as {', '.join(_NAMED)}; for {kind} pass text or bytes, or rows "
+            "without names, such as frame.to_numpy()"
         )
     encoder, told = _NAMED[kind]
     return encoder(table), told

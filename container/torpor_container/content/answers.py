@@ -9,8 +9,8 @@ SageMaker's containers disagree, and clients rely on each, so each is kept:
 | XGBoost, multi-model (it runs under the toolkit there) | JSON | `[1.5, 2.5]` | all on one line |
 
 A map, such as an ONNX classifier's from class to probability, is JSON in one cell of CSV, and JSON as text in npy. What
-else a prediction may be is the table of `plain`. Several outputs are an object by name in JSON, in CSV the columns of all
-beside each other; npy holds one array.
+else a prediction may be is the table of `plain`. Several outputs are an object by name in JSON, and in CSV the columns of
+all beside each other; npy holds one array.
 
 | | cells | rows |
 |---|---|---|
@@ -191,9 +191,9 @@ def npy(prediction: Any) -> bytes:
 
 def _array(prediction: Any) -> NDArray[Any]:
     """Raises Unwritable."""
-    if isinstance(prediction, np.ndarray | np.generic) and not np.asarray(prediction).dtype.hasobject:
-        if not isinstance(prediction, np.ma.MaskedArray):
-            return np.asarray(prediction)
+    is_array = isinstance(prediction, np.ndarray | np.generic) and not isinstance(prediction, np.ma.MaskedArray)
+    if is_array and not prediction.dtype.hasobject:
+        return np.asarray(prediction)
     if type(prediction) is Outputs:
         raise Unwritable(f"{NPY} holds one array, and the model has the outputs {', '.join(prediction)}: {ONE_OUTPUT}")
     if prediction is None:
@@ -211,8 +211,8 @@ def _array(prediction: Any) -> NDArray[Any]:
     except ValueError as error:
         raise Unwritable(f"a prediction of type {type(prediction).__name__} is no array: {error}") from None
     raise Unwritable(
-        f"a prediction of type {type(prediction).__name__} cannot be written as {NPY}: an array holds numbers or text, not "
-        "both, nor anything else"
+        f"a prediction of type {type(prediction).__name__} cannot be written as {NPY}: an array holds numbers or text, "
+        "not both, nor anything else"
     )
 
 
@@ -251,7 +251,9 @@ def _parallel(outputs: Outputs, kind: str) -> list[list[Any]]:
     """Each output as a list with a value for each row. Raises Unwritable."""
     parts = [listed(value, kind) for value in outputs.values()]
     if not all(isinstance(part, list) for part in parts) or len({len(part) for part in parts}) > 1:
-        raise Unwritable(f"the outputs {', '.join(outputs)} have not one value for each row, as {kind} needs: ask for {JSON}")
+        raise Unwritable(
+            f"the outputs {', '.join(outputs)} have not one value for each row, as {kind} needs: ask for {JSON}"
+        )
     return parts
 
 

@@ -175,7 +175,9 @@ def _bare(value: dict[str, Any]) -> Table:
     if value and all(isinstance(cell, list | dict) for cell in value.values()):
         return replace(_columns(value), in_order=False)
     if any(isinstance(cell, list | dict) for cell in value.values()):
-        raise BadInput(f"the JSON object has none of the keys {', '.join(ENVELOPES)}, and is no record of single values")
+        raise BadInput(
+            f"the JSON object has none of the keys {', '.join(ENVELOPES)}, and is no record of single values"
+        )
     return _records([value])
 
 

@@ -17,8 +17,8 @@ names, then scikit-learn's, LightGBM's and polars'."""
 
 
 NO_ORDER = (
-    "the model knows no names for its columns, and these have an order that means nothing: {}. Send rows as lists, such "
-    "as instances, or each instance's features"
+    "the model knows no names for its columns, and these have an order that means nothing: {}. Send rows as lists, "
+    "such as instances, or each instance's features"
 )
 
 

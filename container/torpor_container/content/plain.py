@@ -120,7 +120,11 @@ def _of_array(array: Any, kind: str) -> Any:
     if letter == "M":
         return _times(np.asarray(array))
     if array.dtype.names:
-        return _rows([array[name] for name in array.dtype.names]) if array.ndim else [array[name] for name in array.dtype.names]
+        return (
+            _rows([array[name] for name in array.dtype.names])
+            if array.ndim
+            else [array[name] for name in array.dtype.names]
+        )
     if letter in "mcSV":
         raise refused(array.reshape(-1)[0].item() if letter == "S" and array.size else array.dtype.type(), kind)
     return array.tolist()

@@ -59,5 +59,7 @@ def csv_has_header(content_type: str) -> bool:
     if header not in ("present", "absent"):
         raise BadInput(f"header={header} in the content type {content_type!r}: it is present or absent")
     if told.get("label_size", UNLABELLED) != UNLABELLED:
-        raise BadInput(f"label_size={told['label_size']} in the content type {content_type!r}: send rows without labels")
+        raise BadInput(
+            f"label_size={told['label_size']} in the content type {content_type!r}: send rows without labels"
+        )
     return header == "present"

@@ -16,13 +16,18 @@ from torpor_container.errors import BadInput, UnsupportedContentType
 
 
 def read_table(body: bytes, content_type: str) -> Table:
-    """Raises BadInput, and UnsupportedContentType for a type that carries no such table."""
+    """Rows of one length. Raises BadInput, and UnsupportedContentType for a type that carries no such table."""
+    return as_rows(read_cells(body, content_type))
+
+
+def read_cells(body: bytes, content_type: str) -> Table:
+    """Whatever the body holds, rows or not. Raises BadInput and UnsupportedContentType."""
     kind = media_type(content_type) if content_type else CSV
     if kind not in READERS:
         raise UnsupportedContentType.of(content_type, READERS)
     if not body or body.isspace():
         raise BadInput("the request body is empty")
-    return as_rows(READERS[kind](body, content_type))
+    return READERS[kind](body, content_type)
 
 
 def as_rows(read: Table) -> Table:
@@ -45,7 +50,9 @@ def _of_csv(body: bytes, content_type: str) -> Table:
     if csv_has_header(content_type):
         names, body, delimiter = split_header(body)
     try:
-        lines = csv.reader(io.StringIO(body.strip(b"\r\n").decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True)
+        lines = csv.reader(
+            io.StringIO(body.strip(b"\r\n").decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True
+        )
         return Table([row or [""] for row in lines], names, text=True)
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"the body is not CSV in UTF-8: {error}") from None

@@ -79,7 +79,9 @@ def are_tensors(value: object) -> bool:
 def asked(request: Mapping[str, Any]) -> Asked:
     """Raises BadInput for what changes the request's meaning, and cannot be obeyed."""
     if unknown := [key for key in request if key not in REQUEST]:
-        raise BadInput(f"a request of the Open Inference Protocol has {', '.join(REQUEST)}, and no {', '.join(unknown)}")
+        raise BadInput(
+            f"a request of the Open Inference Protocol has {', '.join(REQUEST)}, and no {', '.join(unknown)}"
+        )
     _check_parameters(request.get("parameters"), "the request")
     outputs = request.get("outputs") or []
     if not (isinstance(outputs, list) and all(isinstance(one, dict) and "name" in one for one in outputs)):
@@ -127,7 +129,9 @@ def _tensor(told: Mapping[str, Any]) -> Tensor:
         raise BadInput(f"tensor {name} has {', '.join(unknown)}, which the Open Inference Protocol has not")
     _check_parameters(told.get("parameters"), f"tensor {name}")
     if not isinstance(told["datatype"], str) or told["datatype"] not in DATATYPES:
-        raise BadInput(f"tensor {name} is of datatype {told['datatype']!r}, and these are known: {', '.join(DATATYPES)}")
+        raise BadInput(
+            f"tensor {name} is of datatype {told['datatype']!r}, and these are known: {', '.join(DATATYPES)}"
+        )
     return _checked(name, told["shape"], told["datatype"], told["data"])
 
 

@@ -89,7 +89,9 @@ def _predictor(booster: Any, traits: Traits, missing: float) -> Callable[[Rows],
         return booster.predict(matrix, iteration_range=iterations, validate_features=False)
 
     if traits.kind != "gbtree":
-        return by_matrix  # XGBoost does not predict in place with gblinear, and adds dart's trees in another order there
+        return (
+            by_matrix  # XGBoost does not predict in place with gblinear, and adds dart's trees in another order there
+        )
     in_place = dense.predictor(booster, iterations, missing)
     return lambda rows: in_place(rows) if isinstance(rows, np.ndarray) else by_matrix(rows)
 

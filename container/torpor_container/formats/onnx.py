@@ -1,9 +1,9 @@
 """ONNX, by ONNX Runtime on one thread. A model with several outputs answers them all, by name, or those that are named.
 
 A model with one input takes rows of any content type, or a tensor as JSON or npy. A model with several takes each by
-name: JSON as `{"inputs": {"age": [[41]], "city": [["Oslo"]]}}`, or the inner object alone; tensors of the Open Inference
-Protocol; and, where an input is a column, records, CSV with a header and data frames. A tensor of text takes text alone,
-a CSV cell as it stands; one of whole numbers or of truths takes no value that is not one of its own.
+name: JSON as `{"inputs": {"age": [[41]], "city": [["Oslo"]]}}`, or the inner object alone; tensors of the Open
+Inference Protocol; and, where an input is a column, records, CSV with a header and data frames. A tensor of text takes
+text alone, a CSV cell as it stands; one of whole numbers or of truths takes no value that is not one of its own.
 
 One output is named in Accept, `application/json; output=probabilities`, or by the protocol's `outputs`.
 """
