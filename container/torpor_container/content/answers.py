@@ -9,8 +9,8 @@ SageMaker's containers disagree, and clients rely on each, so each is kept:
 | XGBoost, multi-model (it runs under the toolkit there) | JSON | `[1.5, 2.5]` | all on one line |
 
 A map, such as an ONNX classifier's from class to probability, is JSON in one cell of CSV, and JSON as text in npy. What
-else a prediction may be is the table of `plain`. Several outputs are an object by name in JSON, and in CSV the columns of
-all beside each other; npy holds one array.
+else a prediction may be is the table of `plain`. Several outputs are an object by name in JSON, and in CSV the columns
+of all beside each other; npy holds one array.
 
 | | cells | rows |
 |---|---|---|

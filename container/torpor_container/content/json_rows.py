@@ -17,8 +17,7 @@ records and tensors, which have none, are refused.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,12 +31,13 @@ STEPS = ("data", "features", "values")
 INSTRUCTIONS = ("configuration", "outputs", "parameters", "params", "signature_name")
 """What other servers take beside rows, and what changes their answer: nothing here acts on it."""
 
+QUOTES_OF_AN_ENVELOPE = 2
+"""Those around `instances` and the like: with no others a body holds no text."""
 ONLY_OUTPUT = "predict"
 """What MLServer calls the output of XGBoost's and scikit-learn's models."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """Nested lists, and the names of the columns where the body tells them."""
 
     values: Any
@@ -50,13 +50,14 @@ class Table:
 
 def decode_json(body: bytes, layout: Layout) -> Rows:
     """Raises BadInput."""
-    return _laid(table(parse(body)), layout)
+    envelope = QUOTES_OF_AN_ENVELOPE if body[:1] == b"{" else 0
+    return _laid(table(parse(body)), layout, body.count(b'"') > envelope)
 
 
 def decode_jsonlines(body: bytes, layout: Layout) -> Rows:
     """One row a line: a list, a record, an object with `features`, or the row's only number. Raises BadInput, which
     names the line."""
-    return _laid(json_lines(body, layout.table), layout)
+    return _laid(json_lines(body, layout.table), layout, b'"' in body)
 
 
 def json_lines(body: bytes, flat: bool = True) -> Table:
@@ -87,19 +88,22 @@ def table(value: Any) -> Table:
     return _bare(value)
 
 
-def numbers(value: Any, layout: Layout, names: Sequence[object] | None = None) -> Rows:
-    """An array. Raises BadInput, which names the row and column at fault where there is one."""
+def numbers(value: Any, layout: Layout, names: Sequence[object] | None = None, with_text: bool = True) -> Rows:
+    """An array. `with_text`: there may be text among the cells.
+
+    Raises BadInput, which names the row and column at fault where there is one.
+    """
     try:
         rows = layout.array(value)
     except (ValueError, TypeError, OverflowError) as error:
         raise BadInput(explain(value, layout, names) or str(error)) from None
-    if layout.from_text and np.isnan(rows).any() and (fault := explain(value, layout, names)):
+    if with_text and layout.from_text and np.isnan(rows).any() and (fault := explain(value, layout, names)):
         raise BadInput(fault)  # numpy takes the text "nan" for a number
     return rows
 
 
-def _laid(read: Table, layout: Layout) -> Rows:
-    rows = numbers(read.values, layout, read.names)
+def _laid(read: Table, layout: Layout, with_text: bool) -> Rows:
+    rows = numbers(read.values, layout, read.names, with_text)
     return layout.ordered(rows, read.names, read.in_order) if read.names else rows
 
 
@@ -173,7 +177,7 @@ def _only_cells(column: list[Any]) -> list[Any]:
 def _bare(value: dict[str, Any]) -> Table:
     """An object without an envelope: columns by name, or one record."""
     if value and all(isinstance(cell, list | dict) for cell in value.values()):
-        return replace(_columns(value), in_order=False)
+        return _columns(value)._replace(in_order=False)
     if any(isinstance(cell, list | dict) for cell in value.values()):
         raise BadInput(
             f"the JSON object has none of the keys {', '.join(ENVELOPES)}, and is no record of single values"
@@ -206,7 +210,7 @@ def _inputs(value: dict[str, Any]) -> Table:
         if wanted := [name for name in asked(value).outputs if name != ONLY_OUTPUT]:
             raise BadInput(f"the model has one output, {ONLY_OUTPUT}, and no {', '.join(wanted)}")
         return Table(*table_of_tensors(inputs), in_order=len(inputs) == 1)
-    return replace(_columns(inputs), in_order=False) if isinstance(inputs, dict) else _beside_names(value, "inputs")
+    return _columns(inputs)._replace(in_order=False) if isinstance(inputs, dict) else _beside_names(value, "inputs")
 
 
 def _of_features(value: dict[str, Any]) -> Table:

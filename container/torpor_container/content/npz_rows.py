@@ -75,7 +75,7 @@ def _unpacked(archive: zipfile.ZipFile) -> dict[str, Rows]:
             "the .npz archive holds no sparse matrix, as scipy.sparse.save_npz writes it: send a dense array as "
             "application/x-npy, which numpy.save writes"
         )
-    for name in wanted.intersection(archive.namelist()):
+    for name in sorted(wanted.intersection(archive.namelist())):
         with archive.open(name) as file:
             content = file.read(left + 1)  # the size that the archive tells need not be true
         left -= len(content)

@@ -26,21 +26,27 @@ NO_PANDAS = (
 )
 
 
-def reader(columns: Columns) -> Callable[[Invocation], Any]:
-    """Reads a call's body to what the estimator takes. The reader raises BadInput, UnsupportedContentType, and
-    PredictionFailed where pandas is missing."""
+def _installed_pandas() -> Any:
+    return import_module("pandas") if find_spec("pandas") else None
+
+
+def reader(columns: Columns, pandas: Callable[[], Any] = _installed_pandas) -> Callable[[Invocation], Any]:
+    """Reads a call's body to what the estimator takes. `pandas` imports the module, or answers None.
+
+    The reader raises BadInput, UnsupportedContentType, and PredictionFailed where pandas is missing.
+    """
     if columns.form is Form.DOCUMENTS:
         return lambda call: _documents(read_cells(call.body, call.content_type))
     if columns.form is Form.RECORDS:
         return lambda call: _records(read_table(call.body, call.content_type))
     if columns.form is Form.ARRAY:
         return lambda call: _array(read_table(call.body, call.content_type), columns)
-    pandas = import_module("pandas") if find_spec("pandas") else None
+    module = pandas()
 
     def framed(call: Invocation) -> Any:
-        if pandas is None:
+        if module is None:
             raise PredictionFailed(NO_PANDAS)
-        return _frame(read_table(call.body, call.content_type), columns, pandas)
+        return _frame(read_table(call.body, call.content_type), columns, module)
 
     return framed
 
