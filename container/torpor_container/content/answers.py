@@ -8,13 +8,24 @@ SageMaker's containers disagree, and clients rely on each, so each is kept:
 | XGBoost, one model | CSV | `{"predictions": [{"score": 1.5}]}` | one row a line |
 | XGBoost, multi-model (it runs under the toolkit there) | JSON | `[1.5, 2.5]` | all on one line |
 
-A map, such as an ONNX classifier's from class to probability, is JSON in one cell of CSV, and JSON as text in npy.
+A map, such as an ONNX classifier's from class to probability, is JSON in one cell of CSV, and JSON as text in npy. What
+else a prediction may be is the table of `plain`. Several outputs are an object by name in JSON, and in CSV the columns
+of all beside each other; npy holds one array.
+
+| | cells | rows |
+|---|---|---|
+| JSON, JSON Lines | numbers, truths, text, null, lists, objects | any depth |
+| CSV | the same without lists; a missing one is empty; Decimal | a number or text a line, or flat rows |
+| npy | numbers, or text (and maps as JSON) | rows of one length, any depth |
+
+Whatever is not in the table is the model's error: nothing is printed as Python shows it.
 """
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -22,20 +33,39 @@ from numpy.typing import NDArray
 
 from torpor_container.content.accept import choose
 from torpor_container.content.media import CSV, JSON, JSONLINES, NPY, media_type
+from torpor_container.content.plain import Outputs, Unwritable, listed, opened, plain, refused
 
 Encoder = Callable[[Any], bytes]
 
 MANY = 4096
 """More numbers are written in pieces of so many."""
+NUMBER = (float, int)
+PLAIN_KINDS = "fiubUO"
+"""numpy's letters for the types of arrays whose cells are plain values, or are looked at one by one."""
 
 
-def _plain(value: Any) -> Any:
-    if not hasattr(value, "tolist"):
-        raise TypeError(f"a prediction of type {type(value).__name__} cannot be written as JSON")
-    return value.tolist()
+def _opened(value: Any) -> Any:
+    return opened(value, JSON, named=True)
 
 
-write_json = json.JSONEncoder(default=_plain).encode
+_encode = json.JSONEncoder(default=_opened).encode
+
+
+def write_json(value: Any) -> str:
+    """Raises Unwritable."""
+    try:
+        return _encode(value)
+    except Unwritable:
+        raise
+    except (TypeError, ValueError):  # keys that are no plain values, or a list within itself
+        return _encode(_depth_bound(value))
+
+
+def _depth_bound(value: Any) -> Any:
+    try:
+        return plain(value, JSON, named=True)
+    except RecursionError:
+        raise Unwritable("a prediction that holds itself cannot be written as JSON") from None
 
 
 @dataclass(frozen=True)
@@ -49,6 +79,7 @@ class Answers:
         return choose(accept, tuple(self.encoders))
 
     def encode(self, prediction: Any, kind: str) -> bytes:
+        """Raises Unwritable for a prediction that the type cannot carry."""
         encoder = self.encoders[kind]
         if isinstance(prediction, np.ndarray) and prediction.size > MANY and encoder in AROUND:
             return _in_pieces(prediction, encoder)
@@ -62,15 +93,13 @@ class Answers:
         return replace(self, encoders={kind: self.encoders[kind], **self.encoders})
 
 
-def listed(prediction: Any) -> Any:
-    """A list of plain Python values; a float32 becomes the float that it exactly is, as in SageMaker's containers."""
-    return prediction.tolist() if hasattr(prediction, "tolist") else prediction
-
-
+# -- JSON --------------------------------------------------------------------------------------------------------------
 def json_list(prediction: Any) -> bytes:
     """Python writes numbers in lists as JSON does, save those that are none (nan, inf), and in half the time."""
-    values = listed(prediction)
-    if getattr(prediction, "dtype", None) == np.float32 and "n" not in (text := str(values)):
+    if type(prediction) is not np.ndarray or prediction.dtype.kind not in PLAIN_KINDS:
+        return write_json(prediction).encode()
+    values = prediction.tolist()
+    if prediction.dtype == np.float32 and "n" not in (text := str(values)):
         return text.encode()
     return write_json(values).encode()
 
@@ -84,53 +113,148 @@ def jsonlines_scores(prediction: Any) -> bytes:
 
 
 def jsonlines_list(prediction: Any) -> bytes:
-    return b"".join(write_json(row).encode() + b"\n" for row in _rows(prediction))
+    return b"".join(write_json(row).encode() + b"\n" for row in _items(prediction))
 
 
+def _scores(prediction: Any) -> list[dict[str, Any]]:
+    return [{"score": score} for score in _items(prediction)]
+
+
+def _items(prediction: Any) -> Sequence[Any]:
+    """A value for each row, with the names of a frame and of several outputs."""
+    if type(prediction) is Outputs:
+        return [dict(zip(prediction, row, strict=True)) for row in zip(*_parallel(prediction, JSONLINES), strict=True)]
+    simple = type(prediction) is np.ndarray
+    values = listed(prediction, JSONLINES) if simple else plain(prediction, JSONLINES, named=True)
+    return values if isinstance(values, list) else [values]
+
+
+# -- CSV ---------------------------------------------------------------------------------------------------------------
 def csv_lines(prediction: Any) -> bytes:
-    return "".join(f"{_csv_line(row)}\n" for row in _rows(prediction)).encode()
+    return "".join([f"{_csv_line(row)}\n" for row in _rows(prediction)]).encode()
 
 
 def csv_one_line(prediction: Any) -> bytes:
     """Not CSV where there are several rows, "only retained for backwards compatibility", says its container."""
-    return ",".join(map(str, _rows(prediction))).encode()
+    return ",".join(map(_csv_item, _rows(prediction))).encode()
 
 
+def _csv_line(row: Any) -> str:
+    if type(row) is float:
+        return str(row)
+    if not isinstance(row, list):
+        return '""' if row is None else _csv_cell(row)  # an empty line would be no row to many readers
+    return ",".join(map(_csv_cell, row))
+
+
+def _csv_item(row: Any) -> str:
+    if not isinstance(row, list):
+        return _csv_line(row)
+    if any(isinstance(cell, list) for cell in row):
+        raise _too_deep()
+    return str(row)
+
+
+def _csv_cell(value: Any) -> str:
+    if isinstance(value, NUMBER):
+        return str(value)
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        raise _too_deep()
+    if not isinstance(value, str | dict):
+        if isinstance(value, Decimal):
+            return str(value)
+        raise refused(value, CSV)
+    text = _text(value)
+    if any(special in text for special in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _nothing(kind: str) -> Unwritable:
+    return Unwritable(f"a prediction of None cannot be written as {kind}: predict_fn returned nothing")
+
+
+def _too_deep() -> Unwritable:
+    return Unwritable(
+        f"a prediction of more than two dimensions cannot be written as {CSV}: ask for {JSON} or {NPY}, or return rows"
+    )
+
+
+# -- npy ---------------------------------------------------------------------------------------------------------------
 def npy(prediction: Any) -> bytes:
-    array = np.asarray(prediction)
     stream = io.BytesIO()
-    np.save(stream, _texts(array) if array.dtype.hasobject else array, allow_pickle=False)
+    np.save(stream, _array(prediction), allow_pickle=False)
     return stream.getvalue()
+
+
+def _array(prediction: Any) -> NDArray[Any]:
+    """Raises Unwritable."""
+    is_array = isinstance(prediction, np.ndarray | np.generic) and not isinstance(prediction, np.ma.MaskedArray)
+    if is_array and not prediction.dtype.hasobject:
+        return np.asarray(prediction)
+    if type(prediction) is Outputs:
+        raise Unwritable(f"{NPY} holds one array, and the model has the outputs {', '.join(prediction)}: {ONE_OUTPUT}")
+    if prediction is None:
+        raise _nothing(NPY)
+    values = plain(prediction, NPY)
+    try:
+        array = np.array(values, dtype=object)
+        cells = array.ravel().tolist()
+        if any(isinstance(cell, list) for cell in cells):
+            raise ValueError("its rows are not of one length")
+        if all(cell is None or isinstance(cell, NUMBER) for cell in cells):
+            return np.array(values, dtype=float if None in cells else None)
+        if all(isinstance(cell, str | dict) for cell in cells):
+            return _texts(array)
+    except ValueError as error:
+        raise Unwritable(f"a prediction of type {type(prediction).__name__} is no array: {error}") from None
+    raise Unwritable(
+        f"a prediction of type {type(prediction).__name__} cannot be written as {NPY}: an array holds numbers or text, "
+        "not both, nor anything else"
+    )
+
+
+ONE_OUTPUT = "name one in Accept, as in 'application/x-npy; output=NAME'"
 
 
 def _texts(array: NDArray[Any]) -> NDArray[np.str_]:
     return np.array([_text(cell) for cell in array.ravel().tolist()], dtype=str).reshape(array.shape)
 
 
+# -- all ---------------------------------------------------------------------------------------------------------------
 def _text(value: Any) -> str:
     return write_json(value) if isinstance(value, dict) else str(value)
 
 
 def _rows(prediction: Any) -> Any:
-    rows = listed(prediction)
-    return rows if isinstance(rows, list | tuple) else [rows]
+    if prediction is None:
+        raise _nothing(CSV)
+    rows = _beside(prediction) if type(prediction) is Outputs else listed(prediction, CSV)
+    return rows if isinstance(rows, list) else [rows]
 
 
-def _scores(prediction: Any) -> list[dict[str, Any]]:
-    return [{"score": score} for score in _rows(prediction)]
+def _beside(outputs: Outputs) -> list[list[Any]]:
+    """The columns of all outputs beside each other; a map from class to probability is a column for each class."""
+    rows = zip(*_parallel(outputs, CSV), strict=True)
+    return [[cell for part in row for cell in _cells(part)] for row in rows]
 
 
-def _csv_line(row: Any) -> str:
-    return ",".join(map(_csv_cell, row)) if isinstance(row, list | tuple) else _csv_cell(row)
+def _cells(part: Any) -> Iterable[Any]:
+    if isinstance(part, dict):
+        return list(part.values())
+    return part if isinstance(part, list) else [part]
 
 
-def _csv_cell(value: Any) -> str:
-    if not isinstance(value, str | dict):
-        return str(value)
-    text = _text(value)
-    if any(special in text for special in ',"\r\n'):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+def _parallel(outputs: Outputs, kind: str) -> list[list[Any]]:
+    """Each output as a list with a value for each row. Raises Unwritable."""
+    parts = [listed(value, kind) for value in outputs.values()]
+    if not all(isinstance(part, list) for part in parts) or len({len(part) for part in parts}) > 1:
+        raise Unwritable(
+            f"the outputs {', '.join(outputs)} have not one value for each row, as {kind} needs: ask for {JSON}"
+        )
+    return parts
 
 
 AROUND: Mapping[Encoder, tuple[bytes, bytes, bytes]] = {

@@ -1,6 +1,7 @@
 """Reads `text/csv`: no header, one row a line, an empty cell or `nan` is a missing value.
 
-A model of whole numbers gets each digit, and one of text its cells as they are, by RFC 4180.
+A model of whole numbers gets each digit, and one of text its cells as they are, by RFC 4180. With the parameter
+`header=present` (RFC 4180, section 3) the first line names the columns.
 """
 
 import csv
@@ -16,6 +17,14 @@ from torpor_container.errors import BadInput
 
 DELIMITERS = b",;\t| "
 """In order of preference. SageMaker's XGBoost container guesses the delimiter too."""
+BETWEEN_NAMES = b",;\t|"
+"""The same without the space, which names may have."""
+MARK = b"\xef\xbb\xbf"
+"""Begins UTF-8 that Excel writes."""
+HEADER_HINT = (
+    "row 1 looks like a header: send the content type 'text/csv; header=present' with it, which matches its names to "
+    "the model's, or leave it out"
+)
 MANY_BYTES = 64 * 1024
 """More are read in pieces of so many. numpy's reader has a price of its own, which a few rows do not earn back."""
 
@@ -27,6 +36,31 @@ def decode_csv(body: bytes, layout: Layout) -> Rows:
         return read(body, layout)
     except (ValueError, BadInput):
         return _cells(body.strip(b"\r\n"), layout)
+
+
+def decode_csv_with_header(body: bytes, layout: Layout) -> Rows:
+    """Raises BadInput, which counts rows without the header, or lists the names that are not the model's."""
+    names, rest, _ = split_header(body)
+    return layout.ordered(decode_csv(rest, layout), names)
+
+
+def split_header(body: bytes) -> tuple[list[str], bytes, str]:
+    """The columns' names, the rows below them, and what stands between two cells. Raises BadInput."""
+    lines = body.removeprefix(MARK).lstrip(b"\r\n").splitlines(keepends=True) or [b""]
+    delimiter = _between_names(lines[0])
+    try:
+        reader = csv.reader(map(bytes.decode, lines), delimiter=delimiter, strict=True)
+        names = next(reader)
+    except (UnicodeDecodeError, csv.Error, StopIteration) as error:
+        raise BadInput(f"the header is not CSV in UTF-8: {error}") from None
+    rest = b"".join(lines[reader.line_num :])
+    if not rest.strip(b"\r\n"):
+        raise BadInput("there is no row below the header")
+    return [name.strip() for name in names], rest, delimiter
+
+
+def _between_names(line: bytes) -> str:
+    return next((chr(byte) for byte in BETWEEN_NAMES if byte in line.strip()), ",")
 
 
 def _numbers(body: bytes, layout: Layout) -> Rows:
@@ -102,8 +136,11 @@ def _loaded(text: bytes) -> Rows:
 
 def _cells(text: bytes, layout: Layout) -> Rows:
     """The careful path: empty cells, quotes, other delimiters, and the error that names the cell."""
-    lines = text.split(b"\n")
-    rows = _texts(text) if layout.kind is TEXT else _rows(lines, _delimiter(lines[0]), layout.kind)
+    if layout.kind is TEXT:
+        rows = _texts(text)
+    else:
+        lines = text.removeprefix(MARK).split(b"\n")
+        rows = _rows(lines, _delimiter(lines[0]), layout.kind)
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
             raise BadInput(f"row {number} has {len(row)} columns, and row 1 has {len(rows[0])}")
@@ -127,7 +164,25 @@ def _delimiter(line: bytes) -> bytes:
 
 
 def _rows(lines: list[bytes], delimiter: bytes, kind: Kind) -> list[list[object]]:
-    return [_row(number, line, delimiter, kind) for number, line in enumerate(lines, start=1)]
+    try:
+        return [_row(number, line, delimiter, kind) for number, line in enumerate(lines, start=1)]
+    except BadInput as error:
+        if looks_like_header(lines[0].split(delimiter)):
+            raise BadInput(f"{error}; {HEADER_HINT}") from None
+        raise
+
+
+def looks_like_header(cells: list[bytes]) -> bool:
+    """Whether each cell is a word: not empty, and no number."""
+    return all(cell.strip().strip(b'"').strip() and not _is_number(cell.strip().strip(b'"')) for cell in cells)
+
+
+def _is_number(text: bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _row(number: int, line: bytes, delimiter: bytes, kind: Kind) -> list[object]:

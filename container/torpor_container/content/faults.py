@@ -1,11 +1,12 @@
 """Says which cell is at fault in rows that a model does not take as a whole."""
 
 import json
+from collections.abc import Sequence
 
 from torpor_container.content.layout import Layout
 
 
-def explain(value: object, layout: Layout) -> str | None:
+def explain(value: object, layout: Layout, names: Sequence[object] | None = None) -> str | None:
     """The row and the column, counted from 1, and what is wrong there. None where every cell by itself is right."""
     if not isinstance(value, list):
         return "rows of numbers are wanted"
@@ -13,16 +14,17 @@ def explain(value: object, layout: Layout) -> str | None:
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, list):
             return f"row {number} is not a list"
-        if fault := _cell(row, layout):
+        if fault := _cell(row, layout, names or ()):
             return f"row {number}, {fault}"
         if len(row) != len(rows[0]):
             return f"row {number} has {len(row)} columns, and row 1 has {len(rows[0])}"
     return None
 
 
-def _cell(row: list[object], layout: Layout) -> str | None:
+def _cell(row: list[object], layout: Layout, names: Sequence[object]) -> str | None:
     takes = layout.kind.takes
     for column, cell in enumerate(row, start=1):
         if not (takes(cell) or isinstance(cell, list)):
-            return f"column {column}: {layout.kind.wrong.format(json.dumps(cell)[:40])}"
+            name = f" ({names[column - 1]})" if column <= len(names) else ""
+            return f"column {column}{name}: {layout.kind.wrong.format(json.dumps(cell)[:40])}"
     return None

@@ -1,8 +1,7 @@
 """How a model wants its rows, and the check that they are so."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import nan
 from typing import Any
@@ -11,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torpor_container.content.kinds import NUMBERS, Kind, inexact, kind_of
+from torpor_container.content.names import places
 from torpor_container.errors import BadInput
 
 Rows = NDArray[Any]
-
-NAMES_SHOWN = 10
 
 
 def _nameless() -> None:
@@ -32,6 +30,8 @@ class Layout:
     """What a cell means that a sparse row leaves out: missing for trees, zero for linear models."""
     table: bool = True
     """Rows by columns. Otherwise a tensor of any rank, which the model itself checks."""
+    sparse: bool = True
+    """Whether a sparse matrix may stay one."""
     names: Callable[[], Sequence[str] | None] = _nameless
     """The model's names for its columns, in order. None where it has none."""
 
@@ -63,48 +63,39 @@ class Layout:
         return kind_of(self.dtype)
 
     @cached_property
+    def from_text(self) -> bool:
+        """Whether numpy takes text for a cell of this type."""
+        return self.kind is NUMBERS
+
+    @cached_property
     def _plain(self) -> bool:
         return self.kind is NUMBERS
 
     def fit(self, rows: Rows) -> Rows:
         """Two-dimensional rows with the right number of columns. Raises BadInput."""
-        if not self.table:
-            return rows
-        if rows.ndim == 1:
-            rows = rows.reshape(1, -1)
-        if rows.ndim != 2 or not rows.size:
-            raise BadInput(f"rows of numbers are wanted, and the body holds an array of shape {rows.shape}")
+        if not self.table or not isinstance(rows, np.ndarray):
+            return rows  # what is sparse was checked as it was read
+        rows = self.two_dimensional(rows)
         if self.columns is not None and rows.shape[1] != self.columns:
             raise BadInput.of_rows(f"the model takes {self.columns} columns, and the rows have {rows.shape[1]}")
         return rows
 
-    def ordered(self, rows: Rows, given: Sequence[object]) -> Rows:
+    def two_dimensional(self, rows: Rows) -> Rows:
+        """Rows by columns; a flat array is one row. Raises BadInput."""
+        if rows.ndim == 1:
+            rows = rows.reshape(1, -1)
+        if rows.ndim != 2 or not rows.size:
+            raise BadInput(f"rows of numbers are wanted, and the body holds an array of shape {rows.shape}")
+        return rows
+
+    def ordered(self, rows: Rows, given: Sequence[object], in_order: bool = True) -> Rows:
         """Rows whose columns were given by name, in the model's order if it knows its names.
 
-        Raises BadInput, which tells the names that are unknown, missing or there twice.
+        Raises BadInput, which tells the names that are unknown, missing or there twice; also where the model knows no
+        names, and the order of those that are given means nothing.
         """
-        known = self.names()
-        if known is None:
-            return rows
-        names = [str(name) for name in given]
-        if sorted(names) == sorted(known):
-            places = {name: place for place, name in enumerate(names)}
-            return np.take(replace(self, columns=len(known)).fit(rows), [places[name] for name in known], axis=1)
-        if given == list(range(len(given))):  # pandas counts the columns of a frame without names
-            return rows
-        raise BadInput.of_rows(_misnamed(names, known))
-
-
-def _misnamed(given: Sequence[str], known: Sequence[str]) -> str:
-    wrong = {
-        "unknown": set(given) - set(known),
-        "missing": set(known) - set(given),
-        "more than once": [name for name, count in Counter(given).items() if count > 1],
-    }
-    said = "; ".join(f"{what}: {_listed(names)}" for what, names in wrong.items() if names)
-    return f"the names of the columns are not the model's: {said}"
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = sorted(names)
-    return ", ".join(shown[:NAMES_SHOWN]) + (" and more" if len(shown) > NAMES_SHOWN else "")
+        order = places(given, self.names(), in_order)
+        rows = self.two_dimensional(self.fit(rows))
+        if rows.shape[1] != len(given):
+            raise BadInput.of_rows(f"{len(given)} columns are named, and the rows have {rows.shape[1]}")
+        return rows if order is None else np.take(rows, order, axis=1)

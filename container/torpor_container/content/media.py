@@ -1,5 +1,6 @@
-"""The media types that models read and write, by name. They parse headers and nothing else."""
+"""The media types that models read and write, by name, and the parameters that change what they mean."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 CSV = "text/csv"
@@ -8,6 +9,7 @@ JSON = "application/json"
 JSONLINES = "application/jsonlines"
 NPY = "application/x-npy"
 RECORDIO = "application/x-recordio-protobuf"
+NPZ = "application/x-npz"
 
 ALIASES = {
     "csv": CSV,
@@ -23,6 +25,13 @@ ALIASES = {
 
 @lru_cache(maxsize=64)
 def media_type(header: str) -> str:
-    """`Text/CSV; charset=utf-8` is `text/csv`: parameters are tolerated and play no part."""
+    """`Text/CSV; charset=utf-8` is `text/csv`."""
     name = header.partition(";")[0].strip().lower()
     return ALIASES.get(name, name)
+
+
+@lru_cache(maxsize=64)
+def parameters(header: str) -> Mapping[str, str]:
+    """`text/csv; Header="present"` has `{"header": "present"}`: names in lower case, values without their quotes."""
+    parts = (part.partition("=") for part in header.split(";")[1:])
+    return {name.strip().lower(): value.strip().strip('"') for name, equals, value in parts if equals}

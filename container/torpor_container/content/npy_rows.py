@@ -13,18 +13,39 @@ from torpor_container.errors import BadInput
 
 def decode_npy(body: bytes, layout: Layout) -> Rows:
     """A view on the body where the type is right already. Raises BadInput."""
+    array = read_npy(body)
+    if array.dtype.kind not in NUMERIC and layout.kind is not TEXT:
+        if array.dtype.names:
+            return _fields(array, layout)
+        raise BadInput(f"an array of {array.dtype} is not an array of numbers")
+    try:
+        return layout.cast(array)
+    except ValueError as error:
+        raise BadInput(str(error)) from None
+
+
+def read_npy(body: bytes) -> Rows:
+    """The array as it was saved: a view on the body. Raises BadInput, also for an array of pickles."""
     stream = io.BytesIO(body)
     shape, fortran, dtype = _header(stream)
-    if dtype.kind not in NUMERIC and layout.kind is not TEXT:
-        raise BadInput(f"an array of {dtype} is not an array of numbers")
+    if dtype.hasobject:
+        raise BadInput(f"an array of {dtype} is not an array of numbers: it is pickled, and no pickle is read")
     try:
         # The header is the caller's: `frombuffer` refuses a shape that the body does not hold.
         flat = np.frombuffer(body, dtype=dtype, count=prod(shape), offset=stream.tell())
-        array = flat.reshape(shape, order="F" if fortran else "C")
+        return flat.reshape(shape, order="F" if fortran else "C")
     except (ValueError, OverflowError, TypeError) as error:
         raise _no_array(error) from None
+
+
+def _fields(array: Rows, layout: Layout) -> Rows:
+    """Rows of a structured array, whose fields are the columns' names. Raises BadInput."""
+    names = list(array.dtype.names or ())
+    columns = [array[name] for name in names]
+    if any(column.ndim != 1 or column.dtype.kind not in NUMERIC for column in columns):
+        raise BadInput(f"an array of {array.dtype} is not rows of numbers")
     try:
-        return layout.cast(array)
+        return layout.ordered(np.stack([layout.cast(column) for column in columns], axis=1), names)
     except ValueError as error:
         raise BadInput(str(error)) from None
 

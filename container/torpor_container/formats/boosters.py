@@ -117,9 +117,10 @@ def in_pieces(predict: Callable[[Rows], Any]) -> Callable[[Rows], Any]:
     """
 
     def predicted(rows: Rows) -> Any:
-        if len(rows) <= PIECE_ROWS:
+        count = rows.shape[0]  # a sparse matrix has no len
+        if count <= PIECE_ROWS:
             return predict(rows)
-        starts = range(0, len(rows), PIECE_ROWS)
+        starts = range(0, count, PIECE_ROWS)
         return np.concatenate([predict(rows[start : start + PIECE_ROWS]) for start in starts])
 
     return predicted
@@ -127,12 +128,21 @@ def in_pieces(predict: Callable[[Rows], Any]) -> Callable[[Rows], Any]:
 
 def _predictor(booster: Any, traits: Traits, missing: float) -> Callable[[Rows], Any]:
     iterations = traits.iterations
-    if traits.kind == "gbtree":
-        return dense.predictor(booster, iterations, missing)
-    # XGBoost does not predict in place with gblinear, and adds up dart's trees in another order there.
-    from xgboost import DMatrix
 
-    return lambda rows: booster.predict(DMatrix(rows, missing=missing, nthread=1), iteration_range=iterations)
+    def by_matrix(rows: Rows) -> Any:
+        """Also a sparse matrix, in which XGBoost takes for missing what is not there."""
+        from xgboost import DMatrix
+
+        matrix = DMatrix(rows, missing=missing, nthread=1)
+        # The columns' names were matched as the rows were read.
+        return booster.predict(matrix, iteration_range=iterations, validate_features=False)
+
+    if traits.kind != "gbtree":
+        return (
+            by_matrix  # XGBoost does not predict in place with gblinear, and adds dart's trees in another order there
+        )
+    in_place = dense.predictor(booster, iterations, missing)
+    return lambda rows: in_place(rows) if isinstance(rows, np.ndarray) else by_matrix(rows)
 
 
 def _iterations(booster: Any) -> tuple[int, int]:

@@ -1,12 +1,14 @@
 """scikit-learn estimators, and whatever else has `predict`, as served models. NaN is for the estimator to judge."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from torpor_container.content import Layout, Rows, decode
-from torpor_container.formats import forests
+from torpor_container.content import Layout, decode
+from torpor_container.content.npz_rows import densely
+from torpor_container.formats import columns, forests, mixed
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.frameworks import inherits
 from torpor_container.formats.naming import lazily
@@ -21,11 +23,11 @@ KNOWN = frozenset({"builtins", "lightgbm", "numpy", "scipy", "sklearn", "xgboost
 PLAIN = (str, bytes, int, float, np.ndarray, np.generic, type(None))
 
 
-def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
+def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
     """An estimator, ready to predict in the calling thread.
 
     SageMaker's container hands it float32. It gets float64 here, so that the answer is that of `predict` on the
-    caller's own numbers.
+    caller's own numbers. One that takes text, or columns by name, gets a data frame with the names it was fitted with.
     """
     parts = list(_parts(estimator))
     for part in parts:
@@ -34,14 +36,15 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Rows]:
         forests.quicken(part)
     names = lazily(estimator, lambda asked: getattr(asked, "feature_names_in_", None))
     layout = Layout(np.float64, columns=_columns(estimator), absent=0.0, names=names)
+    taken = columns.taken_by(estimator) if columns.may_differ({type(part) for part in parts}) else None
     return ServedModel(
         format=SCIKIT_LEARN,
         native=estimator,
-        read=lambda call: decode(call.body, call.content_type, layout),
-        predict=estimator.predict,
+        read=mixed.reader(taken) if taken else lambda call: decode(call.body, call.content_type, layout),
+        predict=estimator.predict if taken else _predictor(estimator, layout),
         answers=conventions.toolkit,
         refusals=(ValueError,),  # scikit-learn's word for rows it does not take, such as NaN
-        rowwise=inherits(estimator, "sklearn", *TREES),
+        rowwise=taken is None and inherits(estimator, "sklearn", *TREES),
         foreign=not all(map(_is_known, parts)),
     )
 
@@ -51,6 +54,23 @@ def _columns(estimator: Any) -> int | None:
     if inherits(estimator, "lightgbm", "Booster"):
         return int(estimator.num_feature())
     return getattr(estimator, "n_features_in_", None)
+
+
+def _predictor(estimator: Any, layout: Layout) -> Callable[[Any], Any]:
+    predict: Callable[[Any], Any] = estimator.predict
+
+    def predicted(rows: Any) -> Any:
+        return predict(rows) if isinstance(rows, np.ndarray) else _of_sparse(estimator, rows, layout)
+
+    return predicted
+
+
+def _of_sparse(estimator: Any, matrix: Any, layout: Layout) -> Any:
+    """Sparse where the estimator takes it so, else with its zeros. Some say that they do and refuse it then, such as a
+    support vector machine that was fitted on dense rows. Raises BadInput for one that is too large."""
+    with suppress(TypeError, ValueError):
+        return estimator.predict(matrix)
+    return estimator.predict(densely(matrix, layout))
 
 
 def _parts(estimator: Any) -> Iterator[Any]:

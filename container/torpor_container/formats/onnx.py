@@ -1,19 +1,30 @@
-"""ONNX, by ONNX Runtime on one thread. The first output is the answer.
+"""ONNX, by ONNX Runtime on one thread. A model with several outputs answers them all, by name, or those that are named.
 
-A model with one input takes rows of any content type, or a tensor as JSON or npy. A model with several takes JSON that
-names them: `{"inputs": {"age": [[41]], "city": [["Oslo"]]}}`, or the inner object alone. A tensor of text takes text
-alone, a CSV cell as it stands; one of whole numbers or of truths takes no value that is not one of its own.
+A model with one input takes rows of any content type, or a tensor as JSON or npy. A model with several takes each by
+name: JSON as `{"inputs": {"age": [[41]], "city": [["Oslo"]]}}`, or the inner object alone; tensors of the Open
+Inference Protocol; and, where an input is a column, records, CSV with a header and data frames. A tensor of text takes
+text alone, a CSV cell as it stands; one of whole numbers or of truths takes no value that is not one of its own.
+
+One output is named in Accept, `application/json; output=probabilities`, or by the protocol's `outputs`.
 """
 
 import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from torpor_container.content import Layout, Rows, decode
-from torpor_container.content.json_rows import numbers, parse, unwrap
-from torpor_container.content.media import JSON, media_type
+from torpor_container.content import tensors as protocol
+from torpor_container.content.json_rows import Table, numbers, parse, table
+from torpor_container.content.kinds import TEXT
+from torpor_container.content.media import JSON, media_type, parameters
+from torpor_container.content.names import misnamed
+from torpor_container.content.plain import Outputs
+from torpor_container.content.tables import as_rows, read_table
+from torpor_container.content.tensors import Tensor, are_tensors
 from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats.format import Conventions, Format, Model, named
 from torpor_container.formats.served import ServedModel
@@ -22,6 +33,7 @@ from torpor_container.invocation import Invocation
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # its wheels collect usage data unless told not to at import
 
 Feed = dict[str, Rows]
+Layouts = Mapping[str, Layout]
 
 DTYPES: dict[str, Any] = {
     "tensor(float)": np.float32,
@@ -52,37 +64,120 @@ def load(path: Path, conventions: Conventions) -> Model:
     except Exception as error:  # its many exceptions share no base but Exception
         raise LoadFailed(f"{path.name} is not a model that ONNX Runtime can read: {error}") from error
     layouts = {source.name: _layout(source) for source in session.get_inputs()}
-    answer = session.get_outputs()[0].name
+    outputs = tuple(output.name for output in session.get_outputs())
     return ServedModel(
         format=FORMAT.name,
         native=session,
-        read=lambda call: read(call, layouts),
-        predict=lambda feed: session.run([answer], feed)[0],
+        read=lambda call: read(call, layouts, outputs),
+        predict=lambda asked: _run(session, asked),
         answers=conventions.toolkit,
         refusals=(InvalidArgument, ValueError),
     )
 
 
-def read(call: Invocation, layouts: dict[str, Layout]) -> Feed:
+class Asked(NamedTuple):
+    """What one call hands to a session, and what it wants of it."""
+
+    feed: Feed
+    outputs: Sequence[str]
+
+
+def _run(session: Any, asked: Asked) -> Any:
+    """The one output that is wanted, or all that are, by name."""
+    values = session.run(list(asked.outputs), asked.feed)
+    return values[0] if len(values) == 1 else Outputs(zip(asked.outputs, values, strict=True))
+
+
+def read(call: Invocation, layouts: Layouts, outputs: Sequence[str]) -> Asked:
     """A tensor for each input. Raises BadInput, which names the inputs, and UnsupportedContentType."""
+    wanted = _named_outputs(call.accept, outputs) if "output" in call.accept.lower() else outputs
     if media_type(call.content_type) == JSON and call.body:
-        return _from_json(parse(call.body), layouts)
-    if len(layouts) > 1:
-        raise _several(layouts)
-    return {name: decode(call.body, call.content_type, layout) for name, layout in layouts.items()}
+        value = parse(call.body)
+        if isinstance(value, dict) and are_tensors(value.get("inputs")):
+            named = _known(protocol.asked(value).outputs, outputs)
+            return Asked(_from_tensors(protocol.tensors(value["inputs"]), layouts), named or wanted)
+        return Asked(_from_json(value, layouts), wanted)
+    if len(layouts) == 1:
+        return Asked({name: decode(call.body, call.content_type, one) for name, one in layouts.items()}, wanted)
+    return Asked(_from_table(read_table(call.body, call.content_type), layouts), wanted)
 
 
-def _from_json(value: Any, layouts: dict[str, Layout]) -> Feed:
+def _named_outputs(accept: str, outputs: Sequence[str]) -> Sequence[str]:
+    """Those that a parameter `output` names. Raises BadInput."""
+    told = (parameters(one).get("output") for one in accept.split(","))
+    return _known([name for name in told if name], outputs) or outputs
+
+
+def _known(names: Sequence[str], outputs: Sequence[str]) -> Sequence[str]:
+    if unknown := [name for name in names if name not in outputs]:
+        raise BadInput(f"the model has no output {', '.join(unknown)}; its outputs are {', '.join(outputs)}")
+    return names
+
+
+def _from_json(value: Any, layouts: Layouts) -> Feed:
     tensors = value.get("inputs", value) if isinstance(value, dict) else value
-    if isinstance(tensors, dict) and layouts.keys() <= tensors.keys():
+    if isinstance(tensors, dict) and (layouts.keys() & tensors.keys() or tensors is not value):
+        _check_names(list(tensors), layouts)
         return {name: layout.fit(numbers(tensors[name], layout)) for name, layout in layouts.items()}
     if len(layouts) > 1:
+        return _from_table(as_rows(table(value)), layouts)
+    return {name: layout.fit(numbers(table(value).values, layout)) for name, layout in layouts.items()}
+
+
+def _from_tensors(tensors: Mapping[str, Tensor], layouts: Layouts) -> Feed:
+    """Raises BadInput for tensors that are none of the inputs, or of another rank or type."""
+    _check_names(list(tensors), layouts)
+    return {name: _fitting(tensors[name], layout) for name, layout in layouts.items()}
+
+
+def _fitting(tensor: Tensor, layout: Layout) -> Rows:
+    if layout.table and len(tensor.shape) != 2:
+        raise BadInput(f"input {tensor.name} is rows by columns, and the tensor has the shape {list(tensor.shape)}")
+    if layout.from_text and tensor.datatype == "BYTES":
+        raise BadInput(f"input {tensor.name}: {layout.kind.refusal}, and the tensor is of datatype BYTES")
+    rows = numbers(tensor.flat, layout).reshape(tensor.shape)
+    try:
+        return layout.fit(rows)
+    except BadInput as error:
+        raise BadInput(f"input {tensor.name}: {error}") from None
+
+
+def _from_table(read: Table, layouts: Layouts) -> Feed:
+    """A column for each input. Raises BadInput where they have no names, or other ones."""
+    if read.names is None:
         raise _several(layouts)
-    return {name: layout.fit(numbers(unwrap(value), layout)) for name, layout in layouts.items()}
+    names = [str(name) for name in read.names]
+    _check_names(names, layouts)
+    columns = dict(zip(names, zip(*read.values, strict=True), strict=True))
+    return {name: _column(name, columns[name], read.text, layout) for name, layout in layouts.items()}
 
 
-def _several(layouts: dict[str, Layout]) -> BadInput:
-    return BadInput(f"the model has several inputs; send JSON with a tensor for each: {', '.join(layouts)}")
+def _column(name: str, cells: Sequence[Any], text: bool, layout: Layout) -> Rows:
+    """Of rank 1, or of rank 2 with one column: whichever the input has."""
+    values = [_cell(name, number, cell, layout) for number, cell in enumerate(cells, start=1)] if text else list(cells)
+    array = numbers([[value] for value in values] if layout.table else values, layout)
+    return layout.fit(array.reshape(len(cells), -1) if layout.table else array)
+
+
+def _cell(name: str, row: int, text: str, layout: Layout) -> object:
+    if layout.kind is TEXT:
+        return text
+    try:
+        return layout.kind.read(text.strip().encode()) if text.strip() else layout.kind.empty
+    except ValueError:
+        raise BadInput(f"row {row}, column {name}: {layout.kind.wrong.format(repr(text[:40]))}") from None
+
+
+def _check_names(names: Sequence[str], layouts: Layouts) -> None:
+    if Counter(names) != Counter(layouts.keys()):
+        raise BadInput(f"{misnamed(names, list(layouts), 'inputs')} (the model's are {', '.join(layouts)})")
+
+
+def _several(layouts: Layouts) -> BadInput:
+    return BadInput(
+        f"the model has several inputs; send JSON with a tensor for each, or records, or CSV with a header: "
+        f"{', '.join(layouts)}"
+    )
 
 
 def _layout(source: Any) -> Layout:
@@ -91,7 +186,7 @@ def _layout(source: Any) -> Layout:
         raise LoadFailed(f"input {source.name} is a {source.type}, and only these are taken: {', '.join(DTYPES)}")
     table = len(source.shape) == 2
     columns = source.shape[1] if table and isinstance(source.shape[1], int) else None
-    return Layout(DTYPES[source.type], columns, absent=0.0, table=table)
+    return Layout(DTYPES[source.type], columns, absent=0.0, table=table, sparse=False)
 
 
 FORMAT = Format(

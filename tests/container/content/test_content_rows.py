@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import zipfile
 from contextlib import suppress
 from math import inf, nan
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import sparse
 
 from torpor_container.content import DECODERS, Layout, Rows, decode
 from torpor_container.content.csv_rows import MANY_BYTES
@@ -18,7 +20,7 @@ from torpor_container.content.libsvm_rows import CELLS_MAX
 from torpor_container.errors import BadInput, UnsupportedContentType
 
 ROWS = np.array([[1.5, 2.0, nan], [-3.0, 0.0, 4.25]])
-DOUBLE = Layout(np.float64)
+DOUBLE = Layout(np.float64, sparse=False)
 
 
 def npy(array: Rows) -> bytes:
@@ -34,6 +36,14 @@ def npy_headed(header: bytes) -> bytes:
 
 def npy_of(descr: str, shape: str) -> bytes:
     return npy_headed(f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}".encode())
+
+
+def npz(rows: Rows, kind: str = "csr") -> bytes:
+    """The cells that are numbers, as a sparse matrix."""
+    places = np.nonzero(~np.isnan(rows))
+    stream = io.BytesIO()
+    sparse.save_npz(stream, sparse.coo_matrix((rows[places], places), shape=rows.shape).asformat(kind))
+    return stream.getvalue()
 
 
 SAME_ROWS = {
@@ -62,6 +72,7 @@ SAME_ROWS = {
     "jsonlines": ("application/jsonlines", b"[1.5, 2, null]\n[-3, 0, 4.25]\n"),
     "jsonlines features": ("application/x-ndjson", b'{"features": [1.5, 2, null]}\n\n{"features": [-3, 0, 4.25]}'),
     "npy": ("application/x-npy", npy(ROWS)),
+    "npz": ("application/x-npz", npz(ROWS)),
     "npy in Fortran order": ("application/x-npy", npy(np.asfortranarray(ROWS))),
 }
 
@@ -382,6 +393,25 @@ def said(kind: str) -> st.SearchStrategy[bytes]:
     return st.lists(st.sampled_from(WORDS[kind]), min_size=1, max_size=9).map(lambda words: "".join(words).encode())
 
 
+def archived(parts: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(f"{name}.npy", content)
+    return stream.getvalue()
+
+
+SPARSE_PARTS = {
+    "csr": npy(np.array(b"csr")),
+    "csc": npy(np.array("csc")),
+    "coo": npy(np.array(b"coo")),
+    "one": npy(np.array([1.0])),
+    "two": npy(np.array([0, 1])),
+    "shape": npy(np.array([1, 2])),
+    "far": npy(np.array([7, 2**40])),
+    "negative": npy(np.array([-1, 2])),
+}
+
 PARTS = said("header").map(bytes.decode)
 MADE = {
     **{kind: said(kind) for kind in ("text/csv", "text/libsvm", "application/json")},
@@ -391,6 +421,11 @@ MADE = {
         st.builds(npy_of, PARTS, st.just("(1, 2)")),
         st.builds(npy_of, st.just("'<f8'"), PARTS),
     ),
+    "application/x-npz": st.dictionaries(
+        st.sampled_from(["format", "shape", "data", "indices", "indptr", "row", "col", "offsets"]),
+        st.sampled_from([*SPARSE_PARTS.values()]) | said("header").map(npy_headed),
+        min_size=3,
+    ).map(archived),
 }
 
 
@@ -403,7 +438,7 @@ def test_what_a_body_is_made_of_in_any_order_is_rows_or_bad_input(
 ) -> None:
     body = data.draw(MADE[content_type])
     with suppress(BadInput):
-        assert decode(body, content_type, Layout(dtype, absent=0.0)).ndim == 2
+        assert decode(body, content_type, Layout(dtype, absent=0.0, sparse=False)).ndim == 2
 
 
 CELLS = st.sampled_from(

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torpor_container.content import Layout, decode
+from torpor_container.content import TOOLKIT, Layout, decode
 from torpor_container.content.answers import json_list
-from torpor_container.content.media import CSV, JSON
+from torpor_container.content.media import CSV, JSON, media_type
 from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
 from torpor_container.formats.frameworks import is_xgboost_booster
@@ -93,7 +93,8 @@ class ScriptModel:
 
     def _read(self, invocation: Invocation) -> Any:
         if self._default is not None:
-            return _as_taken_by(self._native, self._default.read(invocation))
+            inputs = self._default.read(invocation)
+            return _as_taken_by(self._native, getattr(inputs, "feed", inputs))  # an ONNX session's tensors, by name
         return decode(invocation.body, invocation.content_type, Layout())
 
     def _predict(self, inputs: Any) -> Any:
@@ -172,9 +173,12 @@ def _as_taken_by(native: Any, rows: Any) -> Any:
 
 
 def _reply(result: Any, accept: str) -> Reply:
-    body, kind = result if isinstance(result, tuple) and len(result) == 2 else (result, accept)
+    typed = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], str)
+    body, kind = result if typed else (result, accept)
     if isinstance(body, str):
         return Reply(body.encode(), kind)
     if isinstance(body, bytes | bytearray | memoryview):
         return Reply(bytes(body), kind)
+    if typed and (encoder := TOOLKIT.encoders.get(media_type(kind))):
+        return Reply(encoder(body), kind)
     return Reply(json_list(body), JSON)

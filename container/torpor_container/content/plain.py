@@ -1,0 +1,156 @@
+"""What a prediction is as plain Python values: the one place that knows kinds of objects, for all content types.
+
+| what a model or a script returns | becomes |
+|---|---|
+| numbers, truths, text, None, lists, tuples, dicts, of any depth | itself |
+| numpy arrays and scalars; objects with `tolist` (torch, pandas Series) | lists; masked cells are None |
+| numpy structured arrays | a row for each record |
+| a data frame (pandas, polars) | its rows; in JSON an object for each, if its columns have names |
+| a sparse matrix (scipy) | its rows, zeros too |
+| an Arrow table or array | an object for each row; its values |
+| iterators and generators, ranges, maps, views, deques | lists |
+| objects with `__array__` | lists |
+| datetime, date, time, numpy.datetime64 | text in ISO 8601 |
+| Decimal | itself: CSV writes its digits, JSON has no such number |
+| sets (they have no order), bytes, time spans, complex numbers, anything else | refused |
+
+Frames and the like are known by what they can do: none of their packages is imported here.
+"""
+
+from collections import deque
+from collections.abc import Iterator, KeysView, Mapping, Sequence, ValuesView
+from datetime import date, time
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CELLS_MAX = 2**25
+"""Of a sparse matrix that is written with its zeros."""
+
+SIMPLE = frozenset({bool, int, float, str, type(None)})
+LISTED = (Iterator, range, deque, KeysView, ValuesView)
+WRITABLE = "numbers, text, lists, arrays, data frames and sparse matrices"
+ADVICE: Mapping[type, str] = {
+    bytes: "decode it, or return (body, content type) from output_fn",
+    bytearray: "decode it, or return (body, content type) from output_fn",
+    memoryview: "decode it, or return (body, content type) from output_fn",
+    set: "a set has no order: return a list",
+    frozenset: "a set has no order: return a list",
+}
+
+
+class Unwritable(TypeError):
+    """A prediction that a content type cannot carry: the model's fault. The message names its type and what to do."""
+
+
+class Outputs(dict[str, Any]):
+    """Several outputs of one model, by name, in the model's order; each has a value for each row."""
+
+
+def refused(value: Any, kind: str) -> Unwritable:
+    """What is said of a value that a content type cannot carry."""
+    name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    advice = next((said for known, said in ADVICE.items() if isinstance(value, known)), f"return {WRITABLE}")
+    return Unwritable(f"a prediction of type {name} cannot be written as {kind}: {advice}")
+
+
+def listed(prediction: Any, kind: str) -> Any:
+    """Lists of plain values; a float32 becomes the float that it exactly is, as in SageMaker's containers."""
+    if type(prediction) is np.ndarray and prediction.dtype.kind in "fiubU":
+        return prediction.tolist()
+    return plain(prediction, kind)
+
+
+def plain(value: Any, kind: str, named: bool = False) -> Any:
+    """A value without any object of a framework, to any depth. `named`: a frame's rows are objects with its names.
+
+    Raises Unwritable.
+    """
+    if type(value) in SIMPLE:
+        return value
+    for known in (str, int, float):
+        if isinstance(value, known) and not isinstance(value, np.generic):
+            return known.__str__(value) if known is str else known(value)  # an enumeration's value
+    if isinstance(value, list | tuple):
+        return [plain(one, kind, named) for one in value]
+    if isinstance(value, Mapping):
+        return {_key(key): plain(one, kind, named) for key, one in value.items()}
+    if isinstance(value, Decimal):
+        return value
+    return plain(opened(value, kind, named), kind, named)
+
+
+def opened(value: Any, kind: str, named: bool = False) -> Any:
+    """One layer of an object opened: what it holds, as lists, mappings or plain values. Raises Unwritable."""
+    if isinstance(value, np.ndarray | np.generic):
+        return _of_array(value, kind)
+    if type(value).__name__ in ("NAType", "NaTType"):  # pandas's words for nothing
+        return None
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, LISTED):
+        return list(value)
+    if isinstance(value, tuple(ADVICE)):
+        raise refused(value, kind)
+    if hasattr(value, "toarray") and hasattr(value, "nnz"):
+        return _of_sparse(value)
+    if hasattr(value, "to_pylist"):
+        by_name = named or not hasattr(value, "columns")
+        return value.to_pylist() if by_name else _rows([column.to_pylist() for column in value.columns])
+    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+        return _of_frame(value, named)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if hasattr(value, "to_list"):
+        return value.to_list()
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    raise refused(value, kind)
+
+
+def _key(key: Any) -> Any:
+    """JSON takes some kinds of keys, and numpy's scalars are none of them."""
+    return key.item() if isinstance(key, np.generic) else key
+
+
+def _of_array(array: Any, kind: str) -> Any:
+    letter = array.dtype.kind
+    if letter == "M":
+        return _times(np.asarray(array))
+    if array.dtype.names:
+        return (
+            _rows([array[name] for name in array.dtype.names])
+            if array.ndim
+            else [array[name] for name in array.dtype.names]
+        )
+    if letter in "mcSV":
+        raise refused(array.reshape(-1)[0].item() if letter == "S" and array.size else array.dtype.type(), kind)
+    return array.tolist()
+
+
+def _times(array: NDArray[Any]) -> Any:
+    told = np.where(np.isnat(array), "", np.datetime_as_string(array)).astype(object)
+    told[np.isnat(array)] = None
+    return told.tolist()
+
+
+def _of_sparse(matrix: Any) -> Any:
+    if np.prod(matrix.shape, dtype=np.float64) > CELLS_MAX:
+        raise Unwritable(f"a sparse matrix of shape {matrix.shape} is too large to be written with its zeros")
+    return matrix.toarray()
+
+
+def _of_frame(frame: Any, named: bool) -> Any:
+    """Each column by itself: a frame as one array would make floats of its whole numbers."""
+    names = list(frame.columns)
+    columns = [frame.iloc[:, place] if hasattr(frame, "iloc") else frame[name] for place, name in enumerate(names)]
+    rows = _rows([column.tolist() if hasattr(column, "tolist") else column.to_list() for column in columns])
+    if not named or names == list(range(len(names))) or len(set(names)) < len(names):
+        return rows
+    return [dict(zip(map(str, names), row, strict=True)) for row in rows]
+
+
+def _rows(columns: Sequence[Any]) -> list[list[Any]]:
+    return [list(row) for row in zip(*columns, strict=True)]

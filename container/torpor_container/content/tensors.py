@@ -1,0 +1,170 @@
+"""Reads the named tensors of the Open Inference Protocol (KServe's V2, which Triton and MLServer speak).
+
+{"inputs": [{"name": "a", "shape": [2, 1], "datatype": "FP32", "data": [1, 3]}, ...]}
+
+`data` is flat in row-major order, or nested as the shape says. The datatype and the shape are checked against it, and
+what changes a tensor's meaning and is not known here is refused.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from torpor_container.content.kinds import kind_of
+from torpor_container.errors import BadInput
+
+MEMBERS = ("name", "shape", "datatype", "data")
+"""Of each tensor, all required."""
+REQUEST = ("inputs", "id", "outputs", "parameters")
+"""Of a request."""
+CODECS = ("np", "pd", "str")
+"""MLServer's words for a request as arrays, as a frame and as text: what is done here by itself."""
+
+DATATYPES: Mapping[str, Any] = {
+    "BOOL": np.bool_,
+    "UINT8": np.uint8,
+    "UINT16": np.uint16,
+    "UINT32": np.uint32,
+    "UINT64": np.uint64,
+    "INT8": np.int8,
+    "INT16": np.int16,
+    "INT32": np.int32,
+    "INT64": np.int64,
+    "FP16": np.float16,
+    "FP32": np.float32,
+    "FP64": np.float64,
+    "BYTES": np.object_,
+}
+"""The protocol's table; BYTES is text here, as JSON has it."""
+NAMED_TYPES: Mapping[str, str] = {np.dtype(dtype).name: name for name, dtype in DATATYPES.items()}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor, checked: as many values as its shape has places, each of its datatype."""
+
+    name: str
+    shape: tuple[int, ...]
+    datatype: str
+    flat: list[Any]
+
+    @property
+    def nested(self) -> Any:
+        """Lists as deep as the shape is long."""
+        value: Any = self.flat
+        for size in reversed(self.shape[1:]):
+            value = [value[at : at + size] for at in range(0, len(value), size)] if size else []
+        return value if self.shape else self.flat[0]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request of this protocol asks for beside its tensors."""
+
+    outputs: tuple[str, ...] = ()
+    """By name; empty is all."""
+    request_id: str | None = None
+
+
+def are_tensors(value: object) -> bool:
+    """Whether these are tensors of this protocol, well made or not: `data` alone is an instance of other ones."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(one, dict) and ("datatype" in one or "shape" in one) and "name" in one for one in value)
+
+
+def asked(request: Mapping[str, Any]) -> Asked:
+    """Raises BadInput for what changes the request's meaning, and cannot be obeyed."""
+    if unknown := [key for key in request if key not in REQUEST]:
+        raise BadInput(
+            f"a request of the Open Inference Protocol has {', '.join(REQUEST)}, and no {', '.join(unknown)}"
+        )
+    _check_parameters(request.get("parameters"), "the request")
+    outputs = request.get("outputs") or []
+    if not (isinstance(outputs, list) and all(isinstance(one, dict) and "name" in one for one in outputs)):
+        raise BadInput("outputs is a list of objects, each with the name of an output")
+    for one in outputs:
+        _check_parameters(one.get("parameters"), f"output {one['name']}")
+    told = request.get("id")
+    return Asked(tuple(str(one["name"]) for one in outputs), None if told is None else str(told))
+
+
+def tensors(inputs: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
+    """By name. Raises BadInput, which names the tensor."""
+    read = [_tensor(one) for one in inputs]
+    named = {one.name: one for one in read}
+    if len(named) < len(read):
+        raise BadInput(f"a tensor's name is there twice: {', '.join(one.name for one in read)}")
+    return named
+
+
+def table_of_tensors(inputs: Sequence[Mapping[str, Any]]) -> tuple[Any, list[object] | None]:
+    """Rows, and the columns' names: of one tensor of rows by columns, which has none, or of a tensor per column.
+
+    Raises BadInput.
+    """
+    read = list(tensors(inputs).values())
+    if len(read) == 1 and len(read[0].shape) == 2 and read[0].shape[1] != 1:
+        return read[0].nested, None
+    for one in read:
+        if not (len(one.shape) == 1 or (len(one.shape) == 2 and one.shape[1] == 1)):
+            raise BadInput(
+                f"tensor {one.name} has the shape {list(one.shape)}: the model takes one tensor of rows by columns, or "
+                "one of shape [rows] or [rows, 1] for each column, named like it"
+            )
+    if len({one.shape[0] for one in read}) > 1:
+        told = ", ".join(f"{one.name} {one.shape[0]}" for one in read)
+        raise BadInput(f"the tensors have not the same number of rows: {told}")
+    return [list(row) for row in zip(*(one.flat for one in read), strict=True)], [one.name for one in read]
+
+
+def _tensor(told: Mapping[str, Any]) -> Tensor:
+    name = str(told.get("name"))
+    if missing := [member for member in MEMBERS if member not in told]:
+        raise BadInput(f"tensor {name} lacks {', '.join(missing)}")
+    if unknown := [member for member in told if member not in (*MEMBERS, "parameters")]:
+        raise BadInput(f"tensor {name} has {', '.join(unknown)}, which the Open Inference Protocol has not")
+    _check_parameters(told.get("parameters"), f"tensor {name}")
+    if not isinstance(told["datatype"], str) or told["datatype"] not in DATATYPES:
+        raise BadInput(
+            f"tensor {name} is of datatype {told['datatype']!r}, and these are known: {', '.join(DATATYPES)}"
+        )
+    return _checked(name, told["shape"], told["datatype"], told["data"])
+
+
+def _checked(name: str, shape: Any, datatype: str, data: Any) -> Tensor:
+    if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+        raise BadInput(f"tensor {name} has the shape {shape!r}: it is a list of sizes")
+    nested = isinstance(data, list) and any(isinstance(one, list) for one in data)
+    if nested and not _has_shape(data, shape):
+        raise BadInput(f"tensor {name} has data that is not nested as its shape {shape} says")
+    flat = _flattened(data, len(shape)) if nested else data if isinstance(data, list) else [data]
+    if len(flat) != prod(shape):
+        raise BadInput(f"tensor {name} has {len(flat)} values, and its shape {shape} has {prod(shape)}")
+    kind = kind_of(DATATYPES[datatype])
+    for number, value in enumerate(flat, start=1):
+        if not kind.takes(value):
+            raise BadInput(f"tensor {name}, value {number}: {str(value)[:40]!r} is not of its datatype")
+    return Tensor(name, tuple(shape), datatype, flat)
+
+
+def _has_shape(data: Any, shape: Sequence[int]) -> bool:
+    if not shape:
+        return not isinstance(data, list)
+    return isinstance(data, list) and len(data) == shape[0] and all(_has_shape(one, shape[1:]) for one in data)
+
+
+def _flattened(data: Any, depth: int) -> list[Any]:
+    for _ in range(depth - 1):
+        data = [value for inner in data for value in inner]
+    return list(data)
+
+
+def _check_parameters(told: Any, whose: str) -> None:
+    """Raises BadInput for each but a codec that changes nothing."""
+    for name, value in (told or {}).items() if isinstance(told or {}, dict) else [("parameters", told)]:
+        if not (name == "content_type" and value in CODECS):
+            raise BadInput(f"the parameter {name} of {whose} cannot be obeyed: leave it out")

@@ -1,0 +1,173 @@
+"""Finds out what a fitted scikit-learn estimator takes in its columns: names, text, truths, documents or records.
+
+It reads what `fit` has left (`transformers_`, `categories_`, `statistics_`) and calls nothing. An estimator of numbers
+alone has nothing to be found, and is served from arrays.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+TELLING = frozenset({
+    "ColumnTransformer", "_BaseEncoder", "_VectorizerMixin", "DictVectorizer", "FeatureHasher", "SimpleImputer",
+    "BaseHistGradientBoosting",
+})  # fmt: skip
+"""scikit-learn's bases of what may take other cells than numbers."""
+PRESERVING = frozenset({"SimpleImputer", "FunctionTransformer"})
+"""Steps of a pipeline that hand on the columns which they take."""
+WITHIN = ("best_estimator_", "estimator_", "regressor_", "_preprocessor")
+"""Where estimators keep another one that takes the same columns."""
+
+
+class Form(Enum):
+    """What `predict` is given."""
+
+    FRAME = "a data frame with the columns' names"
+    ARRAY = "an array of cells of any type"
+    DOCUMENTS = "one text a row"
+    RECORDS = "one record a row"
+
+
+class Cell(Enum):
+    """What stands in a column."""
+
+    ANY = "anything"
+    NUMBER = "numbers"
+    TEXT = "text"
+    TRUTH = "true or false"
+    DOCUMENT = "text, and never nothing"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What an estimator takes, if it is not numbers alone."""
+
+    form: Form
+    names: tuple[str, ...] | None = None
+    count: int | None = None
+    cells: Mapping[int, Cell] = field(default_factory=dict)
+    """By place; ANY for the others."""
+
+    def cell(self, place: int) -> Cell:
+        return self.cells.get(place, Cell.ANY)
+
+
+def may_differ(kinds: Iterable[type]) -> bool:
+    """Whether estimators of these types may take something else than numbers. It is quick, and looks at names alone."""
+    return any(base.__name__ in TELLING for kind in kinds for base in kind.__mro__)
+
+
+def taken_by(estimator: Any) -> Columns | None:
+    """None where it takes numbers, in their order."""
+    if (form := _whole(estimator)) is not None:
+        return Columns(form)
+    names = getattr(estimator, "feature_names_in_", None)
+    count = getattr(estimator, "n_features_in_", None)
+    if count is None:
+        return None
+    known = None if names is None else tuple(map(str, names))
+    found = _Found(list(known or ()))
+    found.look(estimator, range(count))
+    if not (found.by_name or any(cell is not Cell.NUMBER for cell in found.cells.values())):
+        return None
+    return Columns(Form.ARRAY if known is None else Form.FRAME, known, count, found.cells)
+
+
+def _whole(estimator: Any) -> Form | None:
+    """Whether all that it takes of a row is one text, or one record."""
+    bases = {base.__name__ for base in type(estimator).__mro__}
+    if "_VectorizerMixin" in bases:
+        return Form.DOCUMENTS
+    if "DictVectorizer" in bases or ("FeatureHasher" in bases and estimator.input_type == "dict"):
+        return Form.RECORDS
+    if "ColumnTransformer" in bases:
+        return None
+    first = [*_steps(estimator)[:1], *_beside(estimator)]
+    return next((form for one in first if (form := _whole(one)) is not None), None)
+
+
+def _steps(estimator: Any) -> list[Any]:
+    """Those of a pipeline that do anything."""
+    return [step for _, step in getattr(estimator, "steps", ()) if step is not None and step != "passthrough"]
+
+
+def _beside(estimator: Any) -> Iterator[Any]:
+    """What takes the very columns that this one takes."""
+    fitted = vars(estimator) if hasattr(estimator, "__dict__") else {}
+    yield from (fitted[name] for name in WITHIN if fitted.get(name) is not None)
+    yield from (one for _, one in fitted.get("transformer_list", ()) if not isinstance(one, str))
+    if "estimators" in fitted:  # a vote or a stack, and no ensemble of its own making
+        yield from (one for one in fitted.get("estimators_", ()) if not isinstance(one, str | list))
+
+
+class _Found:
+    """What was found so far, while the estimator is walked through."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.by_name = False
+        self.cells: dict[int, Cell] = {}
+
+    def look(self, estimator: Any, places: Sequence[int]) -> None:
+        """`places` are the estimator's columns among those of the whole."""
+        if hasattr(estimator, "transformers_"):
+            for _, part, columns in estimator.transformers_:
+                self._look_at_part(part, columns, places)
+            return
+        for step in _steps(estimator):
+            self.look(step, places)
+            if not PRESERVING.intersection(base.__name__ for base in type(step).__mro__):
+                break
+        for one in _beside(estimator):
+            self.look(one, places)
+        self._note(estimator, places)
+
+    def _look_at_part(self, part: Any, columns: Any, places: Sequence[int]) -> None:
+        if isinstance(part, str) and part == "drop":
+            return
+        asked = [columns] if np.isscalar(columns) else columns
+        if not isinstance(asked, slice) and any(isinstance(one, str) for one in asked):
+            self.by_name = True
+        chosen = self._places(asked, places)
+        if not isinstance(part, str):
+            self.look(part, chosen)
+
+    def _places(self, columns: Any, places: Sequence[int]) -> list[int]:
+        if isinstance(columns, slice):
+            return list(places[columns])
+        chosen = list(columns)
+        if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
+            return [place for place, taken in zip(places, chosen, strict=True) if taken]
+        # A name that the whole has not was made by a step before, which says nothing of the body.
+        known = [one for one in chosen if not isinstance(one, str) or one in self.names]
+        return [self.names.index(one) if isinstance(one, str) else places[int(one)] for one in known]
+
+    def _note(self, estimator: Any, places: Sequence[int]) -> None:
+        for place, cell in zip(places, _cells(estimator), strict=False):
+            self.cells.setdefault(place, cell)
+
+
+def _cells(estimator: Any) -> list[Cell]:
+    """What an encoder, an imputer or a vectorizer has seen in each of its columns."""
+    if any(base.__name__ == "_VectorizerMixin" for base in type(estimator).__mro__):
+        return [Cell.DOCUMENT]
+    categories = getattr(estimator, "categories_", None)
+    if isinstance(categories, list):
+        return [_seen(values) for values in categories]
+    statistics = getattr(estimator, "statistics_", None)
+    if isinstance(statistics, np.ndarray) and statistics.dtype == object:
+        return [Cell.TEXT if isinstance(value, str) else Cell.ANY for value in statistics.tolist()]
+    return []
+
+
+def _seen(values: Any) -> Cell:
+    array = np.asarray(values)
+    present = [
+        value for value in array.tolist() if isinstance(value, str | bool) or (value is not None and value == value)
+    ]
+    if any(isinstance(value, str) for value in present):
+        return Cell.TEXT if all(isinstance(value, str) for value in present) else Cell.ANY
+    return Cell.TRUTH if present and all(isinstance(value, bool) for value in present) else Cell.NUMBER

@@ -1,0 +1,95 @@
+"""`application/x-npz`: sparse rows, read without pickles and within bounds, and what is none of them refused."""
+
+import io
+import zipfile
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from torpor_container.content import Layout, decode
+from torpor_container.content.npz_rows import EXPANDED_MAX_BYTES
+from torpor_container.errors import BadInput
+
+NPZ = "application/x-npz"
+DENSE = np.array([[0.0, 1.5, 0.0, 2.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.0, 4.0], [0.0, 0.0, 5.0, 0.0]])
+LAYOUT = Layout(np.float64, columns=4, absent=0.0)
+
+
+def saved(matrix: Any) -> bytes:
+    stream = io.BytesIO()
+    sparse.save_npz(stream, matrix)
+    return stream.getvalue()
+
+
+def archive(**arrays: Any) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia"])
+@pytest.mark.parametrize("made", [sparse.coo_matrix, sparse.coo_array])
+def test_any_sparse_format_stays_sparse_and_has_the_models_type(kind: str, made: Any) -> None:
+    rows: Any = decode(saved(made(DENSE.astype("f4")).asformat(kind)), NPZ, LAYOUT)
+    assert (rows.format, rows.dtype) == ("csr", np.float64)
+    np.testing.assert_array_equal(rows.toarray(), DENSE)
+
+
+def test_what_is_not_there_is_what_the_layout_says_where_rows_have_to_be_dense() -> None:
+    kept = sparse.csr_matrix(([1.0, 0.0], ([0, 0], [0, 1])), shape=(1, 3))
+    as_missing = decode(saved(kept), NPZ, Layout(np.float64, columns=3, sparse=False))
+    np.testing.assert_array_equal(as_missing, [[1.0, 0.0, np.nan]])
+    assert decode(saved(kept), NPZ, Layout(np.float64, absent=0.0, sparse=False)).tolist() == [[1.0, 0.0, 0.0]]
+
+
+def test_a_cell_that_is_there_twice_is_the_sum() -> None:
+    twice = sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 4))
+    rows: Any = decode(saved(twice), NPZ, LAYOUT)
+    assert rows.toarray().tolist() == [[0.0, 3.0, 0.0, 0.0]]
+
+
+def far(index: int) -> bytes:
+    return archive(format=b"csr", shape=[1, 4], data=[1.0], indices=np.array([index]), indptr=np.array([0, 1]))
+
+
+def bomb() -> bytes:
+    """Small, until it is unpacked."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("format.npy", b"\x93NUMPY")
+        packed.writestr("data.npy", bytes(EXPANDED_MAX_BYTES + 1))
+    return stream.getvalue()
+
+
+REFUSED = {
+    "no archive": (b"hello", "not an .npz archive"),
+    "a cut archive": (saved(sparse.csr_matrix(DENSE))[:200], "not an .npz archive"),
+    "an archive of dense arrays": (archive(rows=DENSE), "send a dense array as application/x-npy"),
+    "an unknown format": (archive(format=b"lil", shape=[1, 4]), "'lil' is none of csr, csc"),
+    "a part that is not there": (archive(format=b"csr", shape=[1, 4], data=[1.0]), "lacks indices, indptr"),
+    "another width": (saved(sparse.csr_matrix(DENSE[:, :3])), "takes 4 columns, and the rows have 3"),
+    "a column that is not there": (far(4), "no sparse matrix that can be read"),
+    "a column before the first": (far(-1), "no sparse matrix that can be read"),
+    "pickles": (archive(format=b"csr", shape=np.array([{}], dtype=object)), "no pickle is read"),
+    "text": (archive(format=b"coo", shape=[1, 4], data=["a"], row=[0], col=[0]), "holds numbers only"),
+    "rows that no byte pays for": (
+        archive(format=b"coo", shape=[2**40, 4], data=[1.0], row=[0], col=[0]),
+        "too many for one request",
+    ),
+    "no rows": (archive(format=b"coo", shape=[0, 4], data=[], row=[], col=[]), r"has the shape \(0, 4\)"),
+    "a bomb": (bomb(), "unpacks to more than"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_sparse_matrix_of_the_models_is_refused(name: str) -> None:
+    body, said = REFUSED[name]
+    with pytest.raises(BadInput, match=said):
+        decode(body, NPZ, LAYOUT)
+
+
+def test_few_cells_do_not_become_a_huge_array() -> None:
+    with pytest.raises(BadInput, match="4000 rows of 1000000 columns are too many"):
+        decode(saved(sparse.coo_matrix((4000, 1_000_000))), NPZ, Layout(np.float32, sparse=False))
