@@ -41,6 +41,7 @@ from torpor_container.settings import BadSetting, Settings, theirs
 from torpor_container.shelf import Shelf
 from torpor_container.single import Single
 from torpor_container.submitted import SubmittedCode
+from torpor_container.trials import Trials
 from torpor_container.wire import InstanceState
 from torpor_container.workshop import Workshop
 
@@ -118,12 +119,18 @@ class Instance:
         settings = self._settings
         if settings.container is None:
             scripts = Scripts(settings, conventions, self._parent, theirs(self._environment))
-            return BuiltInWorkshop(settings, conventions, scripts, clock, self._make_submitted(), self._meter)
+            trials = self._make_trials(conventions) if settings.trials else None
+            submitted = self._make_submitted()
+            return BuiltInWorkshop(settings, conventions, scripts, clock, submitted, self._meter, trials=trials)
         base_dir = Path(settings.base_dir)
         server = ForeignServer(settings.container, base_dir, self._parent, ended)
         if settings.multi_model:
             return ForeignWorkshop(server, theirs(self._environment), clock)
         return ForeignSingleWorkshop(server, theirs(self._environment), base_dir, clock)
+
+    def _make_trials(self, conventions: Conventions) -> Trials:
+        settings = self._settings
+        return Trials(settings.memory_bytes, settings.load_timeout_s, conventions, self._parent, self._environment)
 
     def _make_serving(self) -> Serving:
         settings = self._settings

@@ -19,6 +19,7 @@
     │   ├── LoadFailed              500
     │   │   ├── UnknownFormat       500
     │   │   ├── AmbiguousArtifact   500
+    │   │   ├── Quarantined         500
     │   │   └── LoadTimedOut        500
     │   ├── LoadOutOfMemory         507
     │   │   └── NoMemoryNow         507
@@ -177,6 +178,14 @@ class AmbiguousArtifact(LoadFailed):
     @classmethod
     def of(cls, files: Iterable[str]) -> Self:
         return cls(f"several model files in one artifact: {', '.join(files)}. Keep one, or add inference.py")
+
+
+class Quarantined(LoadFailed):
+    """This version of the artifact ended, hung or overfilled a process: it is not loaded until there is another."""
+
+    @classmethod
+    def because(cls, reason: str) -> Self:
+        return cls(f"{reason}. This version of the artifact is quarantined: upload another one to have it tried")
 
 
 class LoadTimedOut(LoadFailed):

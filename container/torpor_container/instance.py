@@ -7,6 +7,7 @@ from typing import Any
 from torpor_container import formats
 from torpor_container.app import Instance
 from torpor_container.formats.dense import native_library
+from torpor_container.quarantine import software_of
 from torpor_container.server import ServerOptions, configured
 from torpor_container.settings import Settings
 from torpor_container.worker import serve_alone
@@ -19,6 +20,8 @@ def prepare() -> None:
     configured(OPTIONS)
     formats.look_up()
     native_library()
+    for known in formats.FORMATS:
+        software_of(known.frameworks)
 
 
 def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:

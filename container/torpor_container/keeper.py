@@ -227,7 +227,8 @@ class Keeper:
         placed = await self._shelf.take(name, story, partial(self._free_a_folder, name, story))
         kept = False
         try:
-            found = await self._workshop.recognise(placed)
+            with story.step(Step.LOAD):  # a version that is new here is tried
+                found = await self._workshop.recognise(placed)
             story.victims.extend(await self._tier.admitted(name, found.predicted_bytes))
             with story.step(Step.LOAD):
                 loaded = await self._load(name, found, story)

@@ -39,6 +39,14 @@ def session(leader: int) -> list[int]:
     return found
 
 
+def resident_bytes(pid: int) -> int:
+    """All its pages in memory, shared ones too; 0 if it is gone, or this is not Linux."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
 def cpu_s(pid: int) -> float:
     """Processor seconds that a process and its ended children have used; 0 if it is gone, or this is not Linux."""
     try:

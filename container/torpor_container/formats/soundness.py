@@ -1,0 +1,154 @@
+"""Proves that the trees of a loaded model are sound: every child and column is there, and no path leads back.
+
+XGBoost and scikit-learn read trees as they stand in a file, and walk them unchecked: an index out of range ends the
+process, a cycle never ends. One row takes one path only, so predicting once does not show it.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torpor_container.errors import LoadFailed
+
+Integers = NDArray[np.int64]
+
+_TYPED = {b"l": ">i4", b"L": ">i8", b"U": "u1", b"i": "i1", b"I": ">i2"}
+_TREES = re.compile(rb"(left_children|right_children|split_indices)\[\$([lLUiI])#L(.{8})", re.DOTALL)
+_CATEGORIES = re.compile(rb"(categories(?:_nodes|_segments|_sizes)?)\[\$([lLUiI])#L(.{8})", re.DOTALL)
+"""Arrays of one type in UBJSON (ubjson.org, "Optimized Format"), as XGBoost writes those of its trees."""
+_CATEGORICAL = re.compile(rb"categories_(?:nodes|sizes)\[\$[lLUiI]#L(?!\x00{8})")
+_PLAIN = re.compile(rb"(tree_info|iteration_indptr)\[#L(.{8})", re.DOTALL)
+_ELEMENT_BYTES = {ord("i"): 1, ord("U"): 1, ord("I"): 2, ord("l"): 4, ord("L"): 8}
+_WEIGHTS = re.compile(rb"weights\[(?:\$d)?#L(.{8})", re.DOTALL)
+_GROUPS = re.compile(rb"(?:num_class|num_target)SL.{8}(\d+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """The arrays of one name of all trees, one after the other, and how long each is."""
+
+    values: Integers
+    sizes: Integers
+
+
+EMPTY = Arrays(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def prove_booster(booster: Any) -> None:
+    """Of an XGBoost booster of any kind. Raises LoadFailed."""
+    saved, columns = bytes(booster.save_raw("ubj")), booster.num_features()
+    groups = max([1, *map(int, _GROUPS.findall(saved))])
+    if b"gblinear" in saved and (weights := _WEIGHTS.search(saved)) is not None:
+        if int.from_bytes(weights[1], "big") != (columns + 1) * groups:
+            raise LoadFailed(f"the model has not one weight for each of its {columns} columns and one more")
+        return
+    arrays = _arrays(_TREES, saved)
+    left, right = arrays.get("left_children", EMPTY), arrays.get("right_children", EMPTY)
+    _prove_plain(saved, groups, len(left.sizes))
+    _prove(left, right, arrays.get("split_indices", EMPTY), columns)
+    if _CATEGORICAL.search(saved) is not None:
+        _prove_categories(left, _arrays(_CATEGORIES, saved))
+
+
+def prove_estimator(parts: Iterable[Any]) -> None:
+    """Of whatever a scikit-learn estimator holds. Raises LoadFailed."""
+    for tree in parts:
+        if type(tree).__module__ == "sklearn.tree._tree":
+            left, right, feature = map(_one, (tree.children_left, tree.children_right, tree.feature))
+            _prove(left, right, feature, tree.n_features)
+
+
+def _one(values: NDArray[Any]) -> Arrays:
+    return Arrays(values.astype(np.int64), np.array([len(values)]))
+
+
+def _prove(left: Arrays, right: Arrays, split: Arrays, columns: int) -> None:
+    """All trees at once: their nodes are numbered through."""
+    sizes, count = left.sizes, len(left.values)
+    if not (np.array_equal(sizes, right.sizes) and np.array_equal(sizes, split.sizes) and np.all(sizes > 0)):
+        raise LoadFailed("a tree of the model is not whole")
+    ends = np.cumsum(sizes)
+    roots = ends - sizes
+    inner = left.values != -1
+    if np.any(inner != (right.values != -1)):
+        raise LoadFailed("a tree of the model has a node with one child")
+    first, end = np.repeat(roots, sizes)[inner], np.repeat(ends, sizes)[inner]
+    children = np.concatenate((left.values[inner] + first, right.values[inner] + first))
+    if np.any((children < np.tile(first, 2)) | (children >= np.tile(end, 2))):
+        raise LoadFailed("a tree of the model has a child that is not there")
+    parents = np.bincount(children, minlength=count)
+    if np.any(parents > 1) or np.any(parents[roots]):
+        raise LoadFailed("a tree of the model leads back to where it has been")
+    columns_used = split.values[inner]
+    if np.any((columns_used < 0) | (columns_used >= columns)):
+        raise LoadFailed(f"a tree of the model splits by a column that is not there: the model has {columns}")
+
+
+def _prove_plain(saved: bytes, groups: int, trees: int) -> None:
+    """To which group each tree belongs, and with which tree each boosting round begins."""
+    plain = {name.decode(): _elements(saved, at, count) for name, at, count in _found(saved)}
+    info = plain.get("tree_info", [])
+    if len(info) != trees or (info and not 0 <= min(info) <= max(info) < groups):
+        raise LoadFailed(f"a tree of the model belongs to a group that is not there: the model has {groups}")
+    rounds = plain.get("iteration_indptr", [0])
+    if rounds != sorted(rounds) or (rounds and not 0 <= rounds[0] <= rounds[-1] <= trees):
+        raise LoadFailed(f"a boosting round of the model has a tree that is not there: the model has {trees}")
+
+
+def _prove_categories(left: Arrays, arrays: dict[str, Arrays]) -> None:
+    """Segments are of a tree's own categories, and nodes of its own nodes."""
+    categories, nodes, begins, lengths = (
+        arrays.get(name, EMPTY)
+        for name in ("categories", "categories_nodes", "categories_segments", "categories_sizes")
+    )
+    if not (
+        len(categories.sizes) == len(left.sizes)
+        and np.array_equal(nodes.sizes, begins.sizes)
+        and np.array_equal(nodes.sizes, lengths.sizes)
+        and len(nodes.sizes) == len(left.sizes)
+    ):
+        raise LoadFailed("the categories of a tree of the model are not whole")
+    most = np.repeat(categories.sizes, nodes.sizes)
+    there = np.repeat(left.sizes, nodes.sizes)
+    if np.any((nodes.values < 0) | (nodes.values >= there)):
+        raise LoadFailed("a tree of the model has categories of a node that is not there")
+    if np.any((begins.values < 0) | (lengths.values < 0) | (begins.values > most) | (lengths.values > most)):
+        raise LoadFailed("a tree of the model has categories that are not there")
+    if np.any(begins.values + lengths.values > most):
+        raise LoadFailed("a tree of the model has categories that are not there")
+
+
+def _arrays(pattern: re.Pattern[bytes], saved: bytes) -> dict[str, Arrays]:
+    """By name. To make one array of the bytes of all takes a tenth of what it takes to make one of each."""
+    pieces: dict[bytes, list[bytes]] = {}
+    sizes: dict[bytes, list[int]] = {}
+    kinds: dict[bytes, str] = {}
+    for found in pattern.finditer(saved):
+        name, mark, size = found.groups()
+        kind, count, at = _TYPED[mark], int.from_bytes(size, "big"), found.end()
+        if kinds.setdefault(name, kind) != kind:
+            raise LoadFailed("the trees of the model are not all alike")
+        pieces.setdefault(name, []).append(saved[at : at + count * int(kind[-1])])
+        sizes.setdefault(name, []).append(count)
+    return {
+        name.decode(): Arrays(np.frombuffer(b"".join(joined), kinds[name]).astype(np.int64), np.array(sizes[name]))
+        for name, joined in pieces.items()
+    }
+
+
+def _found(saved: bytes) -> Iterable[tuple[bytes, int, int]]:
+    return ((found[1], found.end(), int.from_bytes(found[2], "big")) for found in _PLAIN.finditer(saved))
+
+
+def _elements(saved: bytes, at: int, count: int) -> list[int]:
+    """Of an array whose elements have a type each."""
+    values = list[int]()
+    for _ in range(count):
+        size = _ELEMENT_BYTES[saved[at]]
+        values.append(int.from_bytes(saved[at + 1 : at + 1 + size], "big", signed=saved[at] != ord("U")))
+        at += 1 + size
+    return values
