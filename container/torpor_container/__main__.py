@@ -2,8 +2,12 @@
 
 import os
 import sys
+from collections.abc import Mapping
+
+from starlette.types import ASGIApp
 
 from torpor_container.app import Instance
+from torpor_container.confinement import confine
 from torpor_container.server import Server, ServerOptions
 from torpor_container.settings import SETTINGS, BadSetting, Settings
 from torpor_container.zygote import ONE_THREAD
@@ -30,7 +34,14 @@ def main() -> None:
         os.environ.setdefault(name, value)  # on all cores XGBoost takes several times as long to load a small model
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     bind = f"unix:{settings.socket}" if settings.socket else f"0.0.0.0:{settings.port}"
-    Server(lambda: Instance(settings, environment=given).app(), ServerOptions(bind=bind)).run()
+    Server(lambda: _made(settings, given), ServerOptions(bind=bind)).run()
+
+
+def _made(settings: Settings, environment: Mapping[str, str]) -> ASGIApp:
+    """In the process that serves."""
+    if settings.container is None:
+        confine(settings.memory_bytes)
+    return Instance(settings, environment=environment).app()
 
 
 def _usage() -> str:

@@ -68,7 +68,8 @@ class Instance:
     def __init__(
         self, settings: Settings, ended: Callable[[], None] = end, environment: Mapping[str, str] = os.environ
     ) -> None:
-        """`ended` is called when a foreign container's process ends by itself; `environment` is the container's."""
+        """`ended` is called when a foreign container's process ends by itself, or where another instance should take
+        this one's place; `environment` is the container's."""
         lean_heap()
         self._environment = environment
         self._settings = settings
@@ -78,7 +79,7 @@ class Instance:
         self._meter = Meter()
         self._workshop = self._make_workshop(conventions, ended)
         self._shelf = self._make_shelf() if settings.model_source else None
-        self._serving = self._make_serving()
+        self._serving = self._make_serving(ended)
 
     def app(self) -> ASGIApp:
         routes = Routes(self._serving, self.state, self._settings.body_max_bytes, clock)
@@ -111,6 +112,8 @@ class Instance:
             closing.push_async_callback(self._serving.close)
             if self._shelf is not None:
                 await self._shelf.restore()
+            if isinstance(self._workshop, BuiltInWorkshop) and not (self._shelf and self._shelf.used_bytes):
+                self._workshop.expect_new()
             await self._serving.start()
             yield
 
@@ -132,7 +135,7 @@ class Instance:
         settings = self._settings
         return Trials(settings.memory_bytes, settings.load_timeout_s, conventions, self._parent, self._environment)
 
-    def _make_serving(self) -> Serving:
+    def _make_serving(self, ended: Callable[[], None]) -> Serving:
         settings = self._settings
         patience = Patience(settings.ready_wait_s, settings.load_timeout_s)
         if not settings.multi_model:
@@ -148,7 +151,7 @@ class Instance:
             return Contract(self._workshop, books, clock, settings.invocation_timeout_s)
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
         resting = _resting(settings)
-        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting)
+        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting, ended)
         rest = Rest(keeper, resting, clock) if resting is not None else None
         return Kept(keeper, settings.invocation_timeout_s, rest)
 

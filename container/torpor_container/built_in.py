@@ -13,11 +13,11 @@ from torpor_container import verdicts
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.effort import Clocks, Effort, measured
-from torpor_container.errors import ContainerError, LoadFailed
+from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow
 from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.gauge import Gauge, Others
-from torpor_container.memory import give_back, uss_bytes
+from torpor_container.memory import give_back, no_memory, uss_bytes
 from torpor_container.meter import Meter
 from torpor_container.predicting import Predictors
 from torpor_container.quarantine import Load, Quarantine, Version, mark_of, software_of
@@ -96,6 +96,11 @@ class BuiltInWorkshop:
 
     async def start(self) -> None:
         """It is always open."""
+
+    def expect_new(self) -> None:
+        """No version of anything has been tried on this disk: the first one that is called will be."""
+        if self._quarantine is not None:
+            self._quarantine.expect()
 
     async def close(self) -> None:
         async with AsyncExitStack() as closing:
@@ -230,8 +235,14 @@ def _read_and_measure(found: Recognised, conventions: Conventions, gauge: Gauge)
 def _read(found: Recognised, conventions: Conventions) -> Model:
     try:
         return found.format.load(found.path, conventions)
+    except LoadFailed as error:
+        if error.__cause__ is not None and no_memory(error.__cause__):
+            raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
+        raise
     except ContainerError:
         raise
+    except MemoryError as error:
+        raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
     except BaseException as error:  # a pickle runs code as it loads: it may even exit, and must not take us along
         raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
 

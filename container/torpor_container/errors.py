@@ -37,7 +37,7 @@ PredictionFailed: there it is the message and the traceback as text, as the infe
 import json
 import traceback
 from collections.abc import Iterable
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 from torpor_container.invocation import Reply
 from torpor_container.wire import Fault
@@ -57,6 +57,15 @@ class ContainerError(Exception):
         """The wire form."""
         body = {"code": self.status, "type": self.type, "message": str(self)}
         return Reply(json.dumps(body).encode(), "application/json", self.status)
+
+
+E = TypeVar("E", bound=ContainerError)
+
+
+def bare(error: E) -> E:
+    """The error without the frames that it came through, and what they hold: bodies, inputs, predictions."""
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error
 
 
 # -- the caller's ------------------------------------------------------------------------------------------------------

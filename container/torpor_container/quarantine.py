@@ -75,6 +75,10 @@ class Quarantine:
         await self._judged(tried, ended)
         return partial(self._load, tried, load)
 
+    def expect(self) -> None:
+        """Nothing on this disk has been tried."""
+        self._trials.expect()
+
     async def close(self) -> None:
         await self._trials.close()
         await asyncio.gather(*self._writing, return_exceptions=True)

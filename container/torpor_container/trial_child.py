@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import socket
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -17,14 +16,15 @@ from typing import Any
 
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory
 from torpor_container.formats import Conventions, available
-from torpor_container.formats.probing import no_memory, probe
-from torpor_container.memory import give_back
+from torpor_container.formats.probing import probe
+from torpor_container.formats.soundness import prove_booster
+from torpor_container.memory import end_before_others, give_back, limit_data, no_memory
 
 DESCRIPTORS_MAX = 256
-OOM_FIRST = b"1000"
-"""Where the machine has no memory left, the kernel ends this process first (proc(5), oom_score_adj)."""
+FIRST = 1000
+"""Where the machine has no memory left, the kernel ends this process before any other."""
 LARGE_BYTES = 1024 * 1024
-LOADED = {"act": "loaded"}
+READY, LOADED = {"act": "ready"}, {"act": "loaded"}
 
 
 def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
@@ -37,14 +37,27 @@ def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
     os.environ.update(arguments["environment"])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     limit_descriptors(DESCRIPTORS_MAX)
-    end_first()
+    end_before_others(FIRST)
     conventions = Conventions(**arguments["conventions"])
     with socket.socket(fileno=connection) as line, line.makefile("rb") as requests:
         line.set_inheritable(False)
         tell = partial(_tell, line)
+        _warm_up()
+        tell(READY)
         for request in requests:
             tell(answer(json.loads(request), conventions, partial(tell, LOADED)))
     return 0
+
+
+def _warm_up() -> None:
+    """XGBoost's first model takes a fresh process ten times as long as the next: its pages become its own."""
+    import numpy as np
+    from xgboost import DMatrix, train
+
+    booster = train({"nthread": 1}, DMatrix(np.zeros((2, 1)), np.arange(2.0), nthread=1), 1)
+    booster.load_model(booster.save_raw("ubj"))
+    prove_booster(booster)
+    booster.inplace_predict(np.zeros((1, 1), np.float32))
 
 
 def _tell(line: socket.socket, told: Mapping[str, str]) -> None:
@@ -59,7 +72,7 @@ def answer(request: Mapping[str, Any], conventions: Conventions, loaded: Callabl
     try:
         for framework in known.frameworks:  # no model's memory
             import_module(framework)
-        limit_memory(request["limit_bytes"])
+        limit_data(request["limit_bytes"])
         model = known.load(Path(request["path"]), conventions)
         loaded()
         probe(model)
@@ -83,12 +96,6 @@ def answer(request: Mapping[str, Any], conventions: Conventions, loaded: Callabl
     return {"end": "good"}
 
 
-def limit_memory(more_bytes: int) -> None:
-    """Let this process take so much more writable memory than it has (RLIMIT_DATA: setrlimit(2))."""
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (data_bytes() + more_bytes, hard))
-
-
 def limit_cpu(seconds: float) -> None:
     """Let this process take so many more seconds of a processor: then the kernel ends it with SIGXCPU."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -101,20 +108,3 @@ def limit_descriptors(most: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     few = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (few, hard))
-
-
-def end_first(score: bytes = OOM_FIRST) -> None:
-    """To raise the score needs no rights."""
-    try:
-        Path("/proc/self/oom_score_adj").write_bytes(score)
-    except OSError:  # not Linux, or /proc is read-only
-        print("the order of ends for lack of memory cannot be set", file=sys.stderr)
-
-
-def data_bytes() -> int:
-    """Writable private memory, its stack included: proc(5), statm; 0 where the system does not tell."""
-    try:
-        with open("/proc/self/statm", "rb") as statm:
-            return int(statm.read().split()[5]) * resource.getpagesize()
-    except OSError:
-        return 0

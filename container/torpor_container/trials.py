@@ -25,7 +25,7 @@ from torpor_container.warm import Child, Job
 
 START = "torpor_container.trial_child:start"
 OUTPUT = (1, 2)
-IDLE_S = 5.0
+IDLE_S = 60.0
 """So long a process waits for the next trial."""
 QUICK_S = 1.0
 """A trial that takes longer makes way: it goes on beside the quick ones."""
@@ -74,6 +74,7 @@ class Trials:
         self._idle: list[_Tester] = []
         self._busy: set[_Tester] = set()
         self._closing: asyncio.TimerHandle | None = None
+        self._expecting: asyncio.Task[None] | None = None
 
     async def share(self, candidate: Candidate) -> Ended:
         """Try with as much memory as one of several has."""
@@ -95,7 +96,15 @@ class Trials:
         async with self._alone:
             return await self._tried(candidate, limit_bytes)
 
+    def expect(self) -> None:
+        """A version that is new here will come soon: a process for it is made ready meanwhile."""
+        if self._expecting is None and not self._idle:
+            self._expecting = asyncio.create_task(self._made_ready())
+
     async def close(self) -> None:
+        if self._expecting is not None:
+            self._expecting.cancel()
+            await asyncio.gather(self._expecting, return_exceptions=True)
         if self._closing is not None:
             self._closing.cancel()
         testers, self._idle = [*self._idle, *self._busy], []
@@ -103,6 +112,8 @@ class Trials:
 
     # -- inside ----------------------------------------------------------------------------------------------------
     async def _tried(self, candidate: Candidate, limit_bytes: int) -> Ended:
+        if self._expecting is not None and not self._idle:
+            await asyncio.wait({self._expecting})
         used = bool(self._idle)
         tester = self._idle.pop() if used else await self._forked()
         ended = await self._asked(tester, candidate, limit_bytes)
@@ -132,6 +143,14 @@ class Trials:
         while self._idle:
             self._idle.pop().end()
 
+    async def _made_ready(self) -> None:
+        """Where none can be had, the first trial says why."""
+        try:
+            with suppress(LoadFailed):
+                self._keep(await self._forked())
+        finally:
+            self._expecting = None
+
     async def _forked(self) -> "_Tester":
         ours, theirs = socket.socketpair()
         with theirs, ExitStack() as unfinished:
@@ -143,7 +162,9 @@ class Trials:
             ours.setblocking(False)
             reader, writer = await asyncio.open_unix_connection(sock=ours, limit=LINE_MAX_BYTES)
             unfinished.pop_all()
-        return _Tester(child, reader, writer)
+        tester = _Tester(child, reader, writer)
+        await tester.ready()
+        return tester
 
 
 class _Tester:
@@ -155,6 +176,16 @@ class _Tester:
         self._writer = writer
         self._resident_bytes = resident_bytes(child.pid)
         self._act = ""
+
+    async def ready(self) -> None:
+        """Raises LoadFailed."""
+        with ExitStack() as unless_ready:
+            unless_ready.callback(self.end)
+            with suppress(OSError, ValueError):
+                if await self._reader.readline():
+                    unless_ready.pop_all()
+                    return
+        raise LoadFailed("the process to try the model in ended before it began")
 
     async def ask(self, candidate: Candidate, limit_bytes: int, limit_s: float) -> Ended:
         """Within limits on memory and time. It may be asked again only if that ended well."""

@@ -13,6 +13,7 @@ from torpor_container.formats.format import Model
 from torpor_container.formats.onnx import DTYPES
 from torpor_container.formats.soundness import prove_booster, prove_estimator
 from torpor_container.invocation import Invocation
+from torpor_container.memory import no_memory
 
 COLUMNS_MAX = 1_000_000
 """Of a row that is predicted. Wider models are only looked through."""
@@ -63,12 +64,6 @@ def _predicted(model: Any, inputs: Any) -> None:
     except Exception as error:  # noqa: BLE001  the row may be none for it, and a model may raise anything
         if no_memory(error):
             raise MemoryError("it predicted") from None
-
-
-def no_memory(error: BaseException) -> bool:
-    """Whether a framework's error says that memory was not to be had."""
-    told = f"{type(error).__name__} {error}"
-    return isinstance(error, MemoryError) or any(word in told for word in ("bad_alloc", "MemoryError", "allocate mem"))
 
 
 PROBES: dict[str, Callable[[Any, Any], None]] = {"xgboost": _booster, "scikit-learn": _estimator, "onnx": _onnx}
