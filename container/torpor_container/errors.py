@@ -22,6 +22,7 @@
     │   │   ├── Quarantined         500
     │   │   └── LoadTimedOut        500
     │   ├── LoadOutOfMemory         507
+    │   │   ├── QuarantinedForMemory 507
     │   │   └── NoMemoryNow         507
     │   └── NoRoom                  507
     └── RegistryFault               the model is not where the caller thinks
@@ -206,6 +207,17 @@ class LoadOutOfMemory(LoadFault):
     status = 507
     type = "InsufficientMemoryException"
     fault = Fault.NO_ROOM
+
+
+class QuarantinedForMemory(LoadOutOfMemory):
+    """This version of the artifact takes more than it may: it is not loaded until there is another, or more memory."""
+
+    @classmethod
+    def because(cls, reason: str) -> Self:
+        return cls(
+            f"{reason}. This version of the artifact is quarantined: upload another one, "
+            "or give the instance more memory, to have it tried"
+        )
 
 
 class NoMemoryNow(LoadOutOfMemory):

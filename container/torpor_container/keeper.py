@@ -13,7 +13,7 @@ from functools import partial
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
 from torpor_container.core.resting import Resting
 from torpor_container.effort import Effort
-from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, NotReady, OutOfMemory
+from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, NotReady, OutOfMemory, QuarantinedForMemory
 from torpor_container.relief import Relief
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
@@ -246,7 +246,7 @@ class Keeper:
                 loaded = await self._load(name, found, story)
             kept = loaded.runner.needs_folder
             return loaded
-        except LoadFailed:
+        except (LoadFailed, QuarantinedForMemory):
             self._shelf.doubt(name)  # its owner may have mended it meanwhile
             raise
         finally:

@@ -23,7 +23,7 @@ from torpor_container.core.trials import (
     share_bytes,
     step,
 )
-from torpor_container.errors import LoadFailed, NoMemoryNow, Quarantined
+from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, Quarantined, QuarantinedForMemory
 from torpor_container.trials import Candidate, Ended, Trials
 from torpor_container.workshop import Loaded
 
@@ -66,7 +66,7 @@ class Quarantine:
                 return load
             case Step.REFUSE:
                 assert verdict is not None
-                raise Quarantined.because(verdict.reason)
+                raise _refusal(verdict)
         if not fits_a_share(budget_bytes, disk_bytes):
             return partial(self._load_after_trial, tried, load)
         ended = await self._trials.share(tried.candidate)
@@ -108,7 +108,7 @@ class Quarantine:
         limit_bytes = most_bytes(self._trials.budget_bytes, tried.candidate.disk_bytes)
         verdict = Verdict(ended.how, tried.software, limit_bytes if ended.end is End.EXCEEDED else 0)
         await self._note(tried, verdict)
-        raise Quarantined.because(ended.how)
+        raise _refusal(verdict)
 
     def _note(self, tried: Version, verdict: Verdict) -> "asyncio.Task[None]":
         """It is written beside whatever goes on."""
@@ -120,6 +120,11 @@ class Quarantine:
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
         return writing
+
+
+def _refusal(verdict: Verdict) -> ContainerError:
+    kind = QuarantinedForMemory if verdict.limit_bytes else Quarantined
+    return kind.because(verdict.reason)
 
 
 async def _written(record: Path | None, verdict: Verdict) -> None:

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import socket
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory
-from torpor_container.formats import Conventions, available
+from torpor_container.formats import Conventions, available, boosters
 from torpor_container.formats.probing import probe
 from torpor_container.formats.soundness import prove_booster
 from torpor_container.memory import end_before_others, give_back, limit_data, no_memory
@@ -23,6 +24,8 @@ from torpor_container.memory import end_before_others, give_back, limit_data, no
 DESCRIPTORS_MAX = 256
 FIRST = 1000
 """Where the machine has no memory left, the kernel ends this process before any other."""
+STACKS_BYTES = 32 * 1024 * 1024
+"""Of threads that a model starts: they count for the limit, and hardly take any memory."""
 LARGE_BYTES = 1024 * 1024
 READY, LOADED = {"act": "ready"}, {"act": "loaded"}
 
@@ -35,6 +38,8 @@ def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
         os.close(given)
     os.environ.clear()
     os.environ.update(arguments["environment"])
+    os.chdir(arguments["directory"])
+    sys.path[:] = arguments["search_path"]  # what a pickle names is found as in the instance
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     limit_descriptors(DESCRIPTORS_MAX)
     end_before_others(FIRST)
@@ -57,7 +62,7 @@ def _warm_up() -> None:
     booster = train({"nthread": 1}, DMatrix(np.zeros((2, 1)), np.arange(2.0), nthread=1), 1)
     booster.load_model(booster.save_raw("ubj"))
     prove_booster(booster)
-    booster.inplace_predict(np.zeros((1, 1), np.float32))
+    boosters.serve(booster, Conventions()).close()  # it starts the thread that asks boosters, whose stack is no model's
 
 
 def _tell(line: socket.socket, told: Mapping[str, str]) -> None:
@@ -72,7 +77,7 @@ def answer(request: Mapping[str, Any], conventions: Conventions, loaded: Callabl
     try:
         for framework in known.frameworks:  # no model's memory
             import_module(framework)
-        limit_data(request["limit_bytes"])
+        limit_data(request["limit_bytes"] + STACKS_BYTES)
         model = known.load(Path(request["path"]), conventions)
         loaded()
         probe(model)

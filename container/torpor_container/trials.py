@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import sys
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import asdict, dataclass
@@ -67,7 +68,12 @@ class Trials:
     ) -> None:
         self.budget_bytes = budget_bytes
         self._load_timeout_s = load_timeout_s
-        self._arguments = {"conventions": asdict(conventions), "environment": dict(environment)}
+        self._arguments = {
+            "conventions": asdict(conventions),
+            "environment": dict(environment),
+            "search_path": sys.path,
+            "directory": os.getcwd(),
+        }
         self._parent = parent
         self._quick, self._slow = asyncio.Semaphore(QUICK_MAX), asyncio.Semaphore(SLOW_MAX)
         self._alone = asyncio.Lock()
@@ -214,7 +220,7 @@ class _Tester:
         texts = {
             End.DIED: f"{name} ended its process with {how} {self._act}",
             End.EXCEEDED: f"{name} took more than {_mib(limit_bytes)} MiB of memory {self._act}",
-            End.TOO_LONG: f"{name} did not come to an end within {limit_s:.0f} s {self._act}",
+            End.TOO_LONG: f"{name} did not come to an end within {limit_s:g} s {self._act}",
         }
         assert end is not None
         return Ended(end, texts[end])

@@ -37,12 +37,13 @@ def prove_booster(booster: Any) -> None:
     """Of an XGBoost booster of any kind. Raises LoadFailed."""
     saved, columns = bytes(booster.save_raw("ubj")), booster.num_features()
     groups = max([1, *map(int, _GROUPS.findall(saved))])
-    if b"gblinear" in saved:
-        _prove_weights(saved, (columns + 1) * groups)
-        return
     arrays = _arrays(_TREES, saved)
     left, right, split = (arrays[name.decode()] for name in _TREES)
-    _prove_plain(saved, groups, len(left.sizes))
+    trees = len(left.sizes)
+    if not trees:
+        _prove_weights(saved, b"weights", (columns + 1) * groups)
+    _prove_weights(saved, b"weight_drop", trees)  # dart's, one of each tree
+    _prove_plain(saved, groups, trees)
     _prove(left, right, split, columns)
     if any(len(_joined(name, saved).values) for name in (b"categories_nodes", b"categories_sizes")):
         _prove_categories(left, _arrays(_CATEGORIES, saved))
@@ -113,11 +114,11 @@ def _prove_categories(left: Arrays, arrays: dict[str, Arrays]) -> None:
         raise LoadFailed("a tree of the model has categories that are not there")
 
 
-def _prove_weights(saved: bytes, count: int) -> None:
-    for mark in (b"weights[#L", b"weights[$d#L"):
+def _prove_weights(saved: bytes, name: bytes, count: int) -> None:
+    for mark in (name + b"[#L", name + b"[$d#L"):
         at = saved.find(mark) + len(mark)
         if at >= len(mark) and int.from_bytes(saved[at : at + 8], "big") != count:
-            raise LoadFailed(f"the model has not the {count} weights of its columns")
+            raise LoadFailed(f"the model has not {count} weights")
 
 
 def _arrays(names: Iterable[bytes], saved: bytes) -> dict[str, Arrays]:
