@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from benchmarks.caller import Answer, Caller, invocation
 from benchmarks.hostile.files import Hostile
@@ -93,22 +92,9 @@ async def _look(live: Live, seen: Seen) -> None:
 
 
 def _looked(live: Live) -> tuple[int, int, set[str]]:
-    """What the instance holds, what other processes of the warm parent hold, and which incarnation it is."""
-    held = {pid: uss_bytes(pid) for pid in live.instances()}
-    instances = {pid for pid in held if _is_instance(pid)}
-    return (
-        sum(held[pid] for pid in instances),
-        sum(size for pid, size in held.items() if pid not in instances),
-        {str(pid) for pid in instances},
-    )
-
-
-def _is_instance(pid: int) -> bool:
-    """By its score for the kernel's choice: it is lower than that of a process of trials."""
-    try:
-        return Path(f"/proc/{pid}/oom_score_adj").read_text().strip() == "500"
-    except OSError:
-        return False
+    """What the instance holds, what its trials hold, and which incarnation it is."""
+    instances = live.instances()
+    return sum(map(uss_bytes, instances)), sum(map(uss_bytes, live.trials())), {str(pid) for pid in instances}
 
 
 async def _called(live: Live, model: str) -> Answer:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+TRIAL = "torpor-trial"
+"""How a process of trials is called: it is no instance, though the same parent has it."""
 
 
 def children(pid: int) -> list[int]:
@@ -54,6 +56,18 @@ def cpu_s(pid: int) -> float:
     except OSError:
         return 0.0
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # utime, stime, cutime, cstime: proc(5)
+
+
+def name(pid: int, called: str) -> None:
+    """Let a process of ours be called so, as `ps` and `top` have it (Linux)."""
+    with suppress(OSError):
+        Path(f"/proc/{pid}/comm").write_text(called)
+
+
+def is_named(pid: int, called: str) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip() == called
+    return False
 
 
 def kill(pids: Iterable[int]) -> None:

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from torpor_container import processes
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory
 from torpor_container.formats import Conventions, available, boosters
 from torpor_container.formats.probing import probe
@@ -43,6 +44,7 @@ def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     limit_descriptors(DESCRIPTORS_MAX)
     end_before_others(FIRST)
+    processes.name(os.getpid(), processes.TRIAL)
     conventions = Conventions(**arguments["conventions"])
     with socket.socket(fileno=connection) as line, line.makefile("rb") as requests:
         line.set_inheritable(False)
