@@ -65,6 +65,9 @@ E = TypeVar("E", bound=ContainerError)
 
 def bare(error: E) -> E:
     """The error without the frames that it came through, and what they hold: bodies, inputs, predictions."""
+    for held in (error.__cause__, error.__context__):
+        if held is not None:
+            held.__traceback__ = None  # whoever raised it may keep it
     error.__traceback__ = error.__cause__ = error.__context__ = None
     return error
 
