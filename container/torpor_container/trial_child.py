@@ -28,12 +28,13 @@ FIRST = 1000
 STACKS_BYTES = 32 * 1024 * 1024
 """Of threads that a model starts: they count for the limit, and hardly take any memory."""
 LARGE_BYTES = 1024 * 1024
-READY, LOADED = {"act": "ready"}, {"act": "loaded"}
+READY = {"act": "ready"}
 
 
 def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
-    """Entry point of a fresh process: `descriptors[0]` is the socket, the next two its output."""
-    connection, *output = descriptors
+    """Entry point of a fresh process: `descriptors[0]` is the socket, the second takes a byte for each model that has
+    been loaded, and the next two are its output."""
+    connection, loaded, *output = descriptors
     for given, taken in zip(output, (1, 2), strict=False):
         os.dup2(given, taken)
         os.close(given)
@@ -52,7 +53,7 @@ def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
         _warm_up()
         tell(READY)
         for request in requests:
-            tell(answer(json.loads(request), conventions, partial(tell, LOADED)))
+            serve(json.loads(request), conventions, partial(os.write, loaded, b"."), tell)
     return 0
 
 
@@ -71,8 +72,14 @@ def _tell(line: socket.socket, told: Mapping[str, str]) -> None:
     line.sendall(json.dumps(told).encode() + b"\n")
 
 
-def answer(request: Mapping[str, Any], conventions: Conventions, loaded: Callable[[], None]) -> dict[str, str]:
-    """`end` is "good", "refused" with the error's type and message, or "exceeded". `loaded` is called in between."""
+def serve(
+    request: Mapping[str, Any],
+    conventions: Conventions,
+    loaded: Callable[[], object],
+    tell: Callable[[Mapping[str, str]], None],
+) -> None:
+    """Try one model and tell how that ended: `end` is "good", "refused" with an error's type and message, or
+    "exceeded". `loaded` is called in between. Whoever is told need not wait until the model is gone."""
     known = next(known for known in available() if known.name == request["format"])
     model = None
     limit_cpu(request["limit_s"])
@@ -83,24 +90,25 @@ def answer(request: Mapping[str, Any], conventions: Conventions, loaded: Callabl
         model = known.load(Path(request["path"]), conventions)
         loaded()
         probe(model)
-    except (MemoryError, LoadOutOfMemory):
-        return {"end": "exceeded"}
-    except ContainerError as error:
-        if no_memory(error) or (error.__cause__ is not None and no_memory(error.__cause__)):
-            return {"end": "exceeded"}
-        return {"end": "refused", "type": type(error).__name__, "message": str(error)}
+        tell({"end": "good"})
     except BaseException as error:  # noqa: BLE001  the outermost edge of foreign code
-        if no_memory(error):
-            return {"end": "exceeded"}
-        said = f"{Path(request['path']).name} failed to load: {type(error).__name__}: {error}"
-        return {"end": "refused", "type": LoadFailed.__name__, "message": said}
+        tell(_failure(error, Path(request["path"]).name))
     finally:
         if model is not None:
             model.close()
             del model
             if request["disk_bytes"] > LARGE_BYTES:
                 give_back()
-    return {"end": "good"}
+
+
+def _failure(error: BaseException, name: str) -> dict[str, str]:
+    cause = error.__cause__ or error
+    if isinstance(error, LoadOutOfMemory) or no_memory(error) or no_memory(cause):
+        return {"end": "exceeded"}
+    if isinstance(error, ContainerError):
+        return {"end": "refused", "type": type(error).__name__, "message": str(error)}
+    said = f"{name} failed to load: {type(error).__name__}: {error}"
+    return {"end": "refused", "type": LoadFailed.__name__, "message": said}
 
 
 def limit_cpu(seconds: float) -> None:

@@ -34,7 +34,8 @@ WATCH_S = 0.1
 SLACK_BYTES = 64 * 1024 * 1024
 """Pages are watched too, for the limit is on private memory alone. Those of libraries that it reads in are no harm."""
 LINE_MAX_BYTES = 1024 * 1024
-END_OF = {"good": End.GOOD, "refused": End.REFUSED, "exceeded": End.EXCEEDED}
+GOOD = {"end": "good"}
+END_OF = {"refused": End.REFUSED, "exceeded": End.EXCEEDED}
 """What a process of trials says of itself."""
 
 
@@ -159,29 +160,33 @@ class Trials:
 
     async def _forked(self) -> "_Tester":
         ours, theirs = socket.socketpair()
-        with theirs, ExitStack() as unfinished:
+        acts, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        with theirs, ExitStack() as forked, ExitStack() as unfinished:
+            forked.callback(os.close, told)
+            unfinished.callback(os.close, acts)
             unfinished.enter_context(ours)
             try:
-                child = await self._parent.fork(Job(START, self._arguments), [theirs.fileno(), *OUTPUT])
+                child = await self._parent.fork(Job(START, self._arguments), [theirs.fileno(), told, *OUTPUT])
             except (OSError, ValueError) as error:
                 raise LoadFailed(f"no process could be started to try the model in: {error}") from error
             ours.setblocking(False)
             reader, writer = await asyncio.open_unix_connection(sock=ours, limit=LINE_MAX_BYTES)
             unfinished.pop_all()
-        tester = _Tester(child, reader, writer)
+        tester = _Tester(child, reader, writer, acts)
         await tester.ready()
         return tester
 
 
 class _Tester:
-    """One process of trials."""
+    """One process of trials. It writes a byte to `acts` for each model that it has loaded."""
 
-    def __init__(self, child: Child, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, child: Child, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, acts: int) -> None:
         self._child = child
+        self._acts = acts
+        self._asked = 0
         self._reader = reader
         self._writer = writer
         self._resident_bytes = resident_bytes(child.pid)
-        self._act = ""
 
     async def ready(self) -> None:
         """Raises LoadFailed."""
@@ -202,7 +207,7 @@ class _Tester:
             "limit_bytes": limit_bytes,
             "limit_s": limit_s,
         }
-        self._act = "while it loaded"
+        self._asked += 1
         answered = asyncio.ensure_future(self._answer(json.dumps(request).encode() + b"\n"))
         try:
             end = await self._watched(answered, limit_bytes, limit_s)
@@ -214,13 +219,16 @@ class _Tester:
                 how = ""
         finally:
             answered.cancel()
-        name = candidate.path.name
+        if told == GOOD:
+            return Ended(End.GOOD)
+        name, act = candidate.path.name, self._act()
+        exceeded = f"{name} took more than {limit_bytes // MIB} MiB of memory {act}"
         if told is not None:
-            return _ended(told, f"{name} took more than {_mib(limit_bytes)} MiB of memory {self._act}")
+            return _ended(told, exceeded)
         texts = {
-            End.DIED: f"{name} ended its process with {how} {self._act}",
-            End.EXCEEDED: f"{name} took more than {_mib(limit_bytes)} MiB of memory {self._act}",
-            End.TOO_LONG: f"{name} did not come to an end within {limit_s:g} s {self._act}",
+            End.DIED: f"{name} ended its process with {how} {act}",
+            End.EXCEEDED: exceeded,
+            End.TOO_LONG: f"{name} did not come to an end within {limit_s:g} s {act}",
         }
         assert end is not None
         return Ended(end, texts[end])
@@ -232,16 +240,25 @@ class _Tester:
     def end(self) -> None:
         self._writer.close()
         self._child.kill()
+        acts, self._acts = self._acts, -1
+        if acts >= 0:
+            os.close(acts)
+
+    def _act(self) -> str:
+        """What it did when it ended: it is asked once, since it is not asked again after an end that was not good."""
+        loaded = 0
+        with suppress(BlockingIOError):
+            while told := os.read(self._acts, 4096):
+                loaded += len(told)
+        return "while it loaded" if loaded < self._asked else "while it predicted one row"
 
     async def _answer(self, request: bytes) -> Mapping[str, str] | None:
         """None where the process ended, or said what is no answer."""
         try:
             self._writer.write(request)
-            while line := await self._reader.readline():
+            if line := await self._reader.readline():
                 told: dict[str, str] = json.loads(line)
-                if "end" in told:
-                    return told
-                self._act = "while it predicted one row"
+                return told
         except (OSError, ValueError, TypeError):
             self._child.kill()
         return None
@@ -275,7 +292,3 @@ def _how(code: int) -> str:
     with suppress(ValueError):
         return signal.Signals(-code).name
     return f"signal {-code}"
-
-
-def _mib(size_bytes: int) -> int:
-    return size_bytes // MIB
