@@ -16,6 +16,7 @@ from benchmarks.measure import Target
 from benchmarks.sleeping import POLL_S, StillAwake, children
 from torpor.deploying import Plan, deploy, withdraw
 from torpor.process import EndpointProcess
+from torpor_container.processes import TRIAL, is_named
 
 BUCKET = "benchmark"
 PREFIX = "models"
@@ -73,7 +74,11 @@ class Live:
     def instances(self) -> list[int]:
         """They have been forked by the warm parent, which is the worker's child."""
         parents = (parent for worker in children(self.process.pid) for parent in children(worker))
-        return [instance for parent in parents for instance in children(parent)]
+        return [pid for parent in parents for pid in children(parent) if not is_named(pid, TRIAL)]
+
+    def trials(self) -> list[int]:
+        """The processes in which models are tried."""
+        return [pid for pid in self.pids() if is_named(pid, TRIAL)]
 
     def seen(self, endpoint: str = NAME) -> list[dict[str, Any]]:
         """The endpoint's instances as its own page has them."""

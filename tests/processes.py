@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from torpor_container.processes import TRIAL, is_named
+
 
 def children(pid: int) -> list[int]:
     """Those that still run: one that has ended and was not buried yet is none."""
@@ -15,6 +17,11 @@ def children(pid: int) -> list[int]:
         for task in Path(f"/proc/{pid}/task").iterdir():
             found += [int(child) for child in (task / "children").read_text().split()]
     return [child for child in found if state(child) not in ("", "Z")]
+
+
+def serving(warm_parent: int) -> list[int]:
+    """Its children, but for those in which models are only tried."""
+    return [pid for pid in children(warm_parent) if not is_named(pid, TRIAL)]
 
 
 def descendants(pid: int) -> list[int]:

@@ -19,6 +19,7 @@ import boto3
 
 from benchmarks.sleeping import children
 from torpor.deploying import ROLE
+from torpor_container.processes import TRIAL, is_named
 
 BUCKET = "soak"
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 200}}
@@ -135,7 +136,7 @@ class Stage:
     def forked(self) -> list[int]:
         """What the warm parent has forked: instances, and the scripts of their models."""
         warm_parent = self.warm_parent()
-        return children(warm_parent) if warm_parent is not None else []
+        return [pid for pid in children(warm_parent) if not is_named(pid, TRIAL)] if warm_parent is not None else []
 
     def instances(self, endpoint: str) -> list[int]:
         """Those whose output goes to a log of this endpoint."""

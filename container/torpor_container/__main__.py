@@ -2,11 +2,15 @@
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from torpor_container import variables
 from torpor_container.extras import how_to_install
 from torpor_container.settings import SETTINGS, BadSetting, Settings, unknown
 from torpor_container.zygote import ONE_THREAD
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 USAGE = """usage: torpor-container serve
 
@@ -37,6 +41,7 @@ def main() -> None:
 def serve(settings: Settings) -> None:
     """Serve until told to stop. Raises ModuleNotFoundError where a package of the extra `container` is missing."""
     from torpor_container.app import Instance  # here, so that `--help` works without the extra
+    from torpor_container.confinement import confine
     from torpor_container.server import Server, ServerOptions
 
     given = dict(os.environ)
@@ -44,7 +49,14 @@ def serve(settings: Settings) -> None:
         os.environ.setdefault(name, value)  # on all cores XGBoost takes several times as long to load a small model
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     bind = f"unix:{settings.socket}" if settings.socket else f"0.0.0.0:{settings.port}"
-    Server(lambda: Instance(settings, environment=given).app(), ServerOptions(bind=bind)).run()
+
+    def made() -> "ASGIApp":
+        """In the process that serves."""
+        if settings.container is None:
+            confine(settings.memory_bytes)
+        return Instance(settings, environment=given).app()
+
+    Server(made, ServerOptions(bind=bind)).run()
 
 
 def _usage() -> str:

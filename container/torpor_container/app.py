@@ -46,6 +46,7 @@ from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings, their
 from torpor_container.shelf import Shelf
 from torpor_container.single import Single
 from torpor_container.submitted import Submitted, SubmittedCode, SubmittedFolder
+from torpor_container.trials import Trials
 from torpor_container.wire import InstanceState
 from torpor_container.workshop import Workshop
 
@@ -80,7 +81,8 @@ class Instance:
     def __init__(
         self, settings: Settings, ended: Callable[[], None] = end, environment: Mapping[str, str] = os.environ
     ) -> None:
-        """`ended` is called when a foreign container's process ends by itself; `environment` is the container's."""
+        """`ended` is called when a foreign container's process ends by itself, or where another instance should take
+        this one's place; `environment` is the container's."""
         lean_heap()
         self._environment = environment
         if settings.container is None:
@@ -102,7 +104,7 @@ class Instance:
         self._meter = Meter()
         self._workshop = self._make_workshop(conventions, ended)
         self._shelf = self._make_shelf() if settings.model_source else None
-        self._serving = self._make_serving()
+        self._serving = self._make_serving(ended)
 
     def app(self) -> ASGIApp:
         routes = Routes(self._serving, self.state, body_max_bytes(self._settings), clock)
@@ -135,6 +137,8 @@ class Instance:
             closing.push_async_callback(self._serving.close)
             if self._shelf is not None:
                 await self._shelf.restore()
+            if isinstance(self._workshop, BuiltInWorkshop) and not (self._shelf and self._shelf.used_bytes):
+                self._workshop.expect_new()
             await self._serving.start()
             yield
 
@@ -143,14 +147,20 @@ class Instance:
         settings = self._settings
         if settings.container is None:
             scripts = Scripts(settings, conventions, self._parent, theirs(self._environment))
-            return BuiltInWorkshop(settings, conventions, scripts, clock, self._make_submitted(), self._meter)
+            trials = self._make_trials(conventions) if settings.trials else None
+            submitted = self._make_submitted()
+            return BuiltInWorkshop(settings, conventions, scripts, clock, submitted, self._meter, trials=trials)
         base_dir = Path(settings.base_dir)
         server = ForeignServer(settings.container, base_dir, self._parent, ended)
         if settings.multi_model:
             return ForeignWorkshop(server, theirs(self._environment), clock)
         return ForeignSingleWorkshop(server, theirs(self._environment), base_dir, clock)
 
-    def _make_serving(self) -> Serving:
+    def _make_trials(self, conventions: Conventions) -> Trials:
+        settings = self._settings
+        return Trials(settings.memory_bytes, settings.load_timeout_s, conventions, self._parent, self._environment)
+
+    def _make_serving(self, ended: Callable[[], None]) -> Serving:
         settings = self._settings
         patience = Patience(settings.ready_wait_s, settings.load_timeout_s)
         if not settings.multi_model:
@@ -167,7 +177,9 @@ class Instance:
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
         resting = _resting(settings)
         freshness = Freshness(self._shelf, clock, asks=settings.revalidate == "resident")
-        keeper = Keeper(self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting, freshness)
+        keeper = Keeper(
+            self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting, freshness, ended
+        )
         rest = Rest(keeper, resting, clock) if resting is not None else None
         return Kept(keeper, settings.invocation_timeout_s, rest)
 

@@ -9,23 +9,26 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+from torpor_container import verdicts
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.effort import Clocks, Effort, measured
-from torpor_container.errors import ContainerError, LoadFailed
+from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow
 from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
 from torpor_container.formats.boosters import XGBOOST
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.gauge import Gauge, Others
-from torpor_container.memory import give_back, uss_bytes
+from torpor_container.memory import give_back, no_memory, uss_bytes
 from torpor_container.meter import Meter
 from torpor_container.predicting import Predictors
+from torpor_container.quarantine import Load, Quarantine, Version, mark_of, software_of
 from torpor_container.runners import InProcess, Runner
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.spent import Spent
 from torpor_container.submitted import Submitted
 from torpor_container.threads import Threads
+from torpor_container.trials import Candidate, Trials
 from torpor_container.workshop import Found, Loaded, Placed, Settled
 
 LOST_THREADS_MAX = 16
@@ -58,9 +61,11 @@ class BuiltInWorkshop:
         meter: Meter | None = None,
         gauge: Gauge | None = None,
         give_back: Callable[[], None] = give_back,
+        trials: Trials | None = None,
     ) -> None:
         """`submitted`: where the script of every model comes from, if not from its own artifact. `meter` is told of
-        whatever else takes memory in this process, `gauge` tells how much, and `give_back` returns what was freed."""
+        whatever else takes memory in this process, `gauge` tells how much, and `give_back` returns what was freed.
+        `trials`: where versions of models are tried before they are loaded, if they are."""
         self._settings = settings
         self._conventions = conventions
         self._formats = available()
@@ -78,6 +83,7 @@ class BuiltInWorkshop:
         self._gauge = gauge or Gauge(clock)
         self._give_back = give_back
         self._others = Others(clock)
+        self._others_bytes = 0  # when they were last looked at
         self._scripts = scripts
         self._sizing = Sizing(
             {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in self._formats}
@@ -88,15 +94,23 @@ class BuiltInWorkshop:
         self._scripted: set[Runner] = set()  # of those, whose processes hold memory of their own
         self._spent = Spent()
         self._settling: asyncio.Future[Settled] | None = None  # it has not begun
+        self._quarantine = Quarantine(trials, self._free_bytes) if trials is not None else None
 
     async def start(self) -> None:
         """It is always open."""
+
+    def expect_new(self) -> None:
+        """No version of anything has been tried on this disk: the first one that is called will be."""
+        if self._quarantine is not None:
+            self._quarantine.expect()
 
     async def close(self) -> None:
         async with AsyncExitStack() as closing:
             for part in (self._measurers, self._loaders, self._predictors):
                 closing.callback(part.close)
             closing.push_async_callback(self._unload_all)
+            if self._quarantine is not None:
+                closing.push_async_callback(self._quarantine.close)
 
     async def _unload_all(self) -> None:
         """Side by side: a script that resists takes a second or two."""
@@ -115,15 +129,18 @@ class BuiltInWorkshop:
             raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {NO_SCRIPTS}")
         script = await self._submitted.script() if self._submitted else None
         try:
-            known, path, disk_bytes = await self._loaders.run(
-                _look, placed.directory, script, self._settings.program, self._formats, self._conventions
+            known, path, disk_bytes, tried = await self._loaders.run(
+                _look, placed, script, self._settings.program, self._formats, self._conventions
             )
         except OSError as error:
             raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
         if known.name == SCRIPT and not self._settings.scripts:
             raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {NO_SCRIPTS}")
         predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
-        return Found(predicted, partial(self._load, Recognised(placed, known, path, disk_bytes, predicted)))
+        load: Load = partial(self._load, Recognised(placed, known, path, disk_bytes, predicted))
+        if self._quarantine is not None and tried is not None:
+            load, _ = await asyncio.gather(self._quarantine.passed(tried, load), self._import(known))
+        return Found(predicted, load)
 
     async def unload(self, runner: Runner) -> Effort | None:
         if runner in self._scripted:
@@ -158,9 +175,7 @@ class BuiltInWorkshop:
 
     async def _load_here(self, found: Recognised) -> Loaded:
         """In this process."""
-        if not self._imported.issuperset(found.format.frameworks):
-            await self._loaders.run(_import_all, found.format.frameworks)
-            self._imported.update(found.format.frameworks)
+        await self._import(found.format)
         size_bytes = found.predicted_bytes
         with self._meter.window() as alone:
             if not self._sizing.to_be_measured(found.placed.model_id, found.format.name, found.disk_bytes):
@@ -175,6 +190,11 @@ class BuiltInWorkshop:
         runner = InProcess(model, self._predictors, Clocks(self._clock), self._settings.batch_size)
         return Loaded(runner, size_bytes, effort=effort, note=getattr(model, "note", ""))
 
+    async def _import(self, known: Format) -> None:
+        if not self._imported.issuperset(known.frameworks):
+            await self._loaders.run(_import_all, known.frameworks)
+            self._imported.update(known.frameworks)
+
     async def _start_script(self, found: Recognised) -> Loaded:
         """In a process of its own."""
         runner, effort = await self._scripts.start(found.placed.directory, found.path)
@@ -186,6 +206,9 @@ class BuiltInWorkshop:
         self._scripted.add(runner)
         return Loaded(runner, size_bytes, effort=effort)
 
+    def _free_bytes(self) -> int:
+        return self._settings.memory_bytes - self._gauge.last_bytes() - self._others_bytes
+
     # -- measuring -------------------------------------------------------------------------------------------------
     async def _settle(self) -> Settled:
         with self._meter.window():
@@ -193,7 +216,8 @@ class BuiltInWorkshop:
 
     def _measure(self) -> int:
         pids = (pid for runner in tuple(self._scripted) for pid in runner.processes())
-        return self._gauge.used_bytes() + self._others.used_bytes(pids)
+        self._others_bytes = self._others.used_bytes(pids)
+        return self._gauge.used_bytes() + self._others_bytes
 
     def _count_seconds(self) -> float:
         return self._spent.seconds([runner.processes() for runner in tuple(self._scripted)])
@@ -229,17 +253,34 @@ def _read(found: Recognised, conventions: Conventions) -> Model:
                 f"is a {model.format} model: unset it"
             )
         return model
+    except LoadFailed as error:
+        if error.__cause__ is not None and no_memory(error.__cause__):
+            raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
+        raise
     except ContainerError:
         raise
+    except MemoryError as error:
+        raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
     except BaseException as error:  # a pickle runs code as it loads: it may even exit, and must not take us along
         raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
 
 
 def _look(
-    directory: Path, script: Path | None, program: str, formats: Sequence[Format], conventions: Conventions
-) -> tuple[Format, Path, int]:
-    known, path = (SCRIPT_FORMAT, script) if script else detect(directory, program, formats, conventions)
-    return known, path, _size_bytes(directory)
+    placed: Placed, script: Path | None, program: str, formats: Sequence[Format], conventions: Conventions
+) -> tuple[Format, Path, int, Version | None]:
+    """The last is None for a script, which has a process of its own anyway."""
+    known, path = (SCRIPT_FORMAT, script) if script else detect(placed.directory, program, formats, conventions)
+    disk_bytes = _size_bytes(placed.directory)
+    if known.name == SCRIPT:
+        return known, path, disk_bytes, None
+    verdict = verdicts.read(placed.record) if placed.record is not None else None
+    candidate = Candidate(known.name, path, disk_bytes)
+    return (
+        known,
+        path,
+        disk_bytes,
+        Version(candidate, software_of(known.frameworks), placed.record, mark_of(path), verdict),
+    )
 
 
 def _size_bytes(directory: str | Path) -> int:

@@ -20,8 +20,10 @@
     │   ├── LoadFailed              500
     │   │   ├── UnknownFormat       500
     │   │   ├── AmbiguousArtifact   500
+    │   │   ├── Quarantined         500
     │   │   └── LoadTimedOut        500
     │   ├── LoadOutOfMemory         507
+    │   │   ├── QuarantinedForMemory 507
     │   │   └── NoMemoryNow         507
     │   └── NoRoom                  507
     └── RegistryFault               the model is not where the caller thinks
@@ -37,7 +39,7 @@ PredictionFailed: there it is the message and the traceback as text, as the infe
 import json
 import traceback
 from collections.abc import Iterable
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 from torpor_container.invocation import Reply
 from torpor_container.wire import Fault
@@ -57,6 +59,18 @@ class ContainerError(Exception):
         """The wire form."""
         body = {"code": self.status, "type": self.type, "message": str(self)}
         return Reply(json.dumps(body).encode(), "application/json", self.status)
+
+
+E = TypeVar("E", bound=ContainerError)
+
+
+def bare(error: E) -> E:
+    """The error without the frames that it came through, and what they hold: bodies, inputs, predictions."""
+    for held in (error.__cause__, error.__context__):
+        if held is not None:
+            held.__traceback__ = None  # whoever raised it may keep it
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    return error
 
 
 # -- the caller's ------------------------------------------------------------------------------------------------------
@@ -202,6 +216,14 @@ class AmbiguousArtifact(LoadFailed):
         return cls(f"several model files in one artifact: {', '.join(files)}. Keep one, or add inference.py")
 
 
+class Quarantined(LoadFailed):
+    """This version of the artifact ended, hung or overfilled a process: it is not loaded until there is another."""
+
+    @classmethod
+    def because(cls, reason: str) -> Self:
+        return cls(f"{reason}. This version of the artifact is quarantined: upload another one to have it tried")
+
+
 class LoadTimedOut(LoadFailed):
     def __init__(self, name: str, timeout_s: float) -> None:
         super().__init__(f"{name} did not load within {timeout_s:g} s")
@@ -211,6 +233,17 @@ class LoadOutOfMemory(LoadFault):
     status = 507
     type = "InsufficientMemoryException"
     fault = Fault.NO_ROOM
+
+
+class QuarantinedForMemory(LoadOutOfMemory):
+    """This version of the artifact takes more than it may: it is not loaded until there is another, or more memory."""
+
+    @classmethod
+    def because(cls, reason: str) -> Self:
+        return cls(
+            f"{reason}. This version of the artifact is quarantined: upload another one, "
+            "or give the instance more memory, to have it tried"
+        )
 
 
 class NoMemoryNow(LoadOutOfMemory):

@@ -39,6 +39,13 @@ class Gauge:
         counted = anonymous_bytes(self._pid)
         return held + counted - then if counted else 0
 
+    def last_bytes(self) -> int:
+        """About the same, and never a walk: 0 before the first one."""
+        if self._walk is None:
+            return 0
+        _, held, then = self._walk
+        return held + anonymous_bytes(self._pid) - then if self._exact else held
+
     def _walked_bytes(self) -> int:
         counted, now_s = anonymous_bytes(self._pid), self._clock()
         held = uss_bytes(self._pid)

@@ -6,7 +6,9 @@ from typing import Any
 
 from torpor_container import formats
 from torpor_container.app import Instance
+from torpor_container.confinement import confine
 from torpor_container.formats.dense import native_library
+from torpor_container.quarantine import software_of
 from torpor_container.server import ServerOptions, configured
 from torpor_container.settings import Settings
 from torpor_container.worker import serve_alone
@@ -19,11 +21,15 @@ def prepare() -> None:
     configured(OPTIONS)
     formats.look_up()
     native_library()
+    for known in formats.FORMATS:
+        software_of(known.frameworks)
 
 
 def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     """Run until told to stop. `descriptors[0]` is the listening socket."""
     settings = Settings.read()
     listener = socket.socket(fileno=descriptors[0])
+    if settings.container is None:
+        confine(settings.memory_bytes)
     serve_alone(lambda: Instance(settings).app(), listener, OPTIONS)
     return 0

@@ -13,8 +13,9 @@ from functools import partial
 from torpor_container.core.residency import Hit, Lead, Residency, Stage, Wait
 from torpor_container.core.resting import Resting
 from torpor_container.effort import Effort
-from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, NotReady
+from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, NotReady, OutOfMemory, QuarantinedForMemory
 from torpor_container.freshness import Freshness
+from torpor_container.relief import Relief
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.tier import Tier
@@ -57,8 +58,10 @@ class Keeper:
         cache: bool = True,
         resting: Resting | None = None,
         freshness: Freshness | None = None,
+        worn_out: Callable[[], None] = lambda: None,
     ) -> None:
-        """`resting` is told of every use, for who makes models leave and come by their callers' habits."""
+        """`resting` is told of every use, for who makes models leave and come by their callers' habits. `worn_out` is
+        called where another instance should take this one's place."""
         self._shelf = shelf
         self._workshop = workshop
         self._tier = Tier(books, clock, self._unload, self._settled)
@@ -70,6 +73,7 @@ class Keeper:
         self._runners: dict[str, Runner] = {}
         self._coming: dict[str, Coming] = {}
         self._last_unload: Effort | None = None
+        self._relief = Relief(self._tier, self._settled, worn_out)
 
     async def start(self) -> None:
         await self._workshop.start()
@@ -89,6 +93,9 @@ class Keeper:
         timing.hit = await self._obtain(name, timing)
         try:
             yield self._runners[name]
+        except OutOfMemory:
+            self.relieve()
+            raise
         finally:
             self.give_back(name)
 
@@ -111,11 +118,16 @@ class Keeper:
         if not self._take_back(name) and self._tier.books.spent(name, self._clock()):
             self._tier.dismiss((name,))
 
+    def relieve(self) -> None:
+        """A call found no memory: what it left is given back. An instance that stays over its budget is replaced."""
+        self._relief.begin()
+
     def unready(self) -> str | None:
         """Why no model can be served now; None if it can."""
         return self._workshop.unready()
 
     async def close(self) -> None:
+        await self._relief.close()
         for coming in self._coming.values():
             coming.work.cancel()
         await asyncio.gather(*(coming.work for coming in self._coming.values()), return_exceptions=True)
@@ -263,14 +275,15 @@ class Keeper:
         placed = await self._shelf.take(name, story, partial(self._free_a_folder, name, story))
         kept = False
         try:
-            found = await self._workshop.recognise(placed)
+            with story.step(Step.LOAD):  # a version that is new here is tried
+                found = await self._workshop.recognise(placed)
             story.victims.extend(await self._tier.admitted(name, found.predicted_bytes))
             with story.step(Step.LOAD):
                 loaded = await self._load(name, found, story)
             kept = loaded.runner.needs_folder
             self._freshness.loaded(name, placed.model_id)
             return loaded
-        except LoadFailed:
+        except (LoadFailed, QuarantinedForMemory):
             self._shelf.doubt(name)  # its owner may have mended it meanwhile
             raise
         finally:
@@ -318,6 +331,8 @@ class Keeper:
         if not books.has_room(model.size_bytes if model is not None else 0):
             books.measured(await self._settled())
         self._tier.dismiss(books.excess(newcomer, self._clock()))
+        if books.overrun:
+            self._relief.begin()
         self._tier.changed()  # it may be less than was planned with
 
     # -- letting go ------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ forked instance shares with its warm parent.
 import ctypes
 import mmap
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ M_ARENA_MAX = -8
 LARGE_BYTES = 128 * 1024
 TRIED_PAGES = 5
 TRIES = 3
+_NO_MEMORY = ("bad_alloc", "MemoryError", "Failed to allocate memory", "bad allocation")
+"""How C++'s libraries say it: XGBoost and ONNX Runtime have no error of their own for it."""
 """Another thread may take a page meanwhile."""
 
 
@@ -60,6 +63,32 @@ def counts_exactly() -> bool:
     return any(_counted(TRIED_PAGES) == TRIED_PAGES for _ in range(TRIES))
 
 
+def limit_data(more_bytes: int) -> None:
+    """Let this process take so much more writable private memory than it has: beyond it, it gets MemoryError.
+
+    The soft limit is set (RLIMIT_DATA, setrlimit(2)): not on addresses, of which libraries reserve far more.
+    """
+    import resource  # POSIX only
+
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (_data_bytes() + more_bytes, hard))
+
+
+def end_before_others(score: int) -> None:
+    """Where the machine has no memory left, the kernel ends processes of the highest score first, from 0 to 1,000.
+
+    To raise one's own needs no rights (proc(5), oom_score_adj). Nothing happens where the system has no such thing.
+    """
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(score))
+
+
+def no_memory(error: BaseException) -> bool:
+    """Whether a framework's error says that memory was not to be had."""
+    told = f"{type(error).__name__} {error}"
+    return isinstance(error, MemoryError) or any(word in told for word in _NO_MEMORY)
+
+
 def lean_heap() -> None:
     """Keep glibc to two heaps, and large blocks out of them: those go back to the system as they are freed.
 
@@ -75,6 +104,15 @@ def give_back() -> None:
     """Hand freed heap memory back to the system. Without this glibc keeps nearly all of it."""
     if sys.platform.startswith("linux"):
         _trim()
+
+
+def _data_bytes() -> int:
+    """Writable private memory, the stack included; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm", "rb") as statm:
+            return int(statm.read().split()[5]) * mmap.PAGESIZE
+    except OSError:
+        return 0
 
 
 class _Mallinfo(ctypes.Structure):

@@ -13,6 +13,8 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PASSES = 3
 """Those that were started while their parents were killed are found by the next."""
+TRIAL = "torpor-trial"
+"""How a process of trials is called: it is no instance, though the same parent has it."""
 
 
 def children(pid: int) -> list[int]:
@@ -41,6 +43,14 @@ def session(leader: int) -> list[int]:
     return found
 
 
+def resident_bytes(pid: int) -> int:
+    """All its pages in memory, shared ones too; 0 if it is gone, or this is not Linux."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
+
+
 def cpu_s(pid: int) -> float:
     """Processor seconds that a process and its ended children have used; 0 if it is gone, or this is not Linux."""
     try:
@@ -48,6 +58,18 @@ def cpu_s(pid: int) -> float:
     except OSError:
         return 0.0
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # utime, stime, cutime, cstime: proc(5)
+
+
+def name(pid: int, called: str) -> None:
+    """Let a process of ours be called so, as `ps` and `top` have it (Linux)."""
+    with suppress(OSError):
+        Path(f"/proc/{pid}/comm").write_text(called)
+
+
+def is_named(pid: int, called: str) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip() == called
+    return False
 
 
 def kill(pids: Iterable[int]) -> None:

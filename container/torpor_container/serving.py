@@ -7,7 +7,7 @@ import asyncio
 from functools import partial
 from typing import Protocol
 
-from torpor_container.errors import ContainerError, ModelLost, TargetMissing
+from torpor_container.errors import ContainerError, ModelLost, OutOfMemory, TargetMissing
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.keeper import Keeper
 from torpor_container.rest import Rest
@@ -94,6 +94,8 @@ class Kept:
 
         def answered(outcome: Reply | ContainerError) -> None:
             self._keeper.give_back(target)
+            if isinstance(outcome, OutOfMemory):
+                self._keeper.relieve()
             then(outcome)
 
         runner.answer_soon(invocation, timing, answered)

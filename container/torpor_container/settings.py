@@ -169,6 +169,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_BATCH_SIZE", "batch_size", _optional_count, "", "Requests for one model that may be predicted together, where the answers are the same to the bit: XGBoost, and scikit-learn's trees and forests. Empty: 32 where no thread is needed, and else each alone."),
     Setting("TORPOR_BATCH_DELAY_MS", "batch_delay_s", _delay, "0", "How long a batch that is smaller than the model's last one waits for company, in milliseconds."),
     Setting("TORPOR_LOADS_MAX", "loads_max", _count, "4", "Models that download and load side by side."),
+    Setting("TORPOR_TRIALS", "trials", _bool, "true", "Load each version of an artifact once in a process of its own, under limits, before the instance loads it."),
     Setting("TORPOR_READY_WAIT_SECONDS", "ready_wait_s", _amount, "60", "How long a caller waits for its model before ModelNotReadyException; the load goes on."),
     Setting("TORPOR_LOAD_TIMEOUT_SECONDS", "load_timeout_s", _amount, "360", "Download and load together, at most."),
     Setting("TORPOR_INVOCATION_TIMEOUT_SECONDS", "invocation_timeout_s", _amount, "60", "One prediction, at most."),
@@ -224,6 +225,7 @@ class Settings:
     batch_size: int | None
     batch_delay_s: float
     loads_max: int
+    trials: bool
     ready_wait_s: float
     load_timeout_s: float
     invocation_timeout_s: float

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from torpor_container import verdicts
 from torpor_container.artifacts.disk import MODEL, PACKED, DiskTier, Entry
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.location import Prefix, name_of
@@ -74,7 +75,7 @@ class Shelf:
             self._tier.changed()  # a download fewer is in flight
             self._tier.dismiss(self._tier.books.excess(name, self._tier.clock()))
         entry = self._entry(name)
-        return Placed(name, entry.model_id, entry.directory)
+        return Placed(name, entry.model_id, entry.directory, entry.directory.with_name(verdicts.NAME))
 
     def doubt(self, name: str) -> None:
         """What is on disk serves nobody: before it is taken again S3 is asked for a newer version."""

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -107,7 +108,7 @@ class Single:
             if instead_of is not None:
                 await self._workshop.unload(instead_of)
             async with asyncio.timeout(self._patience.load_timeout_s):
-                found = await self._workshop.recognise(Placed(self._key, "model", await self._folder()))
+                found = await self._workshop.recognise(await self._placed())
                 loaded = await found.load()
         except ContainerError as error:
             self.failure = error
@@ -121,9 +122,9 @@ class Single:
             if loaded.note:
                 log.warning("%s", loaded.note)
 
-    async def _folder(self) -> Path:
+    async def _placed(self) -> Placed:
         if self._shelf is not None:
-            return (await self._shelf.take(self._key, Story(self._clock))).directory
+            return replace(await self._shelf.take(self._key, Story(self._clock)), model_id="model")
         if not await asyncio.to_thread(self._directory.is_dir):
             raise LoadFailed(f"there is no model: no ModelDataUrl was given, and no folder {self._directory} is here")
-        return self._directory
+        return Placed(self._key, "model", self._directory)

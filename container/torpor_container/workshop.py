@@ -15,11 +15,15 @@ from torpor_container.runners import Runner
 
 @dataclass(frozen=True)
 class Placed:
-    """An unpacked artifact: the name that requests give it, the id of this version of it, and its folder."""
+    """An unpacked artifact: the name that requests give it, the id of this version of it, and its folder.
+
+    `record` is where the verdict on this version is kept; None where no version can be told from another.
+    """
 
     name: str
     model_id: str
     directory: Path
+    record: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ PRELOAD: tuple[str, ...] = (
     "gunicorn.instrument.statsd",
     "gunicorn.workers.gasgi",
     "torpor_container.instance",
+    "torpor_container.trial_child",
 )
 """What children find imported. Not onnxruntime: its import starts threads, and it costs a child only 0.2 s."""
 

@@ -11,15 +11,17 @@ class Paces:
     ping_within_s: float = 2.0  # AWS: "the container must respond to ping requests within 2 seconds"
     health_period_s: float = 5.0  # between pings of a ready one
     unhealthy_after: int = 3  # pings in a row that failed
-    restart_pauses_s: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # by how many in a row were in vain
-    steady_s: float = 2.0  # one that was ready for less was in vain
+    restart_pauses_s: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # by failed starts in a row
+    death_pauses_s: tuple[float, ...] = (0.1, 0.1, 0.25, 0.5)  # by how many in a row were ready, and died soon
+    steady_s: float = 2.0  # one that was ready for less died soon
     grace_s: float = 30.0  # AWS: SIGTERM, then SIGKILL 30 s later. As long its last requests have, before that
 
     def probe_pause_s(self, probes: int) -> float:
         return _at(self.probe_pauses_s, probes)
 
-    def restart_pause_s(self, in_vain: int) -> float:
-        return _at(self.restart_pauses_s, in_vain)
+    def restart_pause_s(self, failed_starts: int, deaths: int = 0) -> float:
+        """One that was ready follows soon: its end may be one model's doing, and the others' callers wait."""
+        return _at(self.restart_pauses_s, failed_starts) if failed_starts else _at(self.death_pauses_s, deaths)
 
 
 def _at(pauses_s: tuple[float, ...], number: int) -> float:

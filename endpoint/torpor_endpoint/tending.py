@@ -61,14 +61,14 @@ class Tending:
         self._paces = yard.paces
         self._why = why
         self._failures = 0  # starts in a row
-        self._in_vain = 0  # incarnations in a row that were not ready, or not for long
+        self._deaths = 0  # incarnations in a row that were ready, and not for long
 
     async def run(self) -> None:
         """Keep the slot filled until cancelled."""
         while True:
             try:
                 steady = await self._fill()
-                self._in_vain = 0 if steady else self._in_vain + 1
+                self._deaths = 0 if steady else self._deaths + 1
             except StartFailed as failure:
                 log.warning("%s: %s", self.slot, failure)
                 self._failed(str(failure), failure.final)
@@ -76,7 +76,7 @@ class Tending:
                 log.exception("%s is filled again", self.slot)
                 self._failed(f"{type(fault).__name__}: {fault}")
             await self._empty()
-            await asyncio.sleep(self._paces.restart_pause_s(self._in_vain))
+            await asyncio.sleep(self._paces.restart_pause_s(self._failures, self._deaths))
             self._why = "the one before it ended"
 
     async def _empty(self) -> None:
@@ -88,7 +88,6 @@ class Tending:
 
     def _failed(self, reason: str, final: bool = False) -> None:
         self._failures += 1
-        self._in_vain += 1
         self._crew.failed(Trouble(reason, self._failures, final))
 
     async def _fill(self) -> bool:

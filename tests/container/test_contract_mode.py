@@ -511,9 +511,10 @@ def test_the_image_s_command_serves_on_a_unix_socket_and_leaves_promptly(tmp_pat
 
 
 class Hangs:
-    """Pickled, it is a model that predicts for a minute, and prints that it does."""
+    """Pickled, it is a model that predicts several columns for a minute, and prints that it does."""
 
-    SOURCE = "type('Model', (), {'predict': lambda model, rows: print('at it') or __import__('time').sleep(60)})()"
+    WORK = "len(rows.T) > 1 and (print('at it') or __import__('time').sleep(60))"
+    SOURCE = f"type('Model', (), {{'predict': lambda model, rows: {WORK}}})()"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return eval, (self.SOURCE,)

@@ -7,7 +7,7 @@ import urllib.request
 from typing import Any
 
 from live import LiveEndpoint
-from processes import children, soon
+from processes import children, serving, soon
 
 from torpor_container.gauge import WALKED_FOR_S
 from torpor_endpoint.data_dir import DataDir
@@ -38,7 +38,7 @@ def asleep(live: LiveEndpoint, *endpoints: str) -> bool:
 
 def forked(live: LiveEndpoint) -> list[int]:
     """Instances, and what they started: children of the warm parent, which is a child of the worker. Oldest first."""
-    return [pid for worker in live.worker_pids() for parent in children(worker) for pid in sorted(children(parent))]
+    return [pid for worker in live.worker_pids() for parent in children(worker) for pid in sorted(serving(parent))]
 
 
 def launches(live: LiveEndpoint, *endpoints: str) -> int:

@@ -33,22 +33,28 @@ class End(StrEnum):
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(End), max_size=12))
-def test_the_more_starts_come_to_nothing_the_longer_the_pause_before_the_next(ends: list[End]) -> None:
+def test_the_more_starts_fail_the_longer_the_pause_and_one_that_was_ready_is_followed_soon(ends: list[End]) -> None:
     async def story() -> None:
         with MortalHost() as host:
             world = World(host)
             await world.scale(1)
-            in_vain = 0
+            failed = deaths = 0
             for end in ends:
                 ended_at_s = await come_to(end, world)
-                in_vain = 0 if end is End.DIES_LATE else in_vain + 1
-                await asyncio.sleep(PACES.restart_pause_s(in_vain) - 0.001)
+                failed = failed + 1 if end in (End.NO_LAUNCH, End.DIES_STARTING) else 0
+                deaths = 0 if end is End.DIES_LATE else deaths + (end is End.DIES_SOON)
+                await asyncio.sleep(PACES.restart_pause_s(failed, deaths) - 0.001)
                 assert host.tries_s[SLOT][-1] <= ended_at_s, "it was tried again at once"
                 await asyncio.sleep(0.002)
                 assert host.tries_s[SLOT][-1] > ended_at_s, "it was not tried again"
             await world.end()
 
     run(story())
+
+
+def test_one_model_that_ends_every_instance_soon_never_makes_the_others_callers_wait_for_long() -> None:
+    assert max(PACES.restart_pause_s(0, deaths) for deaths in range(100)) <= 0.5
+    assert PACES.restart_pause_s(100, 0) == PACES.restart_pauses_s[-1]
 
 
 async def come_to(end: End, world: World) -> float:

@@ -259,7 +259,12 @@ class Residency:
 
     # -- making models leave ---------------------------------------------------------------------------------------
     def excess(self, newcomer: str, now_s: float) -> tuple[str, ...]:
-        """Who must leave because more is used than planned. Busy models stay, so it may not be enough."""
+        """Who must leave because more is used than planned. Busy models stay, so it may not be enough.
+
+        Nobody, where the process itself takes most of the budget: that does not go with any model.
+        """
+        if self.overrun:
+            return ()
         over_bytes = self.planned_bytes + self.unaccounted_bytes - self.budget_bytes
         return self._evict(over_bytes, newcomer, now_s) if over_bytes > 0 else ()
 
@@ -306,6 +311,12 @@ class Residency:
     def at_limit(self) -> bool:
         """Whether so many loads are in flight that none is admitted."""
         return self._loads >= self._loads_max
+
+    @property
+    def overrun(self) -> bool:
+        """Whether more is used than the budget, and most of that is no model's."""
+        used_bytes = self.planned_bytes + self.unaccounted_bytes
+        return used_bytes > self.budget_bytes and self.unaccounted_bytes > self.budget_bytes // 2
 
     def has_room(self, size_bytes: int) -> bool:
         """Whether one more model of this size could come in without another leaving."""

@@ -10,8 +10,9 @@ from typing import Any, Generic, NoReturn, TypeVar
 import numpy as np
 
 from torpor_container.content import Answers
-from torpor_container.errors import BadInput, ContainerError, OutOfMemory, PredictionFailed
+from torpor_container.errors import BadInput, ContainerError, OutOfMemory, PredictionFailed, bare
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.memory import no_memory
 
 Inputs = TypeVar("Inputs")
 
@@ -43,8 +44,19 @@ class ServedModel(Generic[Inputs]):
     def invoke(self, invocation: Invocation) -> Reply:
         """Body, inputs and answer may be large: each is let go of as soon as the next one is made of it.
 
-        Raises BadInput, UnsupportedContentType, NotAcceptable, PredictionFailed, OutOfMemory.
+        Raises BadInput, UnsupportedContentType, NotAcceptable, PredictionFailed, OutOfMemory: without the frames that
+        hold them, for whoever keeps the error would keep them too.
         """
+        try:
+            return self._answer(invocation)
+        except ContainerError as error:
+            fault = bare(error)
+        try:
+            raise fault
+        finally:
+            del fault
+
+    def _answer(self, invocation: Invocation) -> Reply:
         kind = self.answers.choose(invocation.accept)
         try:
             inputs = self.read(invocation)
@@ -61,8 +73,12 @@ class ServedModel(Generic[Inputs]):
         except MemoryError as error:
             raise OutOfMemory(f"out of memory while predicting: {error}") from error
         except self.refusals as error:
+            if no_memory(error):
+                raise OutOfMemory("out of memory while predicting") from error
             raise BadInput(f"the model refuses the rows: {_first_line(error)}") from error
         except BaseException as error:  # a model may raise anything, even SystemExit, and it is its own fault
+            if no_memory(error):
+                raise OutOfMemory("out of memory while predicting") from error
             raise PredictionFailed.because(error) from error
         try:
             return Reply(self.answers.encode(prediction, kind), kind)

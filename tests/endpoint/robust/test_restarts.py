@@ -12,7 +12,7 @@ from artifacts import put
 from botocore.exceptions import ClientError, HTTPClientError
 from constants import Traffic, constant, number_of, sleeper, traffic
 from live import LiveEndpoint, Variant, many
-from processes import children, gone, marked, soon, state
+from processes import children, gone, marked, serving, soon, state
 
 from torpor_endpoint.data_dir import DataDir
 
@@ -126,7 +126,7 @@ def kill_the_instance(live: LiveEndpoint, seen: Traffic) -> None:
 
 def instance_pid(live: LiveEndpoint) -> int:
     """The only instance: a child of the warm parent, which is a child of the worker."""
-    (pid,) = [pid for worker in live.worker_pids() for parent in children(worker) for pid in children(parent)]
+    (pid,) = [pid for worker in live.worker_pids() for parent in children(worker) for pid in serving(parent)]
     return pid
 
 

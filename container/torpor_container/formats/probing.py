@@ -1,0 +1,70 @@
+"""A harmless row for a loaded model: does predicting it end? What the model says of it, an error too, is no matter."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from torpor_container.errors import OutOfMemory
+from torpor_container.formats import estimators
+from torpor_container.formats.format import Model
+from torpor_container.formats.onnx import DTYPES
+from torpor_container.formats.soundness import prove_booster, prove_estimator
+from torpor_container.invocation import Invocation
+from torpor_container.memory import no_memory
+
+COLUMNS_MAX = 1_000_000
+"""Of a row that is predicted. Wider models are only looked through."""
+
+
+def probe(model: Model) -> None:
+    """Look a model through, and predict once. Raises LoadFailed if it is unsound, MemoryError."""
+    native = getattr(model, "native", None)
+    PROBES.get(model.format, _any)(model, native)
+
+
+def _booster(model: Any, booster: Any) -> None:
+    prove_booster(booster)
+    columns = booster.num_features()
+    if columns <= COLUMNS_MAX:
+        _predicted(model, np.zeros((1, columns), np.float32))
+
+
+def _estimator(model: Any, estimator: Any) -> None:
+    prove_estimator(list(estimators._parts(estimator)))
+    columns = getattr(estimator, "n_features_in_", 1)
+    if isinstance(columns, int) and 0 < columns <= COLUMNS_MAX:
+        _predicted(model, np.zeros((1, columns)))
+
+
+def _onnx(model: Any, session: Any) -> None:
+    feed = {}
+    for source in session.get_inputs():
+        shape = [size if isinstance(size, int) and size > 0 else 1 for size in source.shape]
+        if prod(shape) > COLUMNS_MAX or source.type not in DTYPES:
+            return
+        kind = DTYPES[source.type]
+        feed[source.name] = np.full(shape, "", kind) if kind is np.object_ else np.zeros(shape, kind)
+    _predicted(model, feed)
+
+
+def _any(model: Model, native: object) -> None:
+    """Of a format that a package added."""
+    with suppress(Exception):
+        model.invoke(Invocation(b"0", "text/csv"))
+
+
+def _predicted(model: Any, inputs: Any) -> None:
+    try:
+        model.predict(inputs)
+    except (MemoryError, OutOfMemory):
+        raise MemoryError("it predicted") from None
+    except Exception as error:  # noqa: BLE001  the row may be none for it, and a model may raise anything
+        if no_memory(error):
+            raise MemoryError("it predicted") from None
+
+
+PROBES: dict[str, Callable[[Any, Any], None]] = {"xgboost": _booster, "scikit-learn": _estimator, "onnx": _onnx}
+"""By format."""

@@ -1,0 +1,64 @@
+"""The rules of trials: what is tried, trusted or refused, and how much a trial may take."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_container.core.trials import (
+    ALLOWANCE_MAX_BYTES,
+    DEATHS_MAX,
+    MIB,
+    QUICK_MAX,
+    SLOW_MAX,
+    Step,
+    Verdict,
+    after_death,
+    allowance_bytes,
+    alone_bytes,
+    limit_s,
+    most_bytes,
+    share_bytes,
+    step,
+)
+
+GIB = 1024 * MIB
+
+
+@pytest.mark.parametrize(
+    ("verdict", "then"),
+    [
+        (None, Step.TRY),
+        (Verdict("", "xgboost 3"), Step.TRUST),
+        (Verdict("it hung", "xgboost 3"), Step.REFUSE),
+        (Verdict("", "xgboost 2"), Step.TRY),
+        (Verdict("it hung", "xgboost 2"), Step.TRY),
+        (Verdict("too large", "xgboost 3", limit_bytes=GIB), Step.REFUSE),
+        (Verdict("too large", "xgboost 3", limit_bytes=GIB - 1), Step.TRY),
+    ],
+)
+def test_a_verdict_holds_for_its_software_and_for_no_more_memory(verdict: Verdict | None, then: Step) -> None:
+    assert step(verdict, "xgboost 3", GIB) is then
+
+
+def test_a_model_that_ends_instances_while_it_predicts_is_quarantined_the_second_time() -> None:
+    verdict = after_death(None, "a", "SIGSEGV")
+    assert step(verdict, "a", GIB) is Step.TRUST
+    for _ in range(DEATHS_MAX - 1):
+        verdict = after_death(verdict, "a", "SIGSEGV")
+    assert step(verdict, "a", GIB) is Step.REFUSE
+    assert "SIGSEGV" in verdict.reason
+
+
+@given(st.integers(MIB, 1024 * GIB), st.integers(0, 100 * GIB), st.integers(-GIB, 1024 * GIB))
+def test_all_trials_together_stay_within_their_allowance_and_what_is_free(
+    budget_bytes: int, disk_bytes: int, free_bytes: int
+) -> None:
+    shares = share_bytes(budget_bytes) * (QUICK_MAX + SLOW_MAX)
+    alone = alone_bytes(budget_bytes, disk_bytes, free_bytes)
+    assert shares + alone <= allowance_bytes(budget_bytes) + max(0, free_bytes)
+    assert alone <= most_bytes(budget_bytes, disk_bytes)
+    assert allowance_bytes(budget_bytes) <= ALLOWANCE_MAX_BYTES
+
+
+def test_a_large_file_has_longer_and_never_longer_than_a_load_has() -> None:
+    assert limit_s(0, 360.0) < limit_s(100 * MIB, 360.0) <= limit_s(100 * GIB, 360.0) == 360.0
