@@ -206,6 +206,8 @@ class Keeper:
                 "reason": why,
                 "took_s": self._clock() - began_s,
                 "efforts": {step: effort.told() for step, effort in story.efforts.items()},
+                "own_bytes": self._tier.books.unaccounted_bytes,
+                "budget_bytes": self._tier.books.budget_bytes,
             }
             self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock())
             self._drop_if_spent(name)  # its callers may all have given up

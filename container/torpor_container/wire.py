@@ -5,7 +5,7 @@ The MME container contract is AWS's (`POST /models`, `POST /models/{name}/invoke
 """
 
 from enum import StrEnum
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 # -- AWS's names ---------------------------------------------------------------------------------------------------
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
@@ -105,6 +105,8 @@ class Cold(TypedDict):
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded
     efforts: dict[str, Effort]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
+    own_bytes: NotRequired[int]  # of memory, that the instance took beside its models when this one was admitted
+    budget_bytes: NotRequired[int]  # the instance's memory
 
 
 class LoadedModel(TypedDict):
@@ -125,6 +127,7 @@ class InstanceState(TypedDict):
     models: list[LoadedModel]
     budget_bytes: int
     used_bytes: int  # measured, not planned
+    own_bytes: NotRequired[int]  # of that, beside the models in memory; a load that goes on counts for it
     disk_bytes: int
     disk_budget_bytes: int
     cpu_s: float  # processor seconds used since it started

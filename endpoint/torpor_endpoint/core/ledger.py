@@ -100,6 +100,28 @@ class Sums:
         self.response_bytes += warm.response_bytes
 
 
+class Room(NamedTuple):
+    """What looks at instances' memory are added up by."""
+
+    minute_s: int
+    endpoint: str
+    variant: str
+    size: str
+    budget_bytes: int
+
+
+@dataclass(slots=True)
+class Looks:
+    """Looks at what instances take of their memory beside their models, added up."""
+
+    looks: int = 0
+    own_bytes: int = 0
+
+    def add(self, own_bytes: int) -> None:
+        self.looks += 1
+        self.own_bytes += own_bytes
+
+
 def minute_of(at_s: float) -> int:
     """When the minute began that this moment is in."""
     return int(at_s // MINUTE_S) * MINUTE_S

@@ -42,6 +42,17 @@ class Warm(NamedTuple):
     response_bytes: int
 
 
+class Look(NamedTuple):
+    """What an instance took of its memory beside its models, at one moment."""
+
+    at_s: float  # epoch seconds
+    endpoint: str
+    variant: str
+    instance: str
+    budget_bytes: int  # the instance's memory
+    own_bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class Life:
     """One instance's life, whole or so far."""

@@ -12,11 +12,12 @@ from typing import Any
 from torpor.simulator import fitting
 from torpor.simulator.checks import Recount
 from torpor.simulator.engine import Recorded, Simulation
+from torpor.simulator.fitting import Memory
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.kinds import NUMBER, Kind, Rule, a, check, optional, whole
 from torpor.simulator.outcome import Result, Tally, outcome
 from torpor.simulator.profile import ModelProfile, Spread
-from torpor.simulator.scenario import BadScenario, Scenario
+from torpor.simulator.scenario import MIB, BadScenario, Scenario
 from torpor.simulator.site import Call
 from torpor.simulator.workloads import (
     Azure2019,
@@ -35,6 +36,7 @@ from torpor.simulator.workloads import (
 from torpor.story import counted
 from torpor_container.core.policies import OFFLINE, Future, Policy
 from torpor_container.core.residency import Decision
+from torpor_endpoint.core.catalogue import CATALOGUE
 
 Profiles = Mapping[str, ModelProfile]
 
@@ -171,9 +173,22 @@ def _fitted(ledger: Ledger, spreads: Spreads | None, seed: int, what: str) -> Gi
     around = Scenario(overhead_s=found.overhead_s, beside_load_s=found.beside_load_s)
     if found.wake_s is not None:
         around = around.altered(wake_s=found.wake_s)
+    if found.memory is not None:
+        around = around.altered(**measured_memory(found.memory))
     measured = spreads or Spreads(found.predict_sigma, found.load_sigma)
     assumed = (f"the times of {len(found.assumed):,} models: by a law of the others",) if found.assumed else ()
     return Given(ledger, found.profiles, measured, seed, what, (*assumed, *_left_out(ledger)), scenario=around)
+
+
+def measured_memory(memory: Memory) -> dict[str, Any]:
+    """Of the instances that a ledger tells of: their type, where that is one, their memory, and what they take of it by
+    themselves."""
+    known, memory_mib = CATALOGUE.get(memory.size), memory.budget_bytes / MIB
+    own: dict[str, Any] = {"own_bytes": memory.own_bytes}
+    if known is None:
+        return own | {"memory_mib": memory_mib}
+    as_its_type = known.memory_mib == memory_mib
+    return own | {"instance_type": memory.size, "memory_mib": None if as_its_type else memory_mib}
 
 
 def _left_out(trace: Trace) -> tuple[str, ...]:

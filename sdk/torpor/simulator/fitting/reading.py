@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from torpor.simulator.fitting.records import Cold, Record, Warm, Whole
+from torpor.simulator.fitting.records import Cold, Memory, Record, Warm, Whole
 from torpor.simulator.workloads.ledger import ONE, one_variant
 from torpor.simulator.workloads.trace import BadTrace
 from torpor_container import wire
@@ -21,6 +21,12 @@ CALLED = f"""SELECT model FROM minutes WHERE {ONE} GROUP BY model HAVING sum(err
 WHOLE = f"SELECT model, instance, status, steps, cold, effort FROM cold_starts WHERE {ONE} ORDER BY number"
 STARTS = f"""SELECT ready_s - started_s FROM lives
     WHERE {ONE} AND ready_s IS NOT NULL AND why_started <> 'deployed'"""  # that start makes the warm parent too
+NEWEST = f"""SELECT size, budget_bytes FROM memory WHERE {ONE} ORDER BY minute_s DESC, looks DESC LIMIT 1"""
+MEMORY = f"""SELECT size, budget_bytes, sum(own_bytes) / sum(looks) FROM memory
+    WHERE {ONE} AND (size, budget_bytes) = ({NEWEST}) GROUP BY 1, 2"""
+"""Each load was a look, and so were the moments, three a minute, at which the endpoint asked its instances: where models
+come and go, the first are the more."""
+KEPT = "SELECT 1 FROM sqlite_master WHERE name = 'memory'"
 MINUTES = f"""CREATE TEMP TABLE warm AS
     WITH told AS (
         SELECT minute_s, model, sum(requests) AS requests, sum(cold) AS cold, sum(errors) AS errors,
@@ -69,11 +75,12 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
             warm = {model or one[1]: Warm(*sums) for model, *sums in ledger.execute(WARM)}
             delays_s = [(model or one[1], delay_s) for model, delay_s in ledger.execute(DELAYS)]
             alone = [(model or one[1], predict_s) for model, predict_s in ledger.execute(ALONE)]
+            memory = ledger.execute(MEMORY, one * 2).fetchone() if ledger.execute(KEPT).fetchone() else None
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
     single_model = one[1] if "" in called else None
-    return Record(path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s)
+    return Record(path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, memory and Memory(*memory))
 
 
 def _cold(told: str | None) -> Cold | None:
