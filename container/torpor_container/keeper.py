@@ -14,6 +14,7 @@ from torpor_container.core.residency import Hit, Lead, Residency, Wait
 from torpor_container.core.resting import Resting
 from torpor_container.effort import Effort
 from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, NotReady
+from torpor_container.partings import Partings
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
 from torpor_container.tier import Tier
@@ -59,7 +60,8 @@ class Keeper:
         """`resting` is told of every use, for who makes models leave and come by their callers' habits."""
         self._shelf = shelf
         self._workshop = workshop
-        self._tier = Tier(books, clock, self._unload, self._settled)
+        self._partings = Partings(clock)
+        self._tier = Tier(books, clock, self._unload, self._settled, self._partings.left)
         self._patience = patience
         self._clock = clock
         self._cache = cache
@@ -206,8 +208,9 @@ class Keeper:
                 "reason": why,
                 "took_s": self._clock() - began_s,
                 "efforts": {step: effort.told() for step, effort in story.efforts.items()},
-                "own_bytes": self._tier.books.unaccounted_bytes,
+                "own_bytes": story.own_bytes,
                 "budget_bytes": self._tier.books.budget_bytes,
+                "left": self._partings.told(),
             }
             self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock())
             self._drop_if_spent(name)  # its callers may all have given up
@@ -230,6 +233,7 @@ class Keeper:
         kept = False
         try:
             found = await self._workshop.recognise(placed)
+            story.own_bytes = self._tier.books.unaccounted_bytes
             story.victims.extend(await self._tier.admitted(name, found.predicted_bytes))
             with story.step(Step.LOAD):
                 loaded = await self._load(name, found, story)

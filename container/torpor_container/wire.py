@@ -4,6 +4,7 @@ The MME container contract is AWS's (`POST /models`, `POST /models/{name}/invoke
 `X-Torpor-*` headers and `/_torpor/*` paths, which a foreign container never sees.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NotRequired, TypedDict
 
@@ -105,8 +106,9 @@ class Cold(TypedDict):
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded
     efforts: dict[str, Effort]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
-    own_bytes: NotRequired[int]  # of memory, that the instance took beside its models when this one was admitted
+    own_bytes: NotRequired[int]  # of memory, that the instance took beside its models as this one asked for room
     budget_bytes: NotRequired[int]  # the instance's memory
+    left: NotRequired[Mapping[str, tuple[float, int]]]  # who has left memory lately, as `Partings.told` says
 
 
 class LoadedModel(TypedDict):

@@ -6,7 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 from torpor_container.wire import Step
-from torpor_endpoint.ledger.records import Invocation, Warm
+from torpor_endpoint.ledger.records import Invocation, Look, Warm
 
 COLD_STEPS = frozenset({Step.HOLD, Step.WAKE, Step.QUEUE, Step.DOWNLOAD, Step.UNPACK, Step.LOAD})
 NOTICED_S = 0.0001
@@ -60,6 +60,8 @@ class Sums:
     measured: int = 0  # predictions whose efforts are these:
     work_s: float = 0.0
     delay_s: float = 0.0
+    first_s: float | None = None  # when the first one came that was not cold, and the last
+    last_s: float | None = None
 
     @property
     def busy_s(self) -> float:
@@ -75,6 +77,8 @@ class Sums:
         predict_s = invocation.steps.get(PREDICT, 0.0)
         self.requests += 1
         self.cold += cold
+        if not cold:
+            self._span(invocation.at_s, invocation.at_s)
         self.errors += invocation.status >= ERROR_FROM
         self.total_s += invocation.total_s
         self.load_s += load_s
@@ -90,6 +94,8 @@ class Sums:
 
     def add_warm(self, warm: Warm) -> None:
         """The same of many at once."""
+        if warm.span_s is not None:
+            self._span(*warm.span_s)
         predict_ms = sum(map(milliseconds, warm.predicts_s))
         self.requests += len(warm.totals_s)
         self.total_s += sum(warm.totals_s)
@@ -98,6 +104,16 @@ class Sums:
         self.predict_ms += predict_ms
         self.request_bytes += warm.request_bytes
         self.response_bytes += warm.response_bytes
+
+    def _span(self, first_s: float, last_s: float) -> None:
+        if self.first_s is None or first_s < self.first_s:
+            self.first_s = first_s
+        if self.last_s is None or last_s > self.last_s:
+            self.last_s = last_s
+
+
+SPAN = ("first_s", "last_s")
+"""The fields of `Sums` that are no sums."""
 
 
 class Room(NamedTuple):
@@ -116,10 +132,14 @@ class Looks:
 
     looks: int = 0
     own_bytes: int = 0
+    short: int = 0  # looks at moments when there was no room
+    short_own_bytes: int = 0
 
-    def add(self, own_bytes: int) -> None:
+    def add(self, look: Look) -> None:
         self.looks += 1
-        self.own_bytes += own_bytes
+        self.own_bytes += look.own_bytes
+        self.short += look.short
+        self.short_own_bytes += look.own_bytes * look.short
 
 
 def minute_of(at_s: float) -> int:

@@ -38,7 +38,7 @@ class Ledger:
     def invoked(self, invocation: Invocation) -> None:
         """One more invocation. A cold one is kept whole; all are counted in the minute in which they came."""
         if invocation.cold is not None and "own_bytes" in invocation.cold and "budget_bytes" in invocation.cold:
-            known = invocation.cold["budget_bytes"], invocation.cold["own_bytes"]
+            known = invocation.cold["budget_bytes"], invocation.cold["own_bytes"], bool(invocation.cold["victims"])
             self.looked(Look(invocation.at_s, invocation.endpoint, invocation.variant, invocation.instance, *known))
         cold = is_cold(invocation.steps)
         self._sums(invocation).add(invocation, cold)
@@ -55,7 +55,7 @@ class Ledger:
         """What an instance took beside its models."""
         size = self._size(look.instance)
         room = Room(minute_of(look.at_s), look.endpoint, look.variant, size, look.budget_bytes)
-        self._pending.memory.setdefault(room, Looks()).add(look.own_bytes)
+        self._pending.memory.setdefault(room, Looks()).add(look)
 
     def lived(self, life: Life) -> None:
         """What is known of an instance now, instead of what was known of it before."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
 
-from torpor_endpoint.core.ledger import MINUTE_S, Kind, Looks, Room, Sums
+from torpor_endpoint.core.ledger import MINUTE_S, SPAN, Kind, Looks, Room, Sums
 from torpor_endpoint.ledger.records import Invocation, Life
 from torpor_endpoint.shelf import Database
 
@@ -62,8 +62,11 @@ MIGRATIONS = (
     CREATE TABLE IF NOT EXISTS memory (
         minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, size TEXT NOT NULL,
         budget_bytes INTEGER NOT NULL, looks INTEGER NOT NULL, own_bytes INTEGER NOT NULL,
+        short INTEGER NOT NULL, short_own_bytes INTEGER NOT NULL,
         PRIMARY KEY (minute_s, endpoint, variant, size, budget_bytes)
     ) WITHOUT ROWID;
+    ALTER TABLE minutes ADD COLUMN first_s REAL;
+    ALTER TABLE minutes ADD COLUMN last_s REAL;
     """,
 )
 """Only ever add to the end: the number of entries is the schema's version."""
@@ -155,20 +158,27 @@ def names(record: type) -> tuple[str, ...]:
     return tuple(one.name for one in fields(record))
 
 
+SUMMED = tuple(name for name in names(Sums) if name not in SPAN)
+
+
 # -- inside --------------------------------------------------------------------------------------------------------
 def _into(table: str, columns: tuple[str, ...]) -> str:
     return f"INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
 
-def _added(table: str, key: tuple[str, ...], sums: tuple[str, ...]) -> str:
+def _added(table: str, key: tuple[str, ...], sums: tuple[str, ...], others: tuple[str, ...] = ()) -> str:
     """To what there is of the same key."""
     summed = ", ".join(f"{name} = {name} + excluded.{name}" for name in sums)
-    return f"INSERT {_into(table, (*key, *sums))} ON CONFLICT DO UPDATE SET {summed}"
+    return f"INSERT {_into(table, (*key, *sums, *others))} ON CONFLICT DO UPDATE SET {summed}"
 
 
 _COLD_START = f"INSERT {_into('cold_starts', Invocation._fields)}"
 _LIFE = f"INSERT OR REPLACE {_into('lives', names(Life))}"
-_MINUTE = _added("minutes", Kind._fields, names(Sums))
+_MINUTE = (
+    f"{_added('minutes', Kind._fields, SUMMED, SPAN)},"
+    " first_s = min(coalesce(first_s, excluded.first_s), coalesce(excluded.first_s, first_s)),"
+    " last_s = max(coalesce(last_s, excluded.last_s), coalesce(excluded.last_s, last_s))"
+)
 _MEMORY = _added("memory", Room._fields, names(Looks))
 _SERVED = "INSERT INTO served VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET until_s = max(until_s, excluded.until_s)"
 _SERVED_KEPT = "UPDATE served SET since_s = max(since_s, ?, coalesce((SELECT until_s FROM pruned), 0))"
@@ -180,7 +190,7 @@ _PRUNING = (
     "DELETE FROM lives WHERE stopped_s < ?",
 )
 _life = attrgetter(*names(Life))
-_sums = attrgetter(*names(Sums))
+_sums = attrgetter(*SUMMED, *SPAN)
 _looks = attrgetter(*names(Looks))
 
 

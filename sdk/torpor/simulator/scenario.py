@@ -115,7 +115,7 @@ class Scenario:
             raise BadScenario("memory_mib is an instance's memory, memory_bytes its room for models: give one of them")
         if self.memory_bytes is None and self.models_bytes < 1:
             has, own = f"{self._instance_mib:,.6g} MiB", f"{self.own_bytes / MIB:,.3g} MiB (own_bytes)"
-            raise BadScenario(f"memory_mib: of {has} an instance takes {own} by itself, which leaves nothing for models")
+            raise BadScenario(f"memory_mib: of {has} an instance takes {own} by itself: nothing is left for models")
         least, most = self.instances_min, self.instances_max
         if most is not None and least is None:
             raise BadScenario(f"instances_max goes with instances_min, not {most}")

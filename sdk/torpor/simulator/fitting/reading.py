@@ -22,10 +22,11 @@ WHOLE = f"SELECT model, instance, status, steps, cold, effort FROM cold_starts W
 STARTS = f"""SELECT ready_s - started_s FROM lives
     WHERE {ONE} AND ready_s IS NOT NULL AND why_started <> 'deployed'"""  # that start makes the warm parent too
 NEWEST = f"""SELECT size, budget_bytes FROM memory WHERE {ONE} ORDER BY minute_s DESC, looks DESC LIMIT 1"""
-MEMORY = f"""SELECT size, budget_bytes, sum(own_bytes) / sum(looks) FROM memory
-    WHERE {ONE} AND (size, budget_bytes) = ({NEWEST}) GROUP BY 1, 2"""
-"""Each load was a look, and so were the moments, three a minute, at which the endpoint asked its instances: where models
-come and go, the first are the more."""
+MEMORY = f"""SELECT size, budget_bytes,
+        CASE WHEN sum(short) THEN sum(short_own_bytes) / sum(short) ELSE sum(own_bytes) / sum(looks) END
+    FROM memory WHERE {ONE} AND (size, budget_bytes) = ({NEWEST}) GROUP BY 1, 2"""
+"""What counts is what an instance took when there was no room: it is more than at other times, and decides who leaves.
+"""
 KEPT = "SELECT 1 FROM sqlite_master WHERE name = 'memory'"
 MINUTES = f"""CREATE TEMP TABLE warm AS
     WITH told AS (
@@ -79,8 +80,8 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
-    single_model = one[1] if "" in called else None
-    return Record(path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, memory and Memory(*memory))
+    single_model, seen = one[1] if "" in called else None, None if memory is None else Memory(*memory)
+    return Record(path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen)
 
 
 def _cold(told: str | None) -> Cold | None:
