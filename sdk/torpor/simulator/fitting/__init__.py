@@ -8,6 +8,7 @@ from torpor.simulator.fitting.laws import Law
 from torpor.simulator.fitting.lines import Line
 from torpor.simulator.fitting.records import Memory
 from torpor.simulator.fitting.sound import sound
+from torpor.simulator.fitting.sources import divided, source
 from torpor.simulator.fitting.variant import Fitted, fitted
 
-__all__ = ["Fitted", "Law", "Line", "Memory", "fitted", "given", "sound", "write"]
+__all__ = ["Fitted", "Law", "Line", "Memory", "divided", "fitted", "given", "sound", "source", "write"]

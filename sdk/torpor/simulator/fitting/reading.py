@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from torpor.simulator.fitting.records import Cold, Memory, Record, Warm, Whole
-from torpor.simulator.workloads.ledger import ONE, one_variant
+from torpor.simulator.workloads.ledger import ONE, be_ledger, one_variant
 from torpor.simulator.workloads.trace import BadTrace
 from torpor_container import wire
 from torpor_endpoint.core.ledger import ERROR_FROM, MINUTE_S
@@ -61,11 +61,13 @@ ALONE = f"""SELECT model, CASE WHEN measured THEN work_s ELSE predict_s END FROM
 def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
     """As of one moment, also where the endpoint runs. Raises BadTrace."""
     if not path.is_file():
-        raise BadTrace(f"{path} is not there: name the ledger.sqlite in an endpoint's data folder")
+        what = "a folder" if path.is_dir() else "not there"
+        raise BadTrace(f"{path} is {what}: name the ledger.sqlite in an endpoint's data folder")
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
             ledger.execute("PRAGMA temp_store = MEMORY")
             ledger.execute("BEGIN")  # it may be written meanwhile: everything is read as of one moment
+            be_ledger(ledger, path)
             one = one_variant(ledger, path, endpoint, variant)
             called = {model for (model,) in ledger.execute(CALLED, one * 2)}
             whole = [

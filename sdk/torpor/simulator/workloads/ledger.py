@@ -40,6 +40,9 @@ TOLD = f"""SELECT instance, model, at_s + total_s
         json_extract(cold, '$.took_s'), json_extract(cold, '$.left')
     FROM cold_starts WHERE {ONE} AND json_extract(cold, '$.left') IS NOT NULL"""
 SERVED = f"SELECT since_s, until_s FROM served WHERE {ONE}"
+TABLES = ("minutes", "cold_starts", "lives")
+"""Of every ledger since the first version."""
+SHOWN = 8
 WRITTEN_WITHIN_S = 5.0
 """After a minute is over: the endpoint writes each second what was answered. Who waits for longer is counted later."""
 
@@ -181,9 +184,21 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         with closing(
             sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         ) as ledger:
+            be_ledger(ledger, path)
             yield ledger
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
+
+
+def be_ledger(ledger: sqlite3.Connection, path: Path) -> None:
+    """Raises BadTrace for another database, with its tables."""
+    tables = [name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    if missing := [name for name in TABLES if name not in tables]:
+        has = f"it has {', '.join(tables[:SHOWN])}" if tables else "it is empty"
+        raise BadTrace(
+            f"{path} is a SQLite database, and no ledger: it has no table {missing[0]} ({has}). Name the ledger.sqlite"
+            " in an endpoint's data folder"
+        )
 
 
 def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, until_s: float) -> Part:

@@ -28,8 +28,8 @@ class Told(NamedTuple):
 
 
 class Called(NamedTuple):
-    """Warm requests for one model, so many of them, between two moments: those of the first and the last if they were `seen`,
-    else the minute's beginning and end."""
+    """So many warm requests for one model between two moments: when the first and the last came, if that was `seen`, or
+    the minute's beginning and end."""
 
     requests: int
     first_s: float
