@@ -60,8 +60,6 @@ class Sums:
     measured: int = 0  # predictions whose efforts are these:
     work_s: float = 0.0
     delay_s: float = 0.0
-    first_s: float | None = None  # when the first one came that was not cold, and the last
-    last_s: float | None = None
 
     @property
     def busy_s(self) -> float:
@@ -77,8 +75,6 @@ class Sums:
         predict_s = invocation.steps.get(PREDICT, 0.0)
         self.requests += 1
         self.cold += cold
-        if not cold:
-            self._span(invocation.at_s, invocation.at_s)
         self.errors += invocation.status >= ERROR_FROM
         self.total_s += invocation.total_s
         self.load_s += load_s
@@ -94,8 +90,6 @@ class Sums:
 
     def add_warm(self, warm: Warm) -> None:
         """The same of many at once."""
-        if warm.span_s is not None:
-            self._span(*warm.span_s)
         predict_ms = sum(map(milliseconds, warm.predicts_s))
         self.requests += len(warm.totals_s)
         self.total_s += sum(warm.totals_s)
@@ -105,15 +99,25 @@ class Sums:
         self.request_bytes += warm.request_bytes
         self.response_bytes += warm.response_bytes
 
-    def _span(self, first_s: float, last_s: float) -> None:
-        if self.first_s is None or first_s < self.first_s:
-            self.first_s = first_s
-        if self.last_s is None or last_s > self.last_s:
-            self.last_s = last_s
+
+class Called(NamedTuple):
+    """What the span of warm requests is kept for, whatever the sizes of the instances."""
+
+    minute_s: int
+    endpoint: str
+    variant: str
+    model: str
 
 
-SPAN = ("first_s", "last_s")
-"""The fields of `Sums` that are no sums."""
+class Span(NamedTuple):
+    """When the first of some requests came, and the last: epoch seconds."""
+
+    first_s: float
+    last_s: float
+
+    def __or__(self, other: "Span") -> "Span":
+        """Of both together."""
+        return Span(min(self.first_s, other.first_s), max(self.last_s, other.last_s))
 
 
 class Room(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
-from torpor_endpoint.core.ledger import UNKNOWN, Kind, Looks, Room, Sums, adds_up, is_cold, minute_of
+from torpor_endpoint.core.ledger import UNKNOWN, Called, Kind, Looks, Room, Span, Sums, adds_up, is_cold, minute_of
 from torpor_endpoint.ledger.records import Invocation, Life, Look, Warm
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 
@@ -41,6 +41,8 @@ class Ledger:
             known = invocation.cold["budget_bytes"], invocation.cold["own_bytes"], bool(invocation.cold["victims"])
             self.looked(Look(invocation.at_s, invocation.endpoint, invocation.variant, invocation.instance, *known))
         cold = is_cold(invocation.steps)
+        if not cold:
+            self._span(invocation, Span(invocation.at_s, invocation.at_s))
         self._sums(invocation).add(invocation, cold)
         if cold:
             self._doubt(invocation)
@@ -50,6 +52,8 @@ class Ledger:
     def warmed(self, warm: Warm) -> None:
         """Many more at once."""
         self._sums(warm).add_warm(warm)
+        if warm.span_s is not None:
+            self._span(warm, Span(*warm.span_s))
 
     def looked(self, look: Look) -> None:
         """What an instance took beside its models."""
@@ -90,6 +94,11 @@ class Ledger:
         if sums is None:
             sums = self._pending.minutes[kind] = Sums()
         return sums
+
+    def _span(self, told: Invocation | Warm, span: Span) -> None:
+        called = Called(minute_of(told.at_s), told.endpoint, told.variant, told.model)
+        before = self._pending.spans.get(called)
+        self._pending.spans[called] = span if before is None else before | span
 
     def _size(self, instance: str) -> str:
         if not instance:

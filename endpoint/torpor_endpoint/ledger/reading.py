@@ -11,7 +11,7 @@ from torpor_endpoint.core.costs import VariantCosts, costs
 from torpor_endpoint.core.ledger import Sums
 from torpor_endpoint.core.prices import PRICES, Prices
 from torpor_endpoint.ledger.records import Invocation, Life
-from torpor_endpoint.ledger.tables import RETENTION, SUMMED, Retention, Tables, names
+from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables, names
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Reading:
 
     def _traffic(self, endpoint: str | None, window: Window) -> list[Traffic]:
         """Of the minutes that begin in the window."""
-        added = ", ".join(f"sum({name})" for name in SUMMED)
+        added = ", ".join(f"sum({name})" for name in names(Sums))
         rows = self.tables.database.rows(
             f"SELECT endpoint, variant, model, size, {added} FROM minutes WHERE minute_s >= ?1 AND minute_s < ?2 "
             "AND (?3 IS NULL OR endpoint = ?3) GROUP BY endpoint, variant, model, size",

@@ -16,22 +16,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torpor.simulator.workloads.stays import Called, Stays, Told
+from torpor.simulator.workloads.stays import SEEN_WITHIN_S, Called, Stays, Told
 from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Sizes, Times
 from torpor.spans import MINUTE_S
+from torpor_endpoint.core.ledger import Span
 
 ONE = "endpoint = ? AND variant = ?"
 KEY = "minute_s, endpoint, variant, model"
 VARIANTS = """SELECT DISTINCT endpoint, variant FROM minutes
     WHERE coalesce(?1, endpoint) = endpoint AND coalesce(?2, variant) = variant AND minute_s < ?3 ORDER BY 1, 2"""
-MINUTES = f"""SELECT minute_s, model, sum(requests), sum(request_bytes), {{}} FROM minutes
+MINUTES = f"""SELECT minute_s, model, sum(requests), sum(request_bytes) FROM minutes
     WHERE +endpoint = ? AND +variant = ? AND minute_s > ? AND minute_s < ? GROUP BY {KEY} ORDER BY {KEY}"""
 """By the table's own key, so that nothing is sorted before the first row. Without the `+`, SQLite leaves out of the key
 what is known of it, and then sorts."""
-SPAN = "min(first_s), max(last_s)"
-NO_SPAN = "NULL, NULL"
-"""Of a ledger of an earlier version."""
-COLUMNS = "SELECT name FROM pragma_table_info('minutes')"
+SPANS = f"SELECT minute_s, model, first_s, last_s FROM spans WHERE {ONE} AND minute_s >= ? AND minute_s <= ?"
+HAS_SPANS = "SELECT 1 FROM sqlite_master WHERE name = 'spans'"
+"""That of an earlier version has none."""
 COLD = f"SELECT at_s, model, request_bytes FROM cold_starts WHERE {ONE} AND at_s >= ? AND at_s < ? ORDER BY at_s"
 ALL = f"""SELECT model, sum(requests), sum(requests) - sum(errors) FROM minutes
     WHERE {ONE} AND minute_s < ? GROUP BY model"""
@@ -52,14 +52,13 @@ class Minute(NamedTuple):
     model: str
     requests: int
     request_bytes: int
-    first_s: float | None  # when the first warm one came, and the last
-    last_s: float | None
+    span: Span | None = None  # of the warm ones
 
     @property
     def called(self) -> Called:
-        if self.first_s is None or self.last_s is None:
+        if self.span is None:
             return Called(self.requests, self.begins_s, self.begins_s + MINUTE_S, seen=False)
-        return Called(self.requests, self.first_s, self.last_s, seen=True)
+        return Called(self.requests, self.span.first_s, self.span.last_s + SEEN_WITHIN_S, seen=True)
 
 
 Cold = tuple[float, str, int]  # when, model, bytes
@@ -206,11 +205,14 @@ def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, unti
     stayed open for as long as a replay lasts would keep the endpoint's log of writes growing."""
     with ledger:
         ledger.execute("BEGIN")
-        spans = SPAN if ("first_s",) in ledger.execute(COLUMNS).fetchall() else NO_SPAN
-        with closing(ledger.execute(MINUTES.format(spans), (*one, since_s, until_s))) as rows:
-            minutes = _enough(map(Minute._make, rows))
+        with closing(ledger.execute(MINUTES, (*one, since_s, until_s))) as rows:
+            minutes = _enough(Minute(*row) for row in rows)
         if not minutes:
             return Part([], [])
+        if ledger.execute(HAS_SPANS).fetchone():
+            kept = ledger.execute(SPANS, (*one, minutes[0].begins_s, minutes[-1].begins_s))
+            spans = {(begins_s, model): Span(*span_s) for begins_s, model, *span_s in kept}
+            minutes = [row._replace(span=spans.get(row[:2])) for row in minutes]
         return Part(minutes, ledger.execute(COLD, (*one, minutes[0][0], minutes[-1][0] + MINUTE_S)).fetchall())
 
 

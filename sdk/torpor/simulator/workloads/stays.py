@@ -16,6 +16,9 @@ import numpy as np
 
 from torpor.simulator.workloads.trace import Times
 
+SEEN_WITHIN_S = 0.05
+"""When the first and the last came is known so well: the endpoint tells of those together that end within a moment."""
+
 
 class Told(NamedTuple):
     """A load, as its instance told it: whose, when it ended, and who had left since the one before."""
@@ -87,7 +90,7 @@ class Stays:
         on = [stay for stay in here if stay not in whole] or here
         moments_s = np.sort(np.concatenate([sure, _drawn(rng, on, called.requests - len(sure), called)]))
         if called.seen:
-            moments_s[-1], moments_s[0] = ends_s, begins_s
+            moments_s[[-1, 0]] = (ends_s - SEEN_WITHIN_S, begins_s) + SEEN_WITHIN_S * rng.random(2)
         for stay in here:
             inside = slice(*np.searchsorted(moments_s, (stay.since_s, stay.until_s), side="left").tolist())
             before = [stay.since_s] if begins_s <= stay.since_s else []
