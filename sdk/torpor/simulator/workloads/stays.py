@@ -20,6 +20,11 @@ SEEN_WITHIN_S = 0.05
 """When the first and the last came is known so well: the endpoint tells of those together that end within a moment."""
 
 
+SURELY_KEPT = 0.8
+"""Whoever was not used for this part of the time after which it left was not about to leave: others left a fifth
+earlier, as room for large models was needed."""
+
+
 class Told(NamedTuple):
     """A load, as its instance told it: whose, when it ended, and who had left since the one before."""
 
@@ -95,13 +100,13 @@ class Stays:
             inside = slice(*np.searchsorted(moments_s, (stay.since_s, stay.until_s), side="left").tolist())
             before = [stay.since_s] if begins_s <= stay.since_s else []
             after = [stay.until_s] if stay.until_s < ends_s else []
-            moments_s[inside] = _closer(moments_s[inside], before, after, stay.idle_s or self.idle_s)
+            moments_s[inside] = _closer(moments_s[inside], before, after, SURELY_KEPT * (stay.idle_s or self.idle_s))
         return moments_s
 
 
 def _closer(moments_s: Times, before: Sequence[float], after: Sequence[float], idle_s: float) -> Times:
-    """Between two uses no more time goes by than it took to leave: what is more is given to the shorter gaps. Those
-    before and after stay where they are."""
+    """Between two uses no more time than that goes by: what is more is given to the shorter gaps. Those before and
+    after stay where they are."""
     marks = np.concatenate([np.array(before), moments_s, np.array(after)])
     gaps_s = np.diff(marks)
     slack_s = np.maximum(0.0, idle_s - gaps_s)
