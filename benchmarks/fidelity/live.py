@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,15 +26,15 @@ SIZES = (40, 60, 90, 140, 200, 300, 450, 640)
 MIB = 1024 * 1024
 
 
-def make_models(folder: Path, names: list[str]) -> None:
-    """XGBoost models of eight sizes, under these names."""
+def make_models(folder: Path, names: list[str], sizes: Sequence[int] = SIZES) -> None:
+    """XGBoost models of so many trees, one after another, under these names."""
     random = np.random.default_rng(7)
     rows = random.normal(size=(4000, scene.COLUMNS))
     label = rows @ random.normal(size=scene.COLUMNS) + random.normal(scale=0.5, size=len(rows))
     matrix = xgboost.DMatrix(rows, label, nthread=1)
     folder.mkdir()
     made = []
-    for trees in SIZES:
+    for trees in sizes:
         booster = xgboost.train({"max_depth": 6, "nthread": 1}, matrix, num_boost_round=trees)
         made.append(torpor.bundle(booster, folder / f".{trees}.tar.gz"))
     for number, name in enumerate(names):

@@ -113,13 +113,15 @@ class Instance:
     async def state(self, after: int, model: str | None) -> InstanceState:
         """What `GET /_torpor/state` says."""
         fault = self._serving.fault()
+        models, used_bytes = self._serving.models(), await self._workshop.used_bytes()
         return {
             "unready": self._serving.unready(),
             "fault": fault.value if fault else None,
             "kept": isinstance(self._serving, Kept),
-            "models": self._serving.models(),
+            "models": models,
             "budget_bytes": self._settings.memory_bytes,
-            "used_bytes": await self._workshop.used_bytes(),
+            "used_bytes": used_bytes,
+            "own_bytes": max(0, used_bytes - sum(model["size_bytes"] for model in models)),
             "disk_bytes": self._shelf.used_bytes if self._shelf else 0,
             "disk_budget_bytes": self._settings.disk_bytes,
             "cpu_s": await self._workshop.cpu_s(),

@@ -15,6 +15,7 @@ from torpor_container.core.resting import Resting
 from torpor_container.effort import Effort
 from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, NotReady, OutOfMemory, QuarantinedForMemory
 from torpor_container.freshness import Freshness
+from torpor_container.partings import Partings
 from torpor_container.relief import Relief
 from torpor_container.runners import Runner
 from torpor_container.shelf import Shelf
@@ -64,7 +65,8 @@ class Keeper:
         called where another instance should take this one's place."""
         self._shelf = shelf
         self._workshop = workshop
-        self._tier = Tier(books, clock, self._unload, self._settled)
+        self._partings = Partings(clock)
+        self._tier = Tier(books, clock, self._unload, self._settled, self._partings.left)
         self._patience = patience
         self._clock = clock
         self._cache = cache
@@ -250,6 +252,9 @@ class Keeper:
                 "reason": "; ".join(filter(None, (why, loaded.note))),
                 "took_s": self._clock() - began_s,
                 "efforts": {step: effort.told() for step, effort in story.efforts.items()},
+                "own_bytes": story.own_bytes,
+                "budget_bytes": self._tier.books.budget_bytes,
+                "left": self._partings.told(),
             }
             self._tier.books.loaded(name, loaded.size_bytes, loaded.took_s, self._clock(), loaded.note)
             self._drop_if_spent(name)  # its callers may all have given up
@@ -277,6 +282,7 @@ class Keeper:
         try:
             with story.step(Step.LOAD):  # a version that is new here is tried
                 found = await self._workshop.recognise(placed)
+            story.own_bytes = self._tier.books.unaccounted_bytes
             story.victims.extend(await self._tier.admitted(name, found.predicted_bytes))
             with story.step(Step.LOAD):
                 loaded = await self._load(name, found, story)

@@ -100,6 +100,16 @@ def lean_heap() -> None:
         libc.mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
+def top_of_heap() -> int | None:
+    """The address from which glibc's main heap is free up to its end; None for another C library."""
+    told, libc = _mallinfo(), ctypes.CDLL(None)
+    if told is None or not hasattr(libc, "sbrk"):
+        return None
+    libc.sbrk.argtypes, libc.sbrk.restype = (ctypes.c_ssize_t,), ctypes.c_void_p
+    end: int | None = libc.sbrk(0)
+    return None if end is None else end - int(told().keepcost)
+
+
 def give_back() -> None:
     """Hand freed heap memory back to the system. Without this glibc keeps nearly all of it."""
     if sys.platform.startswith("linux"):

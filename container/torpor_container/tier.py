@@ -26,12 +26,15 @@ class Tier:
         clock: Callable[[], float],
         remove: Callable[[str], Awaitable[None]],
         measure: Callable[[], Awaitable[int]] | None = None,
+        left: Callable[[str, float, int], None] | None = None,
     ) -> None:
-        """`measure` tells what the tier takes now, once what others left behind is given back."""
+        """`measure` tells what the tier takes now, once what others left behind is given back; `left` is told of each
+        leaver when it was used last, and how often it was found here."""
         self.books = books
         self.clock = clock
         self._remove = remove
         self._measure = measure
+        self._left = left
         self._bell: asyncio.Event | None = None  # while somebody waits
         self._background: set[asyncio.Task[None]] = set()
 
@@ -140,6 +143,8 @@ class Tier:
 
     async def _see_one_out(self, name: str) -> None:
         began_s = self.clock()
+        if self._left is not None and (model := self.books.get(name)) is not None:
+            self._left(name, model.used_s, model.hits)
         try:
             await self._remove(name)
         finally:

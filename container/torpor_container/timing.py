@@ -30,6 +30,7 @@ class Story:
     spans: list[Span] = field(default_factory=list)
     efforts: dict[str, Effort] = field(default_factory=dict)  # what was measured where it happened
     victims: list[str] = field(default_factory=list)  # who left memory for it
+    own_bytes: int = 0  # what the instance took beside its models, as this one asked for room
     cold: Cold | None = None  # how it came in, once it has
 
     @contextmanager

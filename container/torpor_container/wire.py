@@ -4,8 +4,9 @@ The MME container contract is AWS's (`POST /models`, `POST /models/{name}/invoke
 `X-Torpor-*` headers and `/_torpor/*` paths, which a foreign container never sees.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 # -- AWS's names ---------------------------------------------------------------------------------------------------
 TARGET_MODEL = "X-Amzn-SageMaker-Target-Model"
@@ -124,6 +125,9 @@ class Cold(TypedDict):
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded
     efforts: dict[str, Effort]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
+    own_bytes: NotRequired[int]  # of memory, that the instance took beside its models as this one asked for room
+    budget_bytes: NotRequired[int]  # the instance's memory
+    left: NotRequired[Mapping[str, tuple[float, int]]]  # who has left memory lately, as `Partings.told` says
 
 
 class ModelName(TypedDict):
@@ -156,6 +160,7 @@ class InstanceState(TypedDict):
     models: list[LoadedModel]
     budget_bytes: int
     used_bytes: int  # measured, not planned
+    own_bytes: NotRequired[int]  # of that, beside the models in memory; a load that goes on counts for it
     disk_bytes: int
     disk_budget_bytes: int
     cpu_s: float  # processor seconds used since it started

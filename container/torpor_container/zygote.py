@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from torpor_container.guardian import guarded
+from torpor_container.holes import fill
 from torpor_container.processes import (
     adopt_orphans,
     end,
@@ -296,9 +297,11 @@ def main() -> None:
     preload()
     adopt_orphans()
     gc.collect()
+    filled = fill()  # what they allocate goes to pages of their own
     gc.freeze()  # a collection in a child would touch, and so copy, every shared page
     gc.enable()
     WarmParent(listener, sys.stdin.fileno()).run()
+    filled.clear()
 
 
 if __name__ == "__main__":

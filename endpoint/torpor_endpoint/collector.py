@@ -11,6 +11,7 @@ from torpor_container.upstream import UpstreamError
 from torpor_endpoint.cloudwatch import metrics
 from torpor_endpoint.cloudwatch.registry import MetricRegistry
 from torpor_endpoint.fleet import Fleet
+from torpor_endpoint.ledger.records import Look
 from torpor_endpoint.members import Member
 
 PERIOD_S = 20.0
@@ -41,10 +42,18 @@ class Reading:
 class Collector:
     """`epoch` gives epoch seconds."""
 
-    def __init__(self, fleet: Fleet, registry: MetricRegistry, epoch: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        registry: MetricRegistry,
+        epoch: Callable[[], float],
+        looked: Callable[[Look], None] = lambda look: None,
+    ) -> None:
+        """`looked` is told what each instance takes of its memory beside its models."""
         self._fleet = fleet
         self._registry = registry
         self._epoch = epoch
+        self._looked = looked
         self._readings: dict[str, Reading] = {}
         self._reading = asyncio.Lock()
 
@@ -82,6 +91,9 @@ class Collector:
             return
         self._add_times(endpoint, variant, member, state)
         now_s = self._epoch()
+        if "own_bytes" in state:
+            known = state["budget_bytes"], state["own_bytes"]
+            self._looked(Look(now_s, endpoint, variant, member.incarnation, *known))
         for metric, level in self._levels(member, state, now_s).items():
             self._registry.series(metric, _dimensions(endpoint, variant)).put(member.incarnation, level, now_s)
 

@@ -148,6 +148,15 @@ def instance_type(name: str) -> InstanceType | None:
     return CATALOGUE.get(name)
 
 
+_BASELINES = MappingProxyType({"ml.t2.medium": 0.2, "ml.t2.large": 0.3, "ml.t2.xlarge": 0.225, "ml.t2.2xlarge": 0.17})
+"""EC2's user guide, "Key concepts for burstable performance instances": baseline utilization per vCPU."""
+
+
+def burstable(name: str) -> float | None:
+    """The share of its processors that a burstable type has for ever; None for types that always have all of them."""
+    return _BASELINES.get(name)
+
+
 def serverless_vcpus(memory_mib: int) -> float:
     """The share of processors that a serverless instance of this memory gets.
 

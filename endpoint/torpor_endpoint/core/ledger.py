@@ -6,7 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 from torpor_container.wire import Step
-from torpor_endpoint.ledger.records import Invocation, Warm
+from torpor_endpoint.ledger.records import Invocation, Look, Warm
 
 COLD_STEPS = frozenset({Step.HOLD, Step.WAKE, Step.QUEUE, Step.DOWNLOAD, Step.UNPACK, Step.LOAD})
 NOTICED_S = 0.0001
@@ -98,6 +98,52 @@ class Sums:
         self.predict_ms += predict_ms
         self.request_bytes += warm.request_bytes
         self.response_bytes += warm.response_bytes
+
+
+class Called(NamedTuple):
+    """What the span of warm requests is kept for, whatever the sizes of the instances."""
+
+    minute_s: int
+    endpoint: str
+    variant: str
+    model: str
+
+
+class Span(NamedTuple):
+    """When the first of some requests came, and the last: epoch seconds."""
+
+    first_s: float
+    last_s: float
+
+    def __or__(self, other: "Span") -> "Span":
+        """Of both together."""
+        return Span(min(self.first_s, other.first_s), max(self.last_s, other.last_s))
+
+
+class Room(NamedTuple):
+    """What looks at instances' memory are added up by."""
+
+    minute_s: int
+    endpoint: str
+    variant: str
+    size: str
+    budget_bytes: int
+
+
+@dataclass(slots=True)
+class Looks:
+    """Looks at what instances take of their memory beside their models, added up."""
+
+    looks: int = 0
+    own_bytes: int = 0
+    short: int = 0  # looks at moments when there was no room
+    short_own_bytes: int = 0
+
+    def add(self, look: Look) -> None:
+        self.looks += 1
+        self.own_bytes += look.own_bytes
+        self.short += look.short
+        self.short_own_bytes += look.own_bytes * look.short
 
 
 def minute_of(at_s: float) -> int:

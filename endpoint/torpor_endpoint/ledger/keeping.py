@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
-from torpor_endpoint.core.ledger import UNKNOWN, Kind, Sums, adds_up, is_cold, minute_of
-from torpor_endpoint.ledger.records import Invocation, Life, Warm
+from torpor_endpoint.core.ledger import UNKNOWN, Called, Kind, Looks, Room, Span, Sums, adds_up, is_cold, minute_of
+from torpor_endpoint.ledger.records import Invocation, Life, Look, Warm
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 
 PERIOD_S = 1.0
@@ -37,7 +37,12 @@ class Ledger:
 
     def invoked(self, invocation: Invocation) -> None:
         """One more invocation. A cold one is kept whole; all are counted in the minute in which they came."""
+        if invocation.cold is not None and "own_bytes" in invocation.cold and "budget_bytes" in invocation.cold:
+            known = invocation.cold["budget_bytes"], invocation.cold["own_bytes"], bool(invocation.cold["victims"])
+            self.looked(Look(invocation.at_s, invocation.endpoint, invocation.variant, invocation.instance, *known))
         cold = is_cold(invocation.steps)
+        if not cold:
+            self._span(invocation, Span(invocation.at_s, invocation.at_s))
         self._sums(invocation).add(invocation, cold)
         if cold:
             self._doubt(invocation)
@@ -47,6 +52,14 @@ class Ledger:
     def warmed(self, warm: Warm) -> None:
         """Many more at once."""
         self._sums(warm).add_warm(warm)
+        if warm.span_s is not None:
+            self._span(warm, Span(*warm.span_s))
+
+    def looked(self, look: Look) -> None:
+        """What an instance took beside its models."""
+        size = self._size(look.instance)
+        room = Room(minute_of(look.at_s), look.endpoint, look.variant, size, look.budget_bytes)
+        self._pending.memory.setdefault(room, Looks()).add(look)
 
     def lived(self, life: Life) -> None:
         """What is known of an instance now, instead of what was known of it before."""
@@ -82,6 +95,11 @@ class Ledger:
             sums = self._pending.minutes[kind] = Sums()
         return sums
 
+    def _span(self, told: Invocation | Warm, span: Span) -> None:
+        called = Called(minute_of(told.at_s), told.endpoint, told.variant, told.model)
+        before = self._pending.spans.get(called)
+        self._pending.spans[called] = span if before is None else before | span
+
     def _size(self, instance: str) -> str:
         if not instance:
             return ""
@@ -92,7 +110,7 @@ class Ledger:
         """Hand the pending rows to the writer, and a sign of life; nothing while nothing runs and nothing is told."""
         now_s, batch = self._clock(), self._pending
         self._lives = {name: life for name, life in self._lives.items() if _remembered(life, now_s)}
-        if self._lives or batch.minutes or batch.lives or batch.served:
+        if self._lives or batch.minutes or batch.memory or batch.lives or batch.served:
             self._pending = Batch()
             self._written.add(batch, now_s)
 

@@ -40,6 +40,19 @@ class Warm(NamedTuple):
     predicts_s: Sequence[float]
     request_bytes: int
     response_bytes: int
+    span_s: tuple[float, float] | None = None  # when the first of them arrived, and the last
+
+
+class Look(NamedTuple):
+    """What an instance took of its memory beside its models, at one moment."""
+
+    at_s: float  # epoch seconds
+    endpoint: str
+    variant: str
+    instance: str
+    budget_bytes: int  # the instance's memory
+    own_bytes: int
+    short: bool = False  # models had to leave at that moment, for there was no room
 
 
 @dataclass(frozen=True, slots=True)

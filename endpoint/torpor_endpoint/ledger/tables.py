@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
 
-from torpor_endpoint.core.ledger import MINUTE_S, Kind, Sums
+from torpor_endpoint.core.ledger import MINUTE_S, Called, Kind, Looks, Room, Span, Sums
 from torpor_endpoint.ledger.records import Invocation, Life
 from torpor_endpoint.shelf import Database
 
@@ -58,6 +58,18 @@ MIGRATIONS = (
     ALTER TABLE minutes ADD COLUMN work_s REAL NOT NULL DEFAULT 0;
     ALTER TABLE minutes ADD COLUMN delay_s REAL NOT NULL DEFAULT 0;
     """,
+    """
+    CREATE TABLE IF NOT EXISTS memory (
+        minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, size TEXT NOT NULL,
+        budget_bytes INTEGER NOT NULL, looks INTEGER NOT NULL, own_bytes INTEGER NOT NULL,
+        short INTEGER NOT NULL, short_own_bytes INTEGER NOT NULL,
+        PRIMARY KEY (minute_s, endpoint, variant, size, budget_bytes)
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS spans (
+        minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, model TEXT NOT NULL,
+        first_s REAL NOT NULL, last_s REAL NOT NULL, PRIMARY KEY (minute_s, endpoint, variant, model)
+    ) WITHOUT ROWID;
+    """,
 )
 """Only ever add to the end: the number of entries is the schema's version."""
 
@@ -84,6 +96,8 @@ class Batch:
 
     cold_starts: list[Invocation] = field(default_factory=list)
     minutes: dict[Kind, Sums] = field(default_factory=dict)
+    spans: dict[Called, Span] = field(default_factory=dict)  # of warm requests
+    memory: dict[Room, Looks] = field(default_factory=dict)
     lives: dict[str, Life] = field(default_factory=dict)
     served: dict[tuple[str, str], float] = field(default_factory=dict)  # when a variant was, last
 
@@ -100,6 +114,8 @@ class Tables:
         with self.database.transaction():
             self.database.write_many(_COLD_START, map(_cold_start_row, batch.cold_starts))
             self.database.write_many(_MINUTE, (_row(*kind, *_sums(sums)) for kind, sums in batch.minutes.items()))
+            self.database.write_many(_SPAN, (_row(*called, *span) for called, span in batch.spans.items()))
+            self.database.write_many(_MEMORY, (_row(*room, *_looks(looks)) for room, looks in batch.memory.items()))
             self.database.write_many(_LIFE, (_row(*_life(life)) for life in batch.lives.values()))
             self.database.write_many(_SERVED, map(_served_row, batch.lives.values()))
             self.database.write_many(_SERVED, (_row(*one, at_s, at_s) for one, at_s in batch.served.items()))
@@ -118,9 +134,10 @@ class Tables:
         """What is old goes, and the oldest of what is too much."""
         old_s = now_s - retention.kept_s
         with self.database.transaction():
-            for statement, bound in zip(_PRUNING, (retention.cold_starts, old_s, old_s), strict=True):
+            for statement, bound in zip(_PRUNING, (retention.cold_starts, *[old_s] * 4), strict=True):
                 self.database.rows(statement, bound)
             self._bound("minutes", "minute_s", retention.minute_rows, MINUTE_S)
+            self.database.rows("DELETE FROM spans WHERE minute_s < (SELECT min(minute_s) FROM minutes)")
             self._bound("lives", "stopped_s", retention.lives, 0)
             self.database.rows("DELETE FROM served WHERE until_s < ?", old_s)
             self.database.rows(_SERVED_KEPT, old_s)
@@ -151,22 +168,33 @@ def _into(table: str, columns: tuple[str, ...]) -> str:
     return f"INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
 
+def _added(table: str, key: tuple[str, ...], sums: tuple[str, ...]) -> str:
+    """To what there is of the same key."""
+    summed = ", ".join(f"{name} = {name} + excluded.{name}" for name in sums)
+    return f"INSERT {_into(table, (*key, *sums))} ON CONFLICT DO UPDATE SET {summed}"
+
+
 _COLD_START = f"INSERT {_into('cold_starts', Invocation._fields)}"
 _LIFE = f"INSERT OR REPLACE {_into('lives', names(Life))}"
-_MINUTE = (
-    f"INSERT {_into('minutes', (*Kind._fields, *names(Sums)))}"
-    f" ON CONFLICT DO UPDATE SET {', '.join(f'{name} = {name} + excluded.{name}' for name in names(Sums))}"
+_MINUTE = _added("minutes", Kind._fields, names(Sums))
+_SPAN = (
+    f"INSERT {_into('spans', (*Called._fields, *Span._fields))} ON CONFLICT DO UPDATE SET"
+    " first_s = min(first_s, excluded.first_s), last_s = max(last_s, excluded.last_s)"
 )
+_MEMORY = _added("memory", Room._fields, names(Looks))
 _SERVED = "INSERT INTO served VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET until_s = max(until_s, excluded.until_s)"
 _SERVED_KEPT = "UPDATE served SET since_s = max(since_s, ?, coalesce((SELECT until_s FROM pruned), 0))"
 _PRUNED = "INSERT INTO pruned VALUES (1, ?) ON CONFLICT DO UPDATE SET until_s = max(until_s, excluded.until_s)"
 _PRUNING = (
     "DELETE FROM cold_starts WHERE number <= (SELECT max(number) FROM cold_starts) - ?",
     "DELETE FROM minutes WHERE minute_s < ?",
+    "DELETE FROM memory WHERE minute_s < ?",
+    "DELETE FROM spans WHERE minute_s < ?",
     "DELETE FROM lives WHERE stopped_s < ?",
 )
 _life = attrgetter(*names(Life))
 _sums = attrgetter(*names(Sums))
+_looks = attrgetter(*names(Looks))
 
 
 def _cold_start_row(invocation: Invocation) -> tuple[object, ...]:

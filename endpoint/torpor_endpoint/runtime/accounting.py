@@ -95,6 +95,7 @@ class Accounting:
     def _enter_warm(self, alike: Alike, journeys: Sequence[Journey]) -> None:
         endpoint, variant, crew, target, instance, instances, hit, came_minute_s, ended_minute_s = alike
         totals_s = [journey.total_s for journey in journeys]
+        came_s = [journey.at_s for journey in journeys]
         self._books.warmed(
             Warm(
                 came_minute_s,
@@ -106,6 +107,7 @@ class Accounting:
                 [journey.steps.get(PREDICT, 0.0) for journey in journeys],
                 sum([journey.request_bytes for journey in journeys]),
                 sum([journey.response_bytes for journey in journeys]),
+                (min(came_s), max(came_s)),
             )
         )
         served = [journey.outcome for journey in journeys if isinstance(journey.outcome, Served)]

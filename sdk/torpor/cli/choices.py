@@ -23,7 +23,7 @@ TRACE = (
     " ledger.sqlite (ledger.sqlite#endpoint/variant of one that has"
     " several); or a made one: zipf:models=500,rate_hz=20."
 )
-PROFILES = "A CSV of what each model takes: model, memory_bytes, load_s and so on."
+PROFILES = "What each model takes: a CSV with model, memory_bytes, load_s and so on, or an endpoint's ledger.sqlite."
 SLEEP = "Scale to zero after so long without a request, as 5m,1h; 'never' does not."
 LEAVING = "Who leaves memory first: one or more, as LRU,GDSF,BELADY. GDSF is FaasCache's greedy-dual keep-alive."
 LASTS = "For how long the trace was recorded, quiet included, as 24h or 7d; else until its last request."
@@ -139,8 +139,13 @@ def drawn(file: Path | None) -> None:
 
 def profiled(file: Path | None) -> Path | None:
     """Raises TorporError."""
-    if file is not None:
-        present("--profiles", file)
+    if file is None:
+        return None
+    from torpor.simulator.fitting.sources import ACCEPTED, divided
+
+    path, _ = divided(file)
+    if not path.exists():
+        raise TorporError(f"--profiles {path}: there is no such file. {ACCEPTED}")
     return file
 
 

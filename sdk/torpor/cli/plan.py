@@ -18,6 +18,7 @@ from torpor.money import dollars
 from torpor.story import counted, milliseconds
 
 if TYPE_CHECKING:
+    from torpor.simulator.answering import Priced
     from torpor.simulator.outcome import Result
     from torpor.simulator.planning import Planned
     from torpor.simulator.searching import Candidate
@@ -81,8 +82,9 @@ def plan(
             says=status.update,
         )
     show(found)
-    for one in found.assumed:
-        console().print(f"assumed: {one}", style="dim")
+    for kind, told in (("assumed", (*found.assumed, *found.at_full_speed)), ("left out", found.left_out)):
+        for one in told:
+            console().print(f"{kind}: {one}", style="dim")
     if found.best is None:
         raise typer.Exit(NOTHING)
 
@@ -103,7 +105,10 @@ def show(found: "Planned") -> None:
     printer = console()
     printer.print(f"{found.goal} · {played(found)}", style="bold")
     printer.print(candidates(found, printer.width))
-    printer.print(f"\n{answer(found)}\n")
+    printer.print()
+    if found.cheapest is not None and not found.cheapest.multi_model:
+        printer.print(f"{elsewhere(found, found.cheapest)}\n")
+    printer.print(f"{answer(found)}\n")
     if found.best is not None:
         printer.print(f"{found.call()}\n", soft_wrap=True)
     if found.policies:
@@ -112,6 +117,8 @@ def show(found: "Planned") -> None:
         printer.print(f"who leaves first · {size}{part}", style="bold")
         printer.print(policies(found, printer.width))
         printer.print()
+    elif found.best is not None:
+        printer.print("Nothing has to leave memory in the plan: every policy does the same.\n", style="dim")
     printer.print("the same traffic otherwise", style="bold")
     printer.print(others(found, printer.width))
     seeds = f"seed {found.given.seed}" + (f" to {found.seeds[-1].seed}" if len(found.seeds) > 1 else "")
@@ -153,6 +160,13 @@ def answer(found: "Planned") -> str:
         return nothing(found)
     usd = dollars(found.seeds[0].usd_per_month(found.prices))
     return " ".join([f"{found.best.scenario.name}: {usd} a month.", *peaking(found), *confirmed(found)])
+
+
+def elsewhere(found: "Planned", one: "Priced") -> str:
+    """Where no multi-model endpoint is the answer."""
+    late, goal = f"{one.late:.2%} of the requests are late", f"{found.goal}"
+    told = f"{one.name}: {dollars(one.usd)} a month is the cheapest of all ways that meet the goal, {goal}; {late}."
+    return told if found.best is None else f"{told} The cheapest multi-model endpoint that meets it:"
 
 
 def peaking(found: "Planned") -> Iterator[str]:
@@ -238,13 +252,15 @@ def policies(found: "Planned", width: int) -> Table:
 
 def others(found: "Planned", width: int) -> Table:
     """The same traffic as AWS sells it without a multi-model endpoint."""
+    priced = {one.name: one for one in found.ways if not one.multi_model}
     rows = [
         {
             "served as": way,
             "a month": dollars(one.usd_per_month()),
             "cold": f"{one.cold / one.requests:.2%}",
             "p99": milliseconds(one.p99_s),
-            "": one.cost.assumes if one.cost.usd is None else "",
+            "late": f"{priced[way].late:.2%}",
+            "": one.cost.assumes if one.cost.usd is None else "meets it" if priced[way].meets else "too slow",
         }
         for way, one in found.apart.items()
     ]

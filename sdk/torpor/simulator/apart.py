@@ -15,7 +15,7 @@ from torpor.simulator.latency import Latencies
 from torpor.simulator.outcome import Tally
 from torpor.simulator.profile import ModelProfile, Spread
 from torpor.simulator.running import Counted, Given
-from torpor.simulator.scenario import MIB, OWN_MIB, Scenario
+from torpor.simulator.scenario import MIB, Scenario
 from torpor.simulator.site import FOUND, Call, called
 from torpor.simulator.ways import MONTH_H, Calls, Cost, Held, Terms, per_month
 from torpor.simulator.workloads import Paced
@@ -27,6 +27,9 @@ EXPIRES_S = 600.0
 """How long an idle serverless instance stays. AWS does not say; ten minutes is what SimFaaS found on AWS Lambda."""
 WAKE_S = AWS["serverless"].at(0.0)
 """What AWS takes to start one: the middle of what is seen."""
+
+OWN_MIB = 190
+"""What a container takes beside its model: a process that has imported the frameworks for itself alone, measured."""
 
 UNBOUNDED = 1_000_000_000
 

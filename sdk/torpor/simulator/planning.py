@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from json import dumps
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from torpor.frames import pandas
 from torpor.plots import Point, dollars_against_p99
+from torpor.simulator.answering import Priced, at_full_speed, cheapest, left_out, of_apart, of_candidate
 from torpor.simulator.apart import WAKE_S, Apart, on_endpoints, on_serverless
 from torpor.simulator.kinds import COUNT, Kind, a, check, optional
 from torpor.simulator.latency import Latencies
@@ -66,6 +67,8 @@ class Planned:
     floor: Latencies  # predicting by itself: every model in memory, and nobody waiting
     first: int = 0  # requests that are the first of their model, and late if they wait for its load
     too_large: str = ""  # which model has no room in any instance of the space, in words
+    apart_seeds: Mapping[str, Sequence[Apart]] = field(default_factory=dict, repr=False)  # of what might be the answer
+    types_named: bool = False  # somebody said which instance types may be chosen
 
     @property
     def whole(self) -> bool:
@@ -93,6 +96,33 @@ class Planned:
     def sure(self) -> float:
         """The share of the seeds that meet the goal; 0 where the requests are too few to tell."""
         return sum(map(self.goal.met, self.seeds)) / len(self.seeds) if self.told else 0.0
+
+    @property
+    def ways(self) -> Sequence[Priced]:
+        """All that was played to its end, with a multi-model endpoint and without, the best first: what meets the goal,
+        the cheapest of it, and of what costs the same the least late."""
+        mine = [(one, self.seeds if one is self.best else [one.result]) for one in self.candidates if one.result]
+        priced = [of_candidate(one, [each for each in own if each], self.goal, self.prices) for one, own in mine]
+        others = [of_apart(name, self.apart_seeds.get(name, [one]), self.goal) for name, one in self.apart.items()]
+        return sorted((one for one in [*priced, *others] if one), key=lambda one: (not one.meets, one.rank))
+
+    @property
+    def cheapest(self) -> Priced | None:
+        """The answer: of all ways that meet the goal. Multi-model endpoints count with the one that is the plan, since
+        only that was played with other seeds."""
+        own = None if self.best is None else of_candidate(self.best, self.seeds, self.goal, self.prices)
+        return cheapest([*(one for one in self.ways if not one.multi_model), *([own] if own else [])])
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """The ways that were not looked at, and why."""
+        return left_out(self.prices, self.types_named)
+
+    @property
+    def at_full_speed(self) -> Sequence[str]:
+        """Of the types that are burstable, among those that were simulated."""
+        apart = [name.rpartition(" x ")[2] for name in self.apart]
+        return at_full_speed({*(one.scenario.instance_type for one in self.candidates if one.result), *apart})
 
     @property
     def assumed(self) -> Sequence[str]:
@@ -187,6 +217,7 @@ def plan(
     check(BadScenario, ASKED, asked)
     whole = trace if isinstance(trace, Given) else load(trace, profiles, seed=seed, spreads=spreads, lasts_s=lasts_s)
     space = space or Space()
+    named = space.instance_types is not None
     if space.like == Scenario():
         space = replace(space, like=whole.scenario)
     says("reading the trace")
@@ -194,9 +225,11 @@ def plan(
     given = replace(whole, trace=First(whole.trace, max(requests_max, played_max)))
     search = Search(given, goal, space, prices, says, None if peak.whole else _glance(given, peak, goal))
     best, again = _confirmed(search, given, seeds)
+    apart = _apart(search)
     return Planned(
         goal, given, prices, search.asked.requests, peak, best, again, search.tried,
-        _policies(search), _apart(search), search.floor, search.asked.first, search.too_large(),
+        _policies(search, best), apart, search.floor, search.asked.first, search.too_large(),
+        _again(search, apart, best, seeds), named,
     )  # fmt: skip
 
 
@@ -215,7 +248,9 @@ def _confirmed(search: Search, given: Given, seeds: int) -> tuple[Candidate | No
     """The cheapest that other draws confirm; if none is, the one that most of them confirm."""
     seeds = seeds if given.drawn else 1
     confirmed: list[tuple[int, Candidate, list[Result]]] = []
-    for candidate in search.found():
+    found = search.found()
+    found = sorted([*found, *(search.as_cheap(found[0]) if found else ())], key=search.rank)
+    for candidate in found:
         assert candidate.result is not None
         search.says(f"{candidate.scenario.name}, with {seeds - 1} other seeds")
         others = (given.reseeded(given.seed + number) for number in range(1, seeds))
@@ -230,11 +265,12 @@ def _confirmed(search: Search, given: Given, seeds: int) -> tuple[Candidate | No
     return best, results
 
 
-def _policies(search: Search) -> list[Result]:
-    """Of the cheapest scenario that was simulated to its end and had to evict: elsewhere they are all the same. Of a
-    long trace, around its busiest stretch."""
+def _policies(search: Search, best: Candidate | None) -> list[Result]:
+    """Of the plan, or where there is none of the cheapest scenario that was simulated to its end; none where nothing
+    had to leave memory, for they are all the same then. Of a long trace, around its busiest stretch."""
     done = {one.scenario: one.result for one in search.tried if one.result is not None}
-    tight = [result for result in done.values() if result.evictions]
+    played = list(done.values()) if best is None else [done[best.scenario]]
+    tight = [result for result in played if result.evictions]
     if not tight:
         return []
     scenario = min(tight, key=lambda result: result.usd_per_month(search.prices) or 0.0).scenario
@@ -268,6 +304,18 @@ def _apart(search: Search) -> dict[str, Apart]:
             beside_load_s=like.beside_load_s,
         ),
     }
+
+
+def _again(
+    search: Search, apart: Mapping[str, Apart], best: Candidate | None, seeds: int
+) -> Mapping[str, Sequence[Apart]]:
+    """What is cheaper than the plan and meets the goal, with the other seeds too: it may be the answer."""
+    usd = inf if best is None else search.rank(best)[0]
+    found = [of_apart(name, [one], search.goal) for name, one in apart.items()]
+    if not search.given.drawn or not any(one.meets and (one.usd or 0.0) < usd for one in found):
+        return {}
+    others = [_apart(replace(search, given=search.given.reseeded(search.given.seed + n))) for n in range(1, seeds)]
+    return {name: [one, *(other[name] for other in others if name in other)] for name, one in apart.items()}
 
 
 def _wilson(some: int, of: int) -> tuple[float, float]:

@@ -12,11 +12,12 @@ from typing import Any
 from torpor.simulator import fitting
 from torpor.simulator.checks import Recount
 from torpor.simulator.engine import Recorded, Simulation
+from torpor.simulator.fitting import Memory
 from torpor.simulator.kernel import Kernel
 from torpor.simulator.kinds import NUMBER, Kind, Rule, a, check, optional, whole
 from torpor.simulator.outcome import Result, Tally, outcome
 from torpor.simulator.profile import ModelProfile, Spread
-from torpor.simulator.scenario import BadScenario, Scenario
+from torpor.simulator.scenario import MIB, BadScenario, Scenario
 from torpor.simulator.site import Call
 from torpor.simulator.workloads import (
     Azure2019,
@@ -28,6 +29,7 @@ from torpor.simulator.workloads import (
     Paced,
     Synthetic,
     Trace,
+    contents,
     drawn,
     named,
     requests,
@@ -35,6 +37,7 @@ from torpor.simulator.workloads import (
 from torpor.story import counted
 from torpor_container.core.policies import OFFLINE, Future, Policy
 from torpor_container.core.residency import Decision
+from torpor_endpoint.core.catalogue import CATALOGUE
 
 Profiles = Mapping[str, ModelProfile]
 
@@ -86,13 +89,14 @@ def simulate(
     `trace` is one of `torpor.simulator.workloads`, or a file of one (CSV, Parquet, or an endpoint's
     `ledger.sqlite`, with `#endpoint/variant` if it has several), or a made one by its line:
     `zipf:models=500,rate_hz=20,duration_s=3600`.
-    `profiles` say what each model takes: by name, or a CSV file of them. Without them a ledger's own times are fitted,
-    and for other traces they are drawn, which the result says. The scenario's fields may be given by name:
-    `simulate("calls.csv", instances=2, policy="GDSF")`. The same seed tells the same story to the byte; another one has
-    other draws, of a made trace by its line too: the seed is added to that of the line. A trace that is given as an
-    object is what it is. `lasts_s` is for how long the trace was recorded, quiet included, where the trace does not
-    tell: without it, it ends with its last request. `recorded` is told every decision. A scenario that is given is
-    taken as it is; without one, the ledger's measured wake and overhead are in it.
+    `profiles` say what each model takes: by name, or a CSV file of them, or a ledger, which they are fitted to. Without
+    them a ledger's own times are fitted, and for other traces they are drawn, which the result says. The scenario's
+    fields may be given by name: `simulate("calls.csv", instances=2, policy="GDSF")`. The same seed tells the same story
+    to the byte; another one has other draws, of a made trace by its line too: the seed is added to that of the line. A
+    trace that is given as an object is what it is. `lasts_s` is for how long the trace was recorded, quiet included,
+    where the trace does not tell: without it, it ends with its last request. `recorded` is told every decision. A
+    scenario that is given is taken as it is; without one, what a ledger measured is in it: wake and overhead, the
+    instances' type and memory, and what they take of that by themselves.
 
     Raises BadTrace, BadScenario.
     """
@@ -157,8 +161,13 @@ def _loaded(
     opened = drawn_anew(named(trace), seed) if isinstance(trace, Path | str) else trace
     if profiles is not None:
         profiled = f"{profiles}" if isinstance(profiles, Path | str) else ""
-        known = fitting.given(profiles) if isinstance(profiles, Path | str) else fitting.sound(profiles)
-        return Given(opened, known, spreads or Spreads(), seed, what, _left_out(opened), profiled=profiled)
+        known, measured = (
+            fitting.source(profiles) if isinstance(profiles, Path | str) else (fitting.sound(profiles), None)
+        )
+        around = Scenario() if measured is None else _around(measured)
+        spread = Spreads() if measured is None else _spreads(measured)
+        left_out = _left_out(opened)
+        return Given(opened, known, spreads or spread, seed, what, left_out, profiled=profiled, scenario=around)
     if isinstance(opened, Ledger):
         return _fitted(opened, spreads, seed, what)
     assumed = "the sizes and times of all models: drawn by the laws of torpor.simulator.workloads.TABULAR"
@@ -168,12 +177,32 @@ def _loaded(
 def _fitted(ledger: Ledger, spreads: Spreads | None, seed: int, what: str) -> Given:
     """What the ledger has of the models, beside their calls."""
     found = fitting.fitted(ledger.path, ledger.endpoint, ledger.variant)
+    measured, around = spreads or _spreads(found), _around(found)
+    assumed = (f"the times of {len(found.assumed):,} models: by a law of the others",) if found.assumed else ()
+    return Given(ledger, found.profiles, measured, seed, what, (*assumed, *_left_out(ledger)), scenario=around)
+
+
+def _around(found: fitting.Fitted) -> Scenario:
+    """What was measured beside the models' own times."""
     around = Scenario(overhead_s=found.overhead_s, beside_load_s=found.beside_load_s)
     if found.wake_s is not None:
         around = around.altered(wake_s=found.wake_s)
-    measured = spreads or Spreads(found.predict_sigma, found.load_sigma)
-    assumed = (f"the times of {len(found.assumed):,} models: by a law of the others",) if found.assumed else ()
-    return Given(ledger, found.profiles, measured, seed, what, (*assumed, *_left_out(ledger)), scenario=around)
+    return around if found.memory is None else around.altered(**measured_memory(found.memory))
+
+
+def _spreads(found: fitting.Fitted) -> Spreads:
+    return Spreads(found.predict_sigma, found.load_sigma)
+
+
+def measured_memory(memory: Memory) -> dict[str, Any]:
+    """Of the instances that a ledger tells of: their type, where that is one, their memory, and what they take of it by
+    themselves."""
+    known, memory_mib = CATALOGUE.get(memory.size), memory.budget_bytes / MIB
+    own: dict[str, Any] = {"own_bytes": memory.own_bytes}
+    if known is None:
+        return own | {"memory_mib": memory_mib}
+    as_its_type = known.memory_mib == memory_mib
+    return own | {"instance_type": memory.size, "memory_mib": None if as_its_type else memory_mib}
 
 
 def _left_out(trace: Trace) -> tuple[str, ...]:
@@ -307,7 +336,9 @@ class _Known(dict[str, ModelProfile]):
 
 def _without_profile(name: str, profiled: str) -> BadTrace:
     """`profiled` is where the others are from."""
-    add = f": add a row with its model and memory_bytes to {profiled}" if profiled else ""
+    ledger = bool(profiled) and contents.kind(fitting.divided(profiled)[0]) == contents.SQLITE
+    told = "call it there, and wait for the minute's end" if ledger else "add a row with its model and memory_bytes to"
+    add = "" if not profiled else f", which {profiled} tells nothing of: {told}" if ledger else f": {told} {profiled}"
     return BadTrace(f"model {name!r} is called, and has no profile{add}")
 
 

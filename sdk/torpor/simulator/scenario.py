@@ -9,6 +9,7 @@ from torpor.simulator.costing import asleep, autoscaled, multi_model
 from torpor.simulator.engine import Machine, Plan, Rests
 from torpor.simulator.kinds import (
     AMOUNT,
+    BYTES,
     COUNT,
     MORE,
     ROOM,
@@ -30,10 +31,14 @@ from torpor_endpoint.core.catalogue import CATALOGUE, INSTANCE_DISK_MIB
 from torpor_endpoint.core.scaling import CONCURRENCY, Range
 
 MIB = 1024 * 1024
-OWN_MIB = 190
-"""What an instance takes before it has a model: a process with the frameworks imported. TORPOR's instances count it as
-used memory, so it is not there for models."""
+OWN_BYTES = 20 * MIB
+"""What an instance takes beside its models where nobody has measured it: 9 MiB when it starts, and 16 to 21 MiB once
+some hundred models have come and gone, in 40, 64 and 512 MiB (`python -m benchmarks.room`). It is a process that shares
+the frameworks with its warm parent. Live instances count it as used, so it is not there for models."""
 
+
+IMPLIED = (("instance_type", "memory_mib"), ("memory_bytes", "memory_mib"), ("memory_mib", "memory_bytes"))
+"""Who alters the first has altered the second too, unless it is said what that is to be."""
 
 ENVIRONMENT = {
     "policy": "TORPOR_POLICY",
@@ -58,6 +63,8 @@ KINDS: Mapping[str, Kind] = {
     "model_idle_s": optional(MORE),
     "model_keep_alive": one_of(KEEP_ALIVES),
     "model_cache": SWITCH,
+    "memory_mib": optional(MORE),
+    "own_bytes": BYTES,
     "memory_bytes": optional(ROOM),
     "disk_bytes": optional(ROOM),
     "threads": optional(COUNT),
@@ -90,7 +97,7 @@ class Scenario:
     model_idle_s: float | None = None  # None: a model leaves memory for another one only
     model_keep_alive: str = "fixed"
     model_cache: bool = True  # ModelCacheSetting
-    memory_bytes: int | None = None  # for models, of each instance; None: what the type has, less the instance's own
+    memory_bytes: int | None = None  # for models, of each instance; None: its memory, less what it takes by itself
     disk_bytes: int | None = None
     threads: int | None = None  # that predict, of each instance; None: the type's vCPUs
     processors: int | None = None  # that loads and predictions share, of each instance; None: the type's vCPUs
@@ -99,9 +106,16 @@ class Scenario:
     wake_s: float = 0.1
     overhead_s: float = 0.0  # of each request, on its way: no thread is busy with it
     beside_load_s: float = 0.0  # of a request that waited for its model, beyond the steps of the load
+    memory_mib: float | None = None  # of each instance, as TORPOR_MEMORY_MIB and MemorySizeInMB; None: the type's
+    own_bytes: int = OWN_BYTES  # that each instance takes of its memory beside its models
 
     def __post_init__(self) -> None:
         check(BadScenario, KINDS, self.__dict__)
+        if self.memory_mib is not None and self.memory_bytes is not None:
+            raise BadScenario("memory_mib is an instance's memory, memory_bytes its room for models: give one of them")
+        if self.memory_bytes is None and self.models_bytes < 1:
+            has, own = f"{self._instance_mib:,.6g} MiB", f"{self.own_bytes / MIB:,.3g} MiB (own_bytes)"
+            raise BadScenario(f"memory_mib: of {has} an instance takes {own} by itself: nothing is left for models")
         least, most = self.instances_min, self.instances_max
         if most is not None and least is None:
             raise BadScenario(f"instances_max goes with instances_min, not {most}")
@@ -111,7 +125,8 @@ class Scenario:
     @property
     def name(self) -> str:
         """Short, for tables and pictures."""
-        parts = [f"{self._count()} x {self.instance_type}", self.policy.upper()]
+        memory = "" if self.memory_mib is None else f" with {self.memory_mib:,.6g} MiB"
+        parts = [f"{self._count()} x {self.instance_type}{memory}", self.policy.upper()]
         if self.instances_min == 0:
             parts.append(f"sleeps after {_span(self.idle_s)}{_learned(self.keep_alive)}")
         if self.model_idle_s is not None:
@@ -131,7 +146,11 @@ class Scenario:
         """Room for models in the memory of one instance: whole bytes, of 1e9 too."""
         if self.memory_bytes is not None:
             return int(self.memory_bytes)
-        return (CATALOGUE[self.instance_type].memory_mib - OWN_MIB) * MIB
+        return int(self._instance_mib * MIB - self.own_bytes)
+
+    @property
+    def _instance_mib(self) -> float:
+        return CATALOGUE[self.instance_type].memory_mib if self.memory_mib is None else self.memory_mib
 
     @property
     def plan(self) -> Plan:
@@ -183,10 +202,12 @@ class Scenario:
         }
 
     def altered(self, **changes: Any) -> "Scenario":
-        """The same with other values in some fields. Raises BadScenario, for an unknown field too."""
+        """The same with other values in some fields. A type that is named has its own memory, unless it is said, and
+        an instance's memory takes the place of a room for models. Raises BadScenario, for an unknown field too."""
         if unknown := [name for name in changes if name not in self.__dataclass_fields__]:
             raise BadScenario(f"a scenario has no {unknown[0]}: it has {', '.join(self.__dataclass_fields__)}")
-        return replace(self, **changes)
+        implied = {name: None for given, name in IMPLIED if changes.get(given) is not None}
+        return replace(self, **implied | changes)
 
     def _count(self) -> str:
         if self.scaled is None:

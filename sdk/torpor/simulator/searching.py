@@ -28,6 +28,7 @@ LATE_MAX = 2
 is worth knowing. Every policy is tried, since one may lose each call that another one keeps, as LRU does in a loop."""
 DEARER_MAX = 2.0
 """So many times as dear may an instance be that is awake for a part of the time only."""
+CENT = 0.01
 SAVES_MIN = 0.01
 """What can save no more than this part of the price is not played over a long trace."""
 
@@ -76,6 +77,23 @@ class Search:
                 serving = (one for one in map(self._try, way) if one.meets)
                 found.extend(one for one in [next(serving, None)] if one is not None)
         return sorted(found, key=lambda one: round(self._usd(one), 2))
+
+    def as_cheap(self, best: Candidate) -> list[Candidate]:
+        """What costs the same as this one, which never sleeps, and meets the goal too: with another policy where any
+        model had to leave, or on other instances. One of them may be less late."""
+        if best.result is None or best.scenario.scaled is not None or not self.goal.late(best.result):
+            return []
+        done, usd = {one.scenario for one in self.tried}, self._usd_always(best.scenario)
+        alike = [one for one in self.space.always_on(self.prices) if abs(self._usd_always(one) - usd) < CENT]
+        ways = [one.altered(policy=policy) for one in alike for policy in self.space.policies]
+        if not best.result.evictions:
+            ways = [one for one in ways if one.altered(policy=best.scenario.policy) != best.scenario]
+        return [tried for one in ways if one not in done for tried in [self._try(one)] if tried.meets]
+
+    def rank(self, candidate: Candidate) -> tuple[float, int]:
+        """The lower, the better: its price, and of what costs the same whoever is late less often."""
+        late = 0 if candidate.result is None else self.goal.late(candidate.result)
+        return round(self._usd(candidate), 2), late
 
     def smallest_type(self) -> str:
         """The cheapest type with room for the largest model; the largest there is if none has."""

@@ -8,7 +8,7 @@ import pytest
 from botocore.session import get_session
 from botocore.validate import ParamValidator
 
-from torpor.simulator.scenario import ENVIRONMENT, BadScenario, Scenario
+from torpor.simulator.scenario import ENVIRONMENT, OWN_BYTES, BadScenario, Scenario
 from torpor_container.settings import SETTINGS, Settings
 from torpor_endpoint.core.catalogue import CATALOGUE
 from torpor_endpoint.core.scaling import Range
@@ -98,7 +98,7 @@ def test_a_name_tells_what_sets_it_apart(changes: dict[str, Any], name: str) -> 
 
 def test_an_instance_has_its_types_memory_and_threads_unless_told() -> None:
     plain, told = Scenario("ml.r5.xlarge"), Scenario(memory_bytes=GIB, threads=3, disk_bytes=5)
-    assert plain.models_bytes == CATALOGUE["ml.r5.xlarge"].memory_mib * 1024**2 - 190 * 1024**2
+    assert plain.models_bytes == CATALOGUE["ml.r5.xlarge"].memory_mib * 1024**2 - OWN_BYTES
     assert plain.plan.machine.threads == 4
     assert (told.plan.machine.memory_bytes, told.plan.machine.threads, told.plan.machine.disk_bytes) == (GIB, 3, 5)
 

@@ -21,6 +21,7 @@ def given(path: Path | str) -> dict[str, ModelProfile]:
     """From a CSV file with the columns that `write` writes. Only `model` and `memory_bytes` are needed: on disk a model
     is then as big as in memory, and the times are ModelProfile's. Raises BadTrace, naming the row and the column."""
     profiles: dict[str, ModelProfile] = {}
+    path = Path(path)
     with opened(path, "rt") as file:
         rows = filter(None, csv.reader(file))
         header = _header(path, next(rows, []))

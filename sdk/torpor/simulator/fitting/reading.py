@@ -5,8 +5,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from torpor.simulator.fitting.records import Cold, Record, Warm, Whole
-from torpor.simulator.workloads.ledger import ONE, one_variant
+from torpor.simulator.fitting.records import Cold, Memory, Record, Warm, Whole
+from torpor.simulator.workloads.ledger import ONE, be_ledger, one_variant
 from torpor.simulator.workloads.trace import BadTrace
 from torpor_container import wire
 from torpor_endpoint.core.ledger import ERROR_FROM, MINUTE_S
@@ -21,6 +21,13 @@ CALLED = f"""SELECT model FROM minutes WHERE {ONE} GROUP BY model HAVING sum(err
 WHOLE = f"SELECT model, instance, status, steps, cold, effort FROM cold_starts WHERE {ONE} ORDER BY number"
 STARTS = f"""SELECT ready_s - started_s FROM lives
     WHERE {ONE} AND ready_s IS NOT NULL AND why_started <> 'deployed'"""  # that start makes the warm parent too
+NEWEST = f"""SELECT size, budget_bytes FROM memory WHERE {ONE} ORDER BY minute_s DESC, looks DESC LIMIT 1"""
+MEMORY = f"""SELECT size, budget_bytes,
+        CASE WHEN sum(short) THEN sum(short_own_bytes) / sum(short) ELSE sum(own_bytes) / sum(looks) END
+    FROM memory WHERE {ONE} AND (size, budget_bytes) = ({NEWEST}) GROUP BY 1, 2"""
+"""What counts is what an instance took when there was no room: it is more than at other times, and decides who leaves.
+"""
+KEPT = "SELECT 1 FROM sqlite_master WHERE name = 'memory'"
 MINUTES = f"""CREATE TEMP TABLE warm AS
     WITH told AS (
         SELECT minute_s, model, sum(requests) AS requests, sum(cold) AS cold, sum(errors) AS errors,
@@ -54,11 +61,13 @@ ALONE = f"""SELECT model, CASE WHEN measured THEN work_s ELSE predict_s END FROM
 def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
     """As of one moment, also where the endpoint runs. Raises BadTrace."""
     if not path.is_file():
-        raise BadTrace(f"{path} is not there: name the ledger.sqlite in an endpoint's data folder")
+        what = "a folder" if path.is_dir() else "not there"
+        raise BadTrace(f"{path} is {what}: name the ledger.sqlite in an endpoint's data folder")
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
             ledger.execute("PRAGMA temp_store = MEMORY")
             ledger.execute("BEGIN")  # it may be written meanwhile: everything is read as of one moment
+            be_ledger(ledger, path)
             one = one_variant(ledger, path, endpoint, variant)
             called = {model for (model,) in ledger.execute(CALLED, one * 2)}
             whole = [
@@ -69,11 +78,12 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
             warm = {model or one[1]: Warm(*sums) for model, *sums in ledger.execute(WARM)}
             delays_s = [(model or one[1], delay_s) for model, delay_s in ledger.execute(DELAYS)]
             alone = [(model or one[1], predict_s) for model, predict_s in ledger.execute(ALONE)]
+            memory = ledger.execute(MEMORY, one * 2).fetchone() if ledger.execute(KEPT).fetchone() else None
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
-    single_model = one[1] if "" in called else None
-    return Record(path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s)
+    single_model, seen = one[1] if "" in called else None, None if memory is None else Memory(*memory)
+    return Record(path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen)
 
 
 def _cold(told: str | None) -> Cold | None:

@@ -99,6 +99,14 @@ class Load:
     in_line: float | None  # the part of its steps that it stood in line for a processor, as far as they were measured
 
 
+class Memory(NamedTuple):
+    """What an instance has of memory, and what it takes of it beside its models: the mean of what was seen."""
+
+    size: str  # its ml.* type, or a serverless one
+    budget_bytes: int
+    own_bytes: int
+
+
 @dataclass(frozen=True)
 class Record:
     """What the ledger has of one variant."""
@@ -113,6 +121,7 @@ class Record:
     delays_s: Sequence[tuple[str, float]]  # of predictions, a minute's mean each
     alone: Sequence[tuple[str, float]]  # predictions that were the only one of their minute, warm and, if any, measured
     starts_s: Sequence[float]
+    memory: Memory | None = None  # of the newest instances; None in a ledger of an earlier version
 
     def __str__(self) -> str:
         return f"{self.path}: {self.endpoint}/{self.variant}"

@@ -8,7 +8,7 @@ from statistics import median
 from torpor.simulator.fitting import figures
 from torpor.simulator.fitting.laws import Law, Laws, grouped
 from torpor.simulator.fitting.reading import read
-from torpor.simulator.fitting.records import Effort
+from torpor.simulator.fitting.records import Effort, Memory
 from torpor.simulator.profile import ModelProfile
 from torpor.simulator.workloads.trace import BadTrace
 
@@ -31,6 +31,7 @@ class Fitted:
     load_sigma: float
     laws: Sequence[Law] = field(repr=False)
     assumed: Sequence[str]  # models with no load, or no prediction, on record
+    memory: Memory | None = None  # of its instances, and what they take of it beside their models; None: nobody told
 
     def explain(self) -> list[Explained]:
         """A row for each figure and law, as for a table: `pandas.DataFrame(fitted.explain())`."""
@@ -73,6 +74,7 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         figures.load_sigma(record.loads, laws),
         tuple(laws.told),
         tuple(sorted(assumed)),
+        record.memory,
     )
 
 

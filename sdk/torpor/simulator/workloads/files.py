@@ -6,6 +6,7 @@ from pathlib import Path
 
 from torpor.simulator.workloads import delimited, parquet
 from torpor.simulator.workloads.azure import recognised
+from torpor.simulator.workloads.contents import csv_or_refused
 from torpor.simulator.workloads.delimited import Delimited
 from torpor.simulator.workloads.ledger import Ledger
 from torpor.simulator.workloads.parquet import Parquet
@@ -17,6 +18,7 @@ Write = Callable[[Trace, Path], None]
 
 def _text(path: Path, columns: Mapping[str, str] | None) -> Trace:
     """Azure's are recognised where no columns are chosen."""
+    csv_or_refused(path, ACCEPTED)
     if columns is None:
         with delimited.opened(path, "rt") as file:
             header = next(filter(None, csv.reader(file)), [])
@@ -32,6 +34,7 @@ READERS: Mapping[str, Read] = {
     ".parquet": Parquet,
     ".sqlite": lambda path, columns: Ledger.so_far(path),
 }
+ACCEPTED = f"A trace with such a name is CSV; other traces end in {', '.join(end for end in READERS if end[1] in 'ps')}"
 WRITERS: Mapping[str, Write] = {".csv": delimited.write, ".csv.gz": delimited.write, ".parquet": parquet.write}
 
 

@@ -1,5 +1,6 @@
 """Traffic as an endpoint's own ledger has it: cold starts to the moment, warm requests by the minute. It only reads."""
 
+import json
 import sqlite3
 import time
 from collections import Counter
@@ -15,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torpor.simulator.workloads.spread import within
-from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed
+from torpor.simulator.workloads.stays import SEEN_WITHIN_S, Called, Stays, Told
+from torpor.simulator.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Sizes, Times
 from torpor.spans import MINUTE_S
+from torpor_endpoint.core.ledger import Span
 
 ONE = "endpoint = ? AND variant = ?"
 KEY = "minute_s, endpoint, variant, model"
@@ -27,14 +29,38 @@ MINUTES = f"""SELECT minute_s, model, sum(requests), sum(request_bytes) FROM min
     WHERE +endpoint = ? AND +variant = ? AND minute_s > ? AND minute_s < ? GROUP BY {KEY} ORDER BY {KEY}"""
 """By the table's own key, so that nothing is sorted before the first row. Without the `+`, SQLite leaves out of the key
 what is known of it, and then sorts."""
+SPANS = f"SELECT minute_s, model, first_s, last_s FROM spans WHERE {ONE} AND minute_s >= ? AND minute_s <= ?"
+HAS_SPANS = "SELECT 1 FROM sqlite_master WHERE name = 'spans'"
+"""That of an earlier version has none."""
 COLD = f"SELECT at_s, model, request_bytes FROM cold_starts WHERE {ONE} AND at_s >= ? AND at_s < ? ORDER BY at_s"
 ALL = f"""SELECT model, sum(requests), sum(requests) - sum(errors) FROM minutes
     WHERE {ONE} AND minute_s < ? GROUP BY model"""
+TOLD = f"""SELECT instance, model, at_s + total_s
+        - coalesce(json_extract(steps, '$.predict'), 0) - coalesce(json_extract(steps, '$.overhead'), 0),
+        json_extract(cold, '$.took_s'), json_extract(cold, '$.left')
+    FROM cold_starts WHERE {ONE} AND json_extract(cold, '$.left') IS NOT NULL"""
 SERVED = f"SELECT since_s, until_s FROM served WHERE {ONE}"
+TABLES = ("minutes", "cold_starts", "lives")
+"""Of every ledger since the first version."""
+SHOWN = 8
 WRITTEN_WITHIN_S = 5.0
 """After a minute is over: the endpoint writes each second what was answered. Who waits for longer is counted later."""
 
-Minute = tuple[float, str, int, int]  # when it begins, model, requests, their bytes
+
+class Minute(NamedTuple):
+    begins_s: float
+    model: str
+    requests: int
+    request_bytes: int
+    span: Span | None = None  # of the warm ones
+
+    @property
+    def called(self) -> Called:
+        if self.span is None:
+            return Called(self.requests, self.begins_s, self.begins_s + MINUTE_S, seen=False)
+        return Called(self.requests, self.span.first_s, self.span.last_s + SEEN_WITHIN_S, seen=True)
+
+
 Cold = tuple[float, str, int]  # when, model, bytes
 
 
@@ -54,10 +80,11 @@ class Part(NamedTuple):
 class Ledger(Filed):
     """`ledger.sqlite` of an endpoint, also of one that runs. Times are epoch seconds.
 
-    A warm request is set at a random moment of its minute, with the seed, and has the mean size of those. So is a
-    cold start that the ledger no longer keeps whole. A variant with one model has its own name for the model's. A name
-    that was only ever an error is no model: its requests are left out. Only minutes that began before `until_s` are
-    read: where it is past, what comes later changes nothing.
+    A warm request is set at a random moment of its minute, with the seed, at which its model was in memory, as far as
+    the loads tell it; it has the mean size of those. So is a cold start that the ledger no longer keeps whole. The
+    first and the last of a model's in a minute are known. A variant with one model has its own name for the model's. A
+    name that was only ever an error is no model: its requests are left out. Only minutes that began before `until_s`
+    are read: where it is past, what comes later changes nothing.
     """
 
     endpoint: str | None = None
@@ -82,6 +109,14 @@ class Ledger(Filed):
         return {model: requests for model, requests, answered in called if not answered}
 
     @cached_property
+    def _stays(self) -> Stays:
+        """As far as instances told who left, which those of an earlier version did not."""
+        with _opened(self.path) as ledger:
+            one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
+            rows = ledger.execute(TOLD, one)
+            return Stays.of(Told._make((*row[:-1], json.loads(row[-1]))) for row in rows)
+
+    @cached_property
     def lasts_s(self) -> float | None:
         """Since its variant is served, or since the ledger keeps its minutes, and as long as it is or was. Raises
         BadTrace."""
@@ -101,18 +136,29 @@ class Ledger(Filed):
 
     def _chunk(self, part: Part, rng: np.random.Generator, own: str) -> Chunk:
         cold, warm = part.cold, _less(*part)
-        counts = np.array([count for *_, count, _ in warm], dtype=np.int64)
-        warm_s = within(rng, np.array([begins_s for begins_s, *_ in warm]), counts)
+        counts = np.array([row.requests for row in warm], dtype=np.int64)
+        warm_s = self._moments_s(rng, warm, counts)
         times_s = np.concatenate(([at_s for at_s, *_ in cold], warm_s))
         order = np.argsort(times_s, kind="stable")
         models = [self._names[row[1] or own] for row in cold] + [self._names[row[1] or own] for row in warm]
-        sizes = [row[-1] for row in cold] + [row[-1] for row in warm]
+        sizes = [row[-1] for row in cold] + [row.request_bytes for row in warm]
         each = np.concatenate((np.ones(len(cold), np.int64), counts))
         return Chunk(
             times_s[order],
             np.repeat(np.array(models, np.int32), each)[order],
             np.repeat(np.array(sizes, np.int64), each)[order],
         )
+
+    def _moments_s(self, rng: np.random.Generator, warm: list[Minute], counts: Sizes) -> Times:
+        """Of warm requests, in the order of the rows."""
+        called = [row.called for row in warm]
+        first_s, last_s = np.array([(one.first_s, one.last_s) for one in called]).reshape(-1, 2).T
+        moments_s: Times = np.repeat(first_s, counts) + np.repeat(last_s - first_s, counts) * rng.random(counts.sum())
+        known, firsts = self._stays, np.cumsum(counts) - counts
+        for first, one, row in zip(firsts.tolist(), called, warm, strict=True):
+            if (placed_s := known.placed(rng, one, row.model)) is not None:
+                moments_s[first : first + one.requests] = placed_s
+        return moments_s
 
 
 def one_variant(
@@ -137,9 +183,21 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         with closing(
             sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         ) as ledger:
+            be_ledger(ledger, path)
             yield ledger
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
+
+
+def be_ledger(ledger: sqlite3.Connection, path: Path) -> None:
+    """Raises BadTrace for another database, with its tables."""
+    tables = [name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    if missing := [name for name in TABLES if name not in tables]:
+        has = f"it has {', '.join(tables[:SHOWN])}" if tables else "it is empty"
+        raise BadTrace(
+            f"{path} is a SQLite database, and no ledger: it has no table {missing[0]} ({has}). Name the ledger.sqlite"
+            " in an endpoint's data folder"
+        )
 
 
 def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, until_s: float) -> Part:
@@ -148,9 +206,13 @@ def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, unti
     with ledger:
         ledger.execute("BEGIN")
         with closing(ledger.execute(MINUTES, (*one, since_s, until_s))) as rows:
-            minutes = _enough(rows)
+            minutes = _enough(Minute(*row) for row in rows)
         if not minutes:
             return Part([], [])
+        if ledger.execute(HAS_SPANS).fetchone():
+            kept = ledger.execute(SPANS, (*one, minutes[0].begins_s, minutes[-1].begins_s))
+            spans = {(begins_s, model): Span(*span_s) for begins_s, model, *span_s in kept}
+            minutes = [row._replace(span=spans.get(row[:2])) for row in minutes]
         return Part(minutes, ledger.execute(COLD, (*one, minutes[0][0], minutes[-1][0] + MINUTE_S)).fetchall())
 
 
@@ -162,19 +224,21 @@ def _enough(rows: Iterator[Minute]) -> list[Minute]:
             break
         models = list(minute)
         minutes.extend(models)
-        requests += sum(row[2] for row in models)
+        requests += sum(row.requests for row in models)
     return minutes
 
 
 def _less(minutes: list[Minute], cold: list[Cold]) -> list[Minute]:
-    """What is left of each minute's sums without the cold starts that are known one by one, as its mean size."""
+    """What is left of each minute's sums without the cold starts that are known one by one, and their mean size."""
     requests, sizes = Counter[tuple[float, str]](), Counter[tuple[float, str]]()
     for at_s, model, request_bytes in cold:
         minute = (at_s // MINUTE_S * MINUTE_S, model)
         requests[minute] += 1
         sizes[minute] += request_bytes
     rows = []
-    for begins_s, model, count, total_bytes in minutes:
-        left = max(0, count - requests[begins_s, model])
-        rows.append((begins_s, model, left, max(0, total_bytes - sizes[begins_s, model]) // max(1, left)))
+    for one in minutes:
+        key = one.begins_s, one.model
+        left = max(0, one.requests - requests[key])
+        each = max(0, one.request_bytes - sizes[key]) // max(1, left)
+        rows.append(one._replace(requests=left, request_bytes=each))
     return rows
