@@ -34,6 +34,9 @@ YOUNG_MAX = 5_000
 LOOK_S = 1.0
 """How often the connections are looked at for clients that keep them waiting."""
 
+TOLD_EVERY_S = 60.0
+"""How often the log says that there are too many connections."""
+
 BODIES_MIN_BYTES = 16 * 1024 * 1024
 
 LAST_S = 0.2
@@ -158,6 +161,7 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         super().__init__(*args)
         self.connections: dict[WakingProtocol, None] = {}  # the oldest first
         self.departures = Departures()
+        self._told_s = -TOLD_EVERY_S
         self._bodies_bytes = 0  # the most that unfinished ones held, since memory was given back
         self._options: ServerOptions = self.app.options
         self._patience = self._options.patience
@@ -207,7 +211,9 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         if idle is not None:
             idle.transport.abort()
             return
-        self.log.warning("a client is turned away: all of %d connections are in use", self._connections_max)
+        if self.loop.time() - self._told_s > TOLD_EVERY_S:
+            self._told_s = self.loop.time()
+            self.log.warning("clients are turned away: all of %d connections are in use", self._connections_max)
         newest.refuse(503, f"All of {self._connections_max} connections are in use: try again.")
 
     async def _shutdown(self) -> None:

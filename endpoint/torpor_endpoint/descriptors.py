@@ -14,7 +14,7 @@ IN_WORDS = "Too many open files"
 
 
 async def once_there_are_some(work: Callable[[], T], pauses_s: Sequence[float] = PAUSES_S) -> T:
-    """Calls `work` in a thread, again after each pause as long as descriptors are what it lacks. Raises what it does."""
+    """Calls `work` in a thread, again after each pause while it lacks descriptors. Raises what it raises."""
     for pause_s in pauses_s:
         try:
             return await asyncio.to_thread(work)
