@@ -18,11 +18,12 @@ from gunicorn.asgi import protocol
 from gunicorn.workers import gasgi
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from torpor_container.bounded_requests import JoinedBody
 from torpor_container.core.patience import Kind
 from torpor_container.departures import Departures
 from torpor_container.exchange import AtOnce, Framed, Tell
 from torpor_container.frames import Header
-from torpor_container.memory import give_back, lean_heap
+from torpor_container.memory import give_back
 from torpor_container.processes import descendants, kill
 from torpor_container.server import Server, ServerOptions, allowed_connections
 from torpor_container.short_requests import ShortRequests
@@ -145,6 +146,7 @@ class WakingProtocol(ShortRequests):
 
 getattr(protocol, "_CHUNK_PREFIXES", {}).clear()  # the lengths of chunks, ready-made: 1.7 MiB that it can do without
 gasgi.ASGIProtocol = WakingProtocol  # the worker makes connections of this name, and offers no other way in
+protocol.BodyReceiver = JoinedBody  # and its connections bodies of this name
 
 
 class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -168,7 +170,6 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         self._connections_max = self._options.connections_max or allowed_connections()
 
     def load_wsgi(self) -> None:
-        lean_heap()
         self.asgi = InFlight(self.app.wsgi())
         gc.collect()
         gc.freeze()  # what is here now stays: a collection need not walk all modules for one request's garbage
