@@ -43,17 +43,19 @@ class JoinedBody(BodyReceiver):  # type: ignore[misc]  # gunicorn has no types
 
     def feed(self, chunk: bytes) -> None:
         self.received += len(chunk)
-        last = self._chunks[-1] if self._chunks else None
-        if isinstance(last, bytearray) and len(last) < SMALL_BYTES:
-            last += chunk
-            self._buffered += len(chunk)
-            self._wake_waiter()
-        else:
-            super().feed(bytearray(chunk) if len(chunk) < SMALL_BYTES else chunk)
+        if not self._chunks or len(last := self._chunks[-1]) >= SMALL_BYTES:
+            super().feed(chunk)
+            return
+        if last.__class__ is bytes:
+            self._chunks[-1] = last = bytearray(last)
+        last += chunk
+        self._buffered += len(chunk)
 
     def _pop_chunk(self) -> dict[str, Any]:
         message: dict[str, Any] = super()._pop_chunk()
-        return {**message, "body": bytes(message["body"])}
+        if message["body"].__class__ is bytearray:
+            message["body"] = bytes(message["body"])
+        return message
 
     async def _wait_for_data(self) -> None:
         if self._chunks or self._complete or self._disconnected:
@@ -87,8 +89,14 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
         if parser is None:  # it speaks something else by now
             super().data_received(data)
             return True
-        if not self._unread and (parser._state == "body" or len(data) <= SLICE_BYTES):
-            return self._fed(data)
+        if not self._unread:
+            if parser._state == "body" or len(data) <= SLICE_BYTES:
+                return self._fed(data)
+            if not self._fed(data[:SLICE_BYTES]):
+                return False
+            data = data[SLICE_BYTES:]
+            if parser._state == "body":
+                return self._fed(data)
         self._unread += data
         return self._go_on()
 
@@ -105,7 +113,7 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
             del self._unread[:some]
             if not self._fed(piece):
                 return False
-            if self._unread and not parser.is_complete:
+            if self._unread and not parser.is_complete and parser._state != "body":
                 self._go_on_later()
                 break
         if not self._unread:
@@ -159,19 +167,16 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
     def _on_headers_complete(self) -> Any:
         """gunicorn asks for a body once somebody reads it, and never for one of no bytes. The AWS CLI, and botocore up
         to 1.41, wait to be asked for an empty file too: where they are not, they lose the connection's next answer."""
-        if any(name == b"host" and len(value) > HOST_MAX_BYTES for name, value in self._callback_parser.headers):
-            raise InvalidHeader(f"The header Host is over {HOST_MAX_BYTES} bytes.")
+        for name, value in self._callback_parser.headers:
+            if name == b"host" and len(value) > HOST_MAX_BYTES:
+                raise InvalidHeader(f"The header Host is over {HOST_MAX_BYTES} bytes.")
         self._answer_begun = False
         ready = super()._on_headers_complete()
-        if self._current_request is not None:
-            self._body_receiver = JoinedBody(self._current_request, self)
-            self._ask_for_nothing(self._body_receiver)
-        return ready
-
-    def _ask_for_nothing(self, receiver: JoinedBody) -> None:
-        if receiver.expect_continue and receiver.request.content_length == 0:
+        receiver = self._body_receiver
+        if receiver is not None and receiver.expect_continue and receiver.request.content_length == 0:
             receiver.expect_continue = False
             self._safe_write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return ready
 
     def _send_response_start(self, *args: Any, **kwargs: Any) -> None:
         self._answer_begun = True

@@ -228,7 +228,8 @@ class ShortRequests(BoundedRequests):
             self._held.clear()
             self._resume_reading()
             self.data_received(held)
-        self.end_if_over()
+        if self.ended:
+            self.end_if_over()
 
     # -- what others ask of it -------------------------------------------------------------------------------------
     @property

@@ -18,11 +18,12 @@ from gunicorn.asgi import protocol
 from gunicorn.workers import gasgi
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from torpor_container.bounded_requests import JoinedBody
 from torpor_container.core.patience import Kind
 from torpor_container.departures import Departures
 from torpor_container.exchange import AtOnce, Framed, Tell
 from torpor_container.frames import Header
-from torpor_container.memory import give_back, lean_heap
+from torpor_container.memory import give_back
 from torpor_container.processes import descendants, kill
 from torpor_container.server import Server, ServerOptions, allowed_connections
 from torpor_container.short_requests import ShortRequests
@@ -33,6 +34,9 @@ YOUNG_MAX = 5_000
 
 LOOK_S = 1.0
 """How often the connections are looked at for clients that keep them waiting."""
+
+TOLD_EVERY_S = 60.0
+"""How often the log says that there are too many connections."""
 
 BODIES_MIN_BYTES = 16 * 1024 * 1024
 
@@ -142,6 +146,7 @@ class WakingProtocol(ShortRequests):
 
 getattr(protocol, "_CHUNK_PREFIXES", {}).clear()  # the lengths of chunks, ready-made: 1.7 MiB that it can do without
 gasgi.ASGIProtocol = WakingProtocol  # the worker makes connections of this name, and offers no other way in
+protocol.BodyReceiver = JoinedBody  # and its connections bodies of this name
 
 
 class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -158,13 +163,13 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         super().__init__(*args)
         self.connections: dict[WakingProtocol, None] = {}  # the oldest first
         self.departures = Departures()
+        self._told_s = -TOLD_EVERY_S
         self._bodies_bytes = 0  # the most that unfinished ones held, since memory was given back
         self._options: ServerOptions = self.app.options
         self._patience = self._options.patience
         self._connections_max = self._options.connections_max or allowed_connections()
 
     def load_wsgi(self) -> None:
-        lean_heap()
         self.asgi = InFlight(self.app.wsgi())
         gc.collect()
         gc.freeze()  # what is here now stays: a collection need not walk all modules for one request's garbage
@@ -207,7 +212,9 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         if idle is not None:
             idle.transport.abort()
             return
-        self.log.warning("a client is turned away: all of %d connections are in use", self._connections_max)
+        if self.loop.time() - self._told_s > TOLD_EVERY_S:
+            self._told_s = self.loop.time()
+            self.log.warning("clients are turned away: all of %d connections are in use", self._connections_max)
         newest.refuse(503, f"All of {self._connections_max} connections are in use: try again.")
 
     async def _shutdown(self) -> None:

@@ -14,7 +14,7 @@ IN_WORDS = "Too many open files"
 
 
 async def once_there_are_some(work: Callable[[], T], pauses_s: Sequence[float] = PAUSES_S) -> T:
-    """Call `work` in a thread, and again after each pause while descriptors are short. Raises what `work` raises."""
+    """Calls `work` in a thread, again after each pause while it lacks descriptors. Raises what it raises."""
     for pause_s in pauses_s:
         try:
             return await asyncio.to_thread(work)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -87,6 +88,16 @@ def check(options: Options) -> None:
         Images.read(options.images)
     except BadImages as error:
         raise BadOption(f"--images: {error}") from error
+
+
+def abandoned(data_dir: Path) -> bool:
+    """Whether the endpoint that has this folder has lost its arbiter: it stops, or is ended by the next one."""
+    from torpor_endpoint.data_dir import orphan
+
+    try:
+        return orphan((data_dir / "lock").read_text()) is not None
+    except OSError:
+        return False
 
 
 def _is_url(text: str) -> bool:

@@ -7,10 +7,12 @@ import time
 from pathlib import Path
 
 from torpor.errors import EndpointFailed
+from torpor_endpoint.up import abandoned
 
-PATIENCE_S = 6.0
-"""An endpoint that stops, or whose arbiter was killed, lets go within five seconds."""
-SILENT_S = 1.0
+PATIENCE_S = 2.0
+"""An endpoint that was killed may take a moment to let go."""
+ORPHAN_PATIENCE_S = 6.0
+"""One whose arbiter was killed stops, as any does, within five seconds."""
 LOOK_S = 0.05
 
 
@@ -19,10 +21,12 @@ def ensure_free(data_dir: Path, option: str = "data_dir", patience_s: float = PA
     began_s, told = time.monotonic(), False
     while in_use(data_dir):
         waited_s = time.monotonic() - began_s
+        if waited_s > patience_s and abandoned(data_dir):
+            patience_s = max(patience_s, ORPHAN_PATIENCE_S)
         if waited_s > patience_s:
             raise EndpointFailed(f"another endpoint uses {data_dir}: stop it, or choose another folder by {option}")
-        if waited_s > SILENT_S and not told:
-            print(f"{data_dir} is in use: waiting up to {patience_s:g} s for its endpoint to end", file=sys.stderr)
+        if not told and abandoned(data_dir):
+            print(f"waiting for what is left of the endpoint that had {data_dir}", file=sys.stderr)
             told = True
         time.sleep(LOOK_S)
 

@@ -105,6 +105,12 @@ class LiveEndpoint:
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
+    def kill_arbiter(self) -> None:
+        """`kill -9` of the arbiter alone: its worker is an orphan."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
     @property
     def pid(self) -> int:
         """The arbiter's."""

@@ -40,6 +40,10 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
+SOONER_S = 0.001
+"""No process ends in this time."""
+
+
 class Ground:
     """A host, and the specs of instances that need no endpoint: in contract mode they wait for somebody to load."""
 
@@ -201,10 +205,19 @@ def test_who_stops_waiting_for_the_end_of_an_instance_does_not_leave_it_running(
 ) -> None:
     async def story() -> None:
         launched = await at.launched()
-        stop(at.instances()[0])
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 0.1)
+            await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), SOONER_S)
         assert soon(lambda: at.instances() == [])
+
+    run(story())
+
+
+def test_an_instance_that_was_stopped_hears_that_it_is_to_end(at: Ground, run: Callable[[Story], None]) -> None:
+    async def story() -> None:
+        launched = await at.launched()
+        stop(at.instances()[0])
+        await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 5.0)
+        assert at.instances() == []
 
     run(story())
 
@@ -213,9 +226,8 @@ def test_what_somebody_stopped_waiting_for_the_next_one_sees_out(at: Ground, run
     async def story() -> None:
         async with stray_of(at.spec()) as stray:
             launched = await at.launched()
-            stop(at.instances()[0])
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 0.1)
+                await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), SOONER_S)
             await at.host.terminate(launched.slot, 5.0)
             assert at.host.list() == ()
             assert await asyncio.wait_for(stray.wait(), 5.0) == -signal.SIGKILL
