@@ -103,8 +103,9 @@ class Local:
     ) -> Any:
         """The prediction of the model `target` for rows (lists, arrays, a data frame), an object, text or bytes.
 
-        Rows go as CSV unless `content_type` says otherwise. A JSON answer comes back as its value, CSV as numbers, npy
-        as an array, any other as bytes. Raises botocore's ClientError exactly as AWS's own endpoint makes it.
+        Rows go as CSV unless `content_type` says otherwise; the names of a data frame's columns go with them. A JSON
+        answer comes back as its value, CSV as numbers, npy as an array, any other as bytes. Raises botocore's
+        ClientError exactly as AWS's own endpoint makes it.
         """
         answer = self.invoke_raw(target, payload, content_type=content_type, accept=accept, **more)
         return decode(answer["Body"].read(), answer.get("ContentType", ""))

@@ -56,11 +56,9 @@ def test_what_a_sparse_row_leaves_out_is_missing_to_xgboost_and_a_zero_that_is_t
 FLOAT, INT, TEXT = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
 
 
-def save(
-    path: Path, nodes: list[Any], inputs: dict[str, tuple[int, Any]], outputs: dict[str, tuple[int, Any]]
-) -> Model:
+def save(path: Path, nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any]) -> Model:
     told = [[helper.make_tensor_value_info(name, *kind) for name, kind in one.items()] for one in (inputs, outputs)]
-    graph = helper.make_graph(nodes, "graph", *told)
+    graph = helper.make_graph(nodes, "graph", told[0], told[1])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path / "model.onnx")
     known, found = detect(path)
