@@ -94,7 +94,7 @@ class BuiltInWorkshop:
         self._scripted: set[Runner] = set()  # of those, whose processes hold memory of their own
         self._spent = Spent()
         self._settling: asyncio.Future[Settled] | None = None  # it has not begun
-        self._quarantine = Quarantine(trials, self._free_bytes) if trials is not None else None
+        self._quarantine = Quarantine(trials, self._free_bytes, self.unload) if trials is not None else None
 
     async def start(self) -> None:
         """It is always open."""

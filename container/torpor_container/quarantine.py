@@ -7,10 +7,12 @@ it again, on this disk, until there is another version, other software, or more 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from torpor_container import verdicts
 from torpor_container.core.trials import (
@@ -24,10 +26,13 @@ from torpor_container.core.trials import (
     step,
 )
 from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, Quarantined, QuarantinedForMemory
+from torpor_container.runners import Runner
 from torpor_container.trials import Candidate, Ended, Trials
 from torpor_container.workshop import Loaded
 
 KNOWN_MAX = 10_000
+PROVED = frozenset({"xgboost"})
+"""Formats whose models, once loaded, do nothing by themselves: what predicting comes to is proved beside the load."""
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 """By module, where a package is called otherwise."""
 
@@ -49,13 +54,17 @@ class Version:
 
 
 class Quarantine:
-    """`free_bytes` tells how much of the instance's memory nobody uses now."""
+    """Of one instance. `free_bytes` tells how much of its memory nobody uses now."""
 
-    def __init__(self, trials: Trials, free_bytes: Callable[[], int]) -> None:
+    def __init__(
+        self, trials: Trials, free_bytes: Callable[[], int], unload: Callable[[Runner], Awaitable[object]]
+    ) -> None:
+        """`unload` lets go of what was loaded, and is not to be used."""
         self._trials = trials
         self._free_bytes = free_bytes
+        self._unload = unload
         self._known: OrderedDict[str, Verdict] = OrderedDict()
-        self._writing: set[asyncio.Task[None]] = set()
+        self._going_on: set[asyncio.Task[Any]] = set()
 
     async def passed(self, tried: Version, load: Load) -> Load:
         """How to load it. Raises Quarantined, and what the load would raise."""
@@ -69,7 +78,46 @@ class Quarantine:
                 raise _refusal(verdict)
         if not fits_a_share(budget_bytes, disk_bytes):
             return partial(self._load_after_trial, tried, load)
-        ended = await self._trials.share(tried.candidate)
+        if tried.candidate.format in PROVED:
+            return await self._beside(tried, load)
+        return await self._then(tried, load, await self._trials.share(tried.candidate))
+
+    async def close(self) -> None:
+        await self._trials.close()
+        await asyncio.gather(*self._going_on, return_exceptions=True)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    async def _beside(self, tried: Version, load: Load) -> Load:
+        """Once it has been loaded in the trial, the instance may load it too: what ends it does so there."""
+        loaded = asyncio.Event()
+        trial = asyncio.create_task(self._trials.share(tried.candidate, loaded.set))
+        self._goes_on(trial)
+        hearing = asyncio.create_task(loaded.wait())
+        try:
+            await asyncio.wait({trial, hearing}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            trial.cancel()
+            raise
+        finally:
+            hearing.cancel()
+        if trial.done():
+            return await self._then(tried, load, trial.result())
+        return partial(self._load_beside, tried, load, trial)
+
+    async def _load_beside(self, tried: Version, load: Load, trial: "asyncio.Task[Ended]") -> Loaded:
+        loaded = await load()
+        async with AsyncExitStack() as unless_good:
+            unless_good.push_async_callback(self._unload, loaded.runner)
+            ended = await asyncio.shield(trial)
+            if ended.end is End.GOOD:
+                unless_good.pop_all()
+                self._note(tried, Verdict("", tried.software))
+                return loaded
+        return await (await self._then(tried, load, ended))()
+
+    async def _then(self, tried: Version, load: Load, ended: Ended) -> Load:
+        """How it is loaded after a trial with a share."""
+        budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
         if ended.end is End.EXCEEDED and share_bytes(budget_bytes) < most_bytes(budget_bytes, disk_bytes):
             return partial(self._load_after_trial, tried, load)
         await self._judged(tried, ended)
@@ -79,11 +127,6 @@ class Quarantine:
         """Nothing on this disk has been tried."""
         self._trials.expect()
 
-    async def close(self) -> None:
-        await self._trials.close()
-        await asyncio.gather(*self._writing, return_exceptions=True)
-
-    # -- inside ----------------------------------------------------------------------------------------------------
     async def _load_after_trial(self, tried: Version, load: Load) -> Loaded:
         budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
         limit_bytes = alone_bytes(budget_bytes, disk_bytes, self._free_bytes())
@@ -117,9 +160,17 @@ class Quarantine:
             if len(self._known) > KNOWN_MAX:
                 self._known.popitem(last=False)
         writing = asyncio.create_task(_written(tried.record, verdict))
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
+        self._goes_on(writing)
         return writing
+
+    def _goes_on(self, task: "asyncio.Task[Any]") -> None:
+        self._going_on.add(task)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: "asyncio.Task[Any]") -> None:
+        self._going_on.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waited for it may have gone
 
 
 def _refusal(verdict: Verdict) -> ContainerError:

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,6 +31,8 @@ IDLE_S = 60.0
 QUICK_S = 1.0
 """A trial that takes longer makes way: it goes on beside the quick ones."""
 WATCH_S = 0.1
+ASKED_MAX = 1000
+"""So many trials in one process, for what they leave there."""
 SLACK_BYTES = 64 * 1024 * 1024
 """Pages are watched too, for the limit is on private memory alone. Those of libraries that it reads in are no harm."""
 LINE_MAX_BYTES = 1024 * 1024
@@ -82,13 +84,14 @@ class Trials:
         self._busy: set[_Tester] = set()
         self._closing: asyncio.TimerHandle | None = None
         self._expecting: asyncio.Task[None] | None = None
+        self._closed = False
 
-    async def share(self, candidate: Candidate) -> Ended:
-        """Try with as much memory as one of several has."""
+    async def share(self, candidate: Candidate, loaded: Callable[[], None] = lambda: None) -> Ended:
+        """Try with as much memory as one of several has. `loaded` is called once the model has been loaded there."""
         await self._quick.acquire()
         with ExitStack() as place:
             place.callback(self._quick.release)
-            trial = asyncio.ensure_future(self._tried(candidate, share_bytes(self.budget_bytes)))
+            trial = asyncio.ensure_future(self._tried(candidate, share_bytes(self.budget_bytes), loaded))
             try:
                 if (await asyncio.wait({trial}, timeout=QUICK_S))[1]:
                     async with self._slow:
@@ -109,6 +112,7 @@ class Trials:
             self._expecting = asyncio.create_task(self._made_ready())
 
     async def close(self) -> None:
+        self._closed = True
         if self._expecting is not None:
             self._expecting.cancel()
             await asyncio.gather(self._expecting, return_exceptions=True)
@@ -118,23 +122,26 @@ class Trials:
         await asyncio.gather(*(tester.close() for tester in testers))
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    async def _tried(self, candidate: Candidate, limit_bytes: int) -> Ended:
+    async def _tried(self, candidate: Candidate, limit_bytes: int, loaded: Callable[[], None] = lambda: None) -> Ended:
         if self._expecting is not None and not self._idle:
             await asyncio.wait({self._expecting})
         used = bool(self._idle)
         tester = self._idle.pop() if used else await self._forked()
-        ended = await self._asked(tester, candidate, limit_bytes)
-        if used and ended.end is End.DIED:
-            ended = await self._asked(await self._forked(), candidate, limit_bytes)
+        ended = await self._asked(tester, candidate, limit_bytes, loaded)
+        if used and ended.end is End.DIED and not self._closed:
+            ended = await self._asked(await self._forked(), candidate, limit_bytes, loaded)
         return ended
 
-    async def _asked(self, tester: "_Tester", candidate: Candidate, limit_bytes: int) -> Ended:
+    async def _asked(
+        self, tester: "_Tester", candidate: Candidate, limit_bytes: int, loaded: Callable[[], None]
+    ) -> Ended:
         self._busy.add(tester)
         async with AsyncExitStack() as unless_good:
             unless_good.callback(self._busy.discard, tester)
             unless_good.push_async_callback(tester.close)
-            ended = await tester.ask(candidate, limit_bytes, limit_s(candidate.disk_bytes, self._load_timeout_s))
-            if ended.end is End.GOOD:
+            within_s = limit_s(candidate.disk_bytes, self._load_timeout_s)
+            ended = await tester.ask(candidate, limit_bytes, within_s, loaded)
+            if ended.end is End.GOOD and tester.asked < ASKED_MAX:
                 unless_good.pop_all()
                 self._busy.discard(tester)
                 self._keep(tester)
@@ -183,7 +190,8 @@ class _Tester:
     def __init__(self, child: Child, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, acts: int) -> None:
         self._child = child
         self._acts = acts
-        self._asked = 0
+        self.asked = 0
+        self._loaded = 0
         self._reader = reader
         self._writer = writer
         self._resident_bytes = resident_bytes(child.pid)
@@ -198,7 +206,7 @@ class _Tester:
                     return
         raise LoadFailed("the process to try the model in ended before it began")
 
-    async def ask(self, candidate: Candidate, limit_bytes: int, limit_s: float) -> Ended:
+    async def ask(self, candidate: Candidate, limit_bytes: int, limit_s: float, loaded: Callable[[], None]) -> Ended:
         """Within limits on memory and time. It may be asked again only if that ended well."""
         request = {
             "format": candidate.format,
@@ -207,8 +215,9 @@ class _Tester:
             "limit_bytes": limit_bytes,
             "limit_s": limit_s,
         }
-        self._asked += 1
+        self.asked += 1
         answered = asyncio.ensure_future(self._answer(json.dumps(request).encode() + b"\n"))
+        asyncio.get_running_loop().add_reader(self._acts, self._heard, loaded)
         try:
             end = await self._watched(answered, limit_bytes, limit_s)
             told = await answered if end is None else None
@@ -218,6 +227,7 @@ class _Tester:
             else:
                 how = ""
         finally:
+            asyncio.get_running_loop().remove_reader(self._acts)
             answered.cancel()
         if told == GOOD:
             return Ended(End.GOOD)
@@ -244,13 +254,16 @@ class _Tester:
         if acts >= 0:
             os.close(acts)
 
-    def _act(self) -> str:
-        """What it did when it ended: it is asked once, since it is not asked again after an end that was not good."""
-        loaded = 0
+    def _heard(self, loaded: Callable[[], None] = lambda: None) -> None:
         with suppress(BlockingIOError):
-            while told := os.read(self._acts, 4096):
-                loaded += len(told)
-        return "while it loaded" if loaded < self._asked else "while it predicted one row"
+            self._loaded += len(os.read(self._acts, 4096))
+        if self._loaded == self.asked:
+            loaded()
+
+    def _act(self) -> str:
+        """What it does, or did when it ended."""
+        self._heard()
+        return "while it loaded" if self._loaded < self.asked else "while it predicted one row"
 
     async def _answer(self, request: bytes) -> Mapping[str, str] | None:
         """None where the process ended, or said what is no answer."""

@@ -53,6 +53,9 @@ class Ward:
             await self.load(file)
         return raised.value
 
+    async def unload(self, runner: Runner) -> None:
+        self.loads -= 1
+
     async def _load(self) -> Loaded:
         self.loads += 1
         return Loaded(NO_RUNNER, 1, effort=Effort(0.0, 0.0))
@@ -70,11 +73,11 @@ async def ward(
     parent: WarmParent, folder: Path, free_bytes: int = BUDGET_BYTES, load_timeout_s: float = HANGS_S
 ) -> AsyncIterator[Ward]:
     trials = Trials(BUDGET_BYTES, load_timeout_s, Conventions(), Parent(str(parent.path)), os.environ)
-    quarantine = Quarantine(trials, lambda: free_bytes)
+    here = Ward(Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner)), folder)
     try:
-        yield Ward(quarantine, folder)
+        yield here
     finally:
-        await quarantine.close()
+        await here.quarantine.close()
 
 
 def pickled(code: str) -> Hostile:
@@ -148,7 +151,7 @@ def test_a_version_that_is_known_to_be_good_costs_no_process(tmp_path: Path, war
         async with ward(warm_parent, tmp_path) as here:
             await here.load(good())
         nobody = Trials(BUDGET_BYTES, 1.0, Conventions(), Parent("/nowhere"), {})
-        again = Ward(Quarantine(nobody, lambda: 0), tmp_path)
+        again = Ward(Quarantine(nobody, lambda: 0, lambda runner: asyncio.sleep(0)), tmp_path)
         await again.load(good())
         assert again.loads == 1
 
