@@ -123,8 +123,8 @@ class Page:
 
     def __str__(self) -> str:
         asked = "&".join(f"{name}=" for name in self.parameters)
-        posted = "" if self.method == "GET" else f"{self.method} "
-        return f"{posted}/_torpor/{self.name}{f'?{asked}' if asked else ''}  {self.meaning}"
+        posted = "" if self.method == "GET" else f"{self.method}: "
+        return f"/_torpor/{self.name}{f'?{asked}' if asked else ''}  {posted}{self.meaning}"
 
     async def answered(self, own: Own, request: Request) -> Response:
         for name in request.query_params:

@@ -68,9 +68,9 @@ class ArtifactInvalid(ArtifactError):
     status = 422
     fault = Fault.ARTIFACT_INVALID
 
-    def __init__(self, key: str, reason: str) -> None:
+    def __init__(self, key: str, reason: str, remedy: str = "Pack it anew and upload it again") -> None:
         self.reason = reason
-        super().__init__(f"Model data (key: {key}) cannot be used: {reason}. Pack it anew and upload it again.")
+        super().__init__(f"Model data (key: {key}) cannot be used: {reason}. {remedy}.")
 
 
 class StoreUnreachable(ArtifactError):

@@ -18,6 +18,7 @@ from torpor_container.artifacts.unpack import UnpackLimits
 AT_ONCE = 8
 """Objects that are copied side by side."""
 SEGMENT_MAX_BYTES = 255
+REMEDY = "Keep below the prefix what the model needs, under names that files can have, and nothing else"
 
 # AWS: "Do not use any of the following as file names or directory names: an empty or blank string, a string which
 # contains null bytes, a string longer than 255 bytes, a single dot (.), a double dot (..)".
@@ -78,7 +79,7 @@ class LooseFiles:
         if not found:
             raise ArtifactMissing(self.bucket, key)
         if fault := _fault(key, found, self.limits):
-            raise ArtifactInvalid(key, fault)
+            raise ArtifactInvalid(key, fault, REMEDY)
         return found
 
 

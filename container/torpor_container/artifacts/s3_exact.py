@@ -30,6 +30,8 @@ class ExactS3:
         self._access = access
 
     def head(self, key: str) -> ArtifactHead:
+        if not key:  # a bucket, and none of its objects
+            raise ArtifactMissing(self._bucket, key)
         with self._faults(key):
             found = self._client.head_object(Bucket=self._bucket, Key=key)
         return ArtifactHead(found["ContentLength"], found["ETag"])

@@ -34,7 +34,7 @@ LENGTHS: dict[bytes, tuple[str, int, int]] = {
     ACCEPT: ("Accept", 0, 1024),
 }
 
-PASSED_ON = tuple(name.lower().encode() for name in wire.FORWARDED)
+PASSED_ON = frozenset(name.lower().encode() for name in wire.FORWARDED)
 
 
 class Invoke(NamedTuple):
@@ -72,7 +72,7 @@ class Invoke(NamedTuple):
 
     def forwarded(self, target: str | None) -> list[tuple[bytes, bytes]]:
         """The headers that the container gets."""
-        headers = [(name, self.headers[name]) for name in PASSED_ON if name in self.headers]
+        headers = [header for header in self.headers.items() if header[0] in PASSED_ON]
         if target is not None:
             headers.append((TARGET_MODEL, target.encode(errors="surrogateescape")))
         return headers

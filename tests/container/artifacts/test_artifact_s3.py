@@ -72,6 +72,8 @@ def test_faults_of_a_key_with_an_empty_segment_are_those_of_any_other(tmp_path: 
             s3.objects["/bucket/a//b"] = FakeObject(status=status)
             with pytest.raises(error, match=r"key: a//b"):
                 await store.head("a//b")
+        with pytest.raises(ArtifactMissing):
+            await store.head("")  # a bucket is no object
         s3.objects["/bucket/a//b"] = FakeObject(b"new")
         with pytest.raises(DownloadBroken, match="overwritten"):
             await store.get("a//b", ArtifactHead(3, '"old"'), tmp_path / "archive")

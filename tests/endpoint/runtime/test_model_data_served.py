@@ -1,5 +1,6 @@
 """Model data in the forms that AWS takes them, served; and what is told where there are none."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,10 @@ import pytest
 from artifacts import ROW, booster, packed, predicted
 from live import LiveEndpoint, Variant
 from runtime_answers import refusal
+
+from torpor_container.artifacts.s3 import S3ArtifactStore
+from torpor_container.artifacts.s3_access import S3Access
+from torpor_container.artifacts.store import Listed
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +40,24 @@ def test_a_model_may_lie_in_s3_as_its_files(live: LiveEndpoint, s3: Any) -> None
         endpoint = live.deploy(f"Loose{name}", Variant(container))
         assert answered(live, endpoint) == pytest.approx(predicted())
         live.sagemaker.delete_endpoint(EndpointName=endpoint)
+
+
+def test_another_s_3_lists_keys_letter_by_letter_and_near_ones_cheaply(live: LiveEndpoint, s3: Any) -> None:
+    keys = [f"{folder}{number}" for folder in ("list//a/", "list//b") for number in range(3)]
+    for key in keys:
+        s3.put_object(Bucket="forms", Key=key, Body=key.encode())
+    access = S3Access(live.url, access_key_id="test", secret_access_key="test")
+    store = S3ArtifactStore("forms", access)
+
+    async def story() -> tuple[list[Listed], list[Listed], list[str], list[str]]:
+        listed = await store.listed("list//", 10), await store.listed("list//", 2)
+        return *listed, await store.some_keys("many/", 1000), await store.some_keys("list//", 1000)
+
+    whole, cut, near, none = asyncio.run(story())
+    assert [one.key for one in whole] == keys
+    assert [one.size_bytes for one in whole] == [len(key) for key in keys]
+    assert cut == whole[:3]  # one more than was asked for: there are more
+    assert (sorted(near), none) == (["many/store_000.tar.gz", "many/store_001.tar.gz"], [])
 
 
 @pytest.fixture(scope="module")
