@@ -25,9 +25,11 @@ def probe(model: Model) -> None:
     PROBES.get(model.format, _any)(model, native)
 
 
-def _booster(model: Any, booster: Any) -> None:
-    prove_booster(booster)
-    columns = booster.num_features()
+def _boosters(model: Any, boosters: list[Any]) -> None:
+    """Several boosters can answer as one model."""
+    for booster in boosters:
+        prove_booster(booster)
+    columns = max(booster.num_features() for booster in boosters)
     if columns <= COLUMNS_MAX:
         _predicted(model, np.zeros((1, columns), np.float32))
 
@@ -66,5 +68,5 @@ def _predicted(model: Any, inputs: Any) -> None:
             raise MemoryError("it predicted") from None
 
 
-PROBES: dict[str, Callable[[Any, Any], None]] = {"xgboost": _booster, "scikit-learn": _estimator, "onnx": _onnx}
+PROBES: dict[str, Callable[[Any, Any], None]] = {"xgboost": _boosters, "scikit-learn": _estimator, "onnx": _onnx}
 """By format."""
