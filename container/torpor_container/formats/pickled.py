@@ -18,13 +18,8 @@ from torpor_container.formats.served import ServedModel
 
 def load(path: Path, conventions: Conventions) -> Model:
     """Raises LoadFailed with what went wrong inside, or where no pickles are allowed; LoadOutOfMemory."""
-    if not conventions.pickles:
-        raise LoadFailed(
-            f"{path.name} is a pickle, which runs code as it loads, and TORPOR_PICKLES=refuse forbids it: save the "
-            "model as .json or .ubj (XGBoost), .skops (scikit-learn) or .onnx"
-        )
     try:
-        native = opened(path)
+        native = opened(path, conventions)
     except old_xgboost.OldModel as old:
         return boosters.serve_members([old_xgboost.read(path, conventions, str(old))], conventions)
     return adopt(native, conventions)
@@ -33,7 +28,7 @@ def load(path: Path, conventions: Conventions) -> Model:
 def member(path: Path, conventions: Conventions) -> Member:
     """The booster in a pickle, for use with others. Raises LoadFailed, LoadOutOfMemory."""
     try:
-        native = opened(path)
+        native = opened(path, conventions)
     except old_xgboost.OldModel as old:
         return old_xgboost.read(path, conventions, str(old))
     if is_xgboost_estimator(native):
@@ -43,8 +38,14 @@ def member(path: Path, conventions: Conventions) -> Member:
     raise LoadFailed(f"{path.name} holds an object of type {type(native).__name__}, and no booster of XGBoost")
 
 
-def opened(path: Path) -> Any:
-    """The object. Raises LoadFailed, LoadOutOfMemory, and OldModel for a booster that this XGBoost does not read."""
+def opened(path: Path, conventions: Conventions) -> Any:
+    """The object. Raises LoadFailed, also where no pickles are allowed; LoadOutOfMemory; and OldModel for a booster
+    that this XGBoost does not read."""
+    if not conventions.pickles:
+        raise LoadFailed(
+            f"{path.name} is a pickle, which runs code as it loads, and TORPOR_PICKLES=refuse forbids it: save the "
+            "model as .json or .ubj (XGBoost), .skops (scikit-learn) or .onnx"
+        )
     try:
         return _unpickle(path)
     except MemoryError as error:

@@ -17,8 +17,9 @@ from torpor_container.formats.format import Format
 from torpor_container.images import SCIKIT_LEARN_IMAGE, XGBOOST_IMAGE
 
 CANONICAL = "xgboost-model"
-FOLD = re.compile(r"(?P<stem>.*?)[-_.]?(?P<number>\d+)(?P<suffix>\.[A-Za-z][\w.]*)?")
-"""The models of a k-fold training differ in their number alone: SageMaker's are `xgboost-model-0` and so on."""
+FOLD = re.compile(rf"{CANONICAL}-\d+")
+"""How SageMaker's own k-fold training calls its models. Other names say nothing: `model-v1` beside `model-v2` are two
+versions, and an average of both is what nobody asked for."""
 
 WITH_PREDICT = frozenset({"sklearn", "lightgbm", "catboost"})
 """Libraries whose classes may be imported to see whether they predict: loading their objects does so anyway."""
@@ -143,13 +144,8 @@ def _predicts(name: str | None) -> bool:
 # -- several boosters --------------------------------------------------------------------------------------------------
 def _together(found: list[Candidate]) -> list[Candidate]:
     """The boosters of one k-fold training are one model."""
-    matched = [FOLD.fullmatch(path.name) for one in found for path in one.paths]
-    families = {(match["stem"], match["suffix"]) if match else None for match in matched}
-    formats = {one.format.name for one in found}
-    if len(found) < 2 or None in families or len(families) > 1 or not formats <= {"xgboost", "scikit-learn"}:
-        return found
     paths = tuple(path for one in found for path in one.paths)
-    if not all(_is_booster(path) for path in paths):
+    if len(paths) < 2 or not all(FOLD.fullmatch(path.name) and _is_booster(path) for path in paths):
         return found
     xgboost = next((one.format for one in found if one.format.name == "xgboost"), None)
     return [Candidate(xgboost or found[0].format, paths)]

@@ -43,9 +43,7 @@ def place(directory: Path, boosters: dict[str, Any]) -> Path:
 
 NAMES = [
     ["xgboost-model-0", "xgboost-model-1", "xgboost-model-2"],
-    ["fold0.ubj", "fold1.ubj", "fold2.ubj"],
-    ["model_8", "model_9", "model_10"],
-    ["k-0.pkl", "k-1.pkl", "k-2.pkl"],
+    ["xgboost-model-8", "xgboost-model-9", "xgboost-model-10"],
 ]
 
 
@@ -81,7 +79,7 @@ def test_votes_go_to_the_most_and_of_equals_to_the_smallest() -> None:
 
 def test_the_first_fold_answers_alone_where_ensembles_are_off(tmp_path: Path) -> None:
     folds = [booster(number) for number in (2, 0)]
-    place(tmp_path, dict(zip(["fold-9", "fold-10"], folds, strict=True)))
+    place(tmp_path, dict(zip(["xgboost-model-9", "xgboost-model-10"], folds, strict=True)))
     expected = folds[0].predict(xgboost.DMatrix(ASKED))
     assert answer(tmp_path, Conventions(ensemble=False)) == pytest.approx(expected)
 
@@ -96,8 +94,23 @@ def test_to_awss_image_all_boosters_are_folds_whatever_they_are_called(tmp_path:
         answer(tmp_path)
 
 
+@pytest.mark.parametrize("names", [("model-v1.ubj", "model-v2.ubj"), ("fold0.pkl", "fold1.pkl")])
+def test_two_versions_side_by_side_are_no_folds(tmp_path: Path, names: tuple[str, str]) -> None:
+    place(tmp_path, {name: booster(number) for number, name in enumerate(names)})
+    with pytest.raises(AmbiguousArtifact, match=names[0]):
+        answer(tmp_path)
+    assert answer(tmp_path, Conventions(image="xgboost"))
+
+
 @pytest.mark.parametrize("other", [booster(0, columns=2), booster(0, objective="count:poisson")])
 def test_boosters_that_do_not_belong_together_are_an_error_that_names_one(tmp_path: Path, other: Any) -> None:
     place(tmp_path, {"xgboost-model-0": booster(0), "xgboost-model-1": other})
     with pytest.raises(LoadFailed, match=r"xgboost-model-1 has .* cannot answer together"):
         answer(tmp_path)
+
+
+def test_a_pickled_fold_is_refused_where_pickles_are(tmp_path: Path) -> None:
+    (tmp_path / "xgboost-model-0").write_bytes(pickle.dumps(booster(0)))
+    (tmp_path / "xgboost-model-1").write_bytes(pickle.dumps(booster(1)))
+    with pytest.raises(LoadFailed, match=r"xgboost-model-0 is a pickle.* TORPOR_PICKLES=refuse"):
+        answer(tmp_path, Conventions(image="xgboost", pickles=False))
