@@ -20,7 +20,7 @@ from torpor_endpoint.gateway import OWN
 JUDGED_MAX = 256
 """Judgements that are remembered, by the values of the three headers: an endpoint has few kinds of callers."""
 JUDGED_MAX_BYTES = 512
-"""Of the headers of one. What is longer is judged anew."""
+"""Of several headers of one; what is longer is judged anew. A Host alone is as short as the server wants it."""
 
 TOLD_MAX = 100
 """Characters of a header's value that a refusal repeats."""
@@ -86,10 +86,11 @@ class WebPages:
 
     def _judged(self, scope: Scope) -> Judged:
         told = [header for header in scope["headers"] if header[0] in HEADERS]
-        authority = None if scope["path"].startswith(("/", "*")) else _authority(scope)
-        if sum([len(value) for _, value in told]) + len(authority or b"") > JUDGED_MAX_BYTES:
-            return self._judge(authority, *told)
-        return self.remembered(authority, *told)
+        if not scope["path"].startswith(("/", "*")):
+            return self._judge(_authority(scope), *told)
+        if len(told) > 1 and sum([len(value) for _, value in told]) > JUDGED_MAX_BYTES:
+            return self._judge(None, *told)
+        return self.remembered(None, *told)
 
     def _judge(self, authority: bytes | None, *told: tuple[bytes, bytes]) -> Judged:
         return self._ours.judged(told, authority)
