@@ -1,9 +1,11 @@
 """Selectable inference: what each prediction tells, by keys, in each form."""
 
 import json
+import re
 import struct
 from functools import cache
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import xgboost
 from torpor_container.errors import LoadFailed, NotAcceptable
 from torpor_container.formats import Conventions, boosters
 from torpor_container.formats.format import Model
+from torpor_container.formats.selectable import OBJECTIVES
 from torpor_container.images import SELECTABLE, selected
 from torpor_container.invocation import Invocation
 
@@ -125,3 +128,12 @@ def test_what_cannot_be_told_is_refused() -> None:
         model("binary:logistic", "labels").invoke(Invocation(BODY, "text/csv", "application/x-npy"))
     with pytest.raises(ValueError, match="'foo' is not a key: choose of predicted_label, labels"):
         selected("predicted_label, foo")
+
+
+def test_the_docs_have_each_objective_with_its_keys() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "xgboost.md").read_text()
+    rows = [
+        [set(re.findall("`([^`]+)`", cell)) for cell in row.split("|")[1:3]] for row in page.splitlines() if "|" in row
+    ]
+    told = {objective: keys for objectives, keys in rows for objective in objectives if objective in OBJECTIVES}
+    assert told == {objective: set(readings) for objective, readings in OBJECTIVES.items()}
