@@ -154,8 +154,8 @@ def _content(body: bytes | bytearray | memoryview | str) -> bytes:
     """`bytes` would take a list of numbers too, and a number as so many zeroes."""
     if not isinstance(body, bytes | bytearray | memoryview | str):
         raise TypeError(
-            f"a body is bytes or text, not {type(body).__name__}: write rows yourself, such as frame.to_csv(index=False) "
-            "with content_type='text/csv; header=present'"
+            f"a body is bytes or text, not {type(body).__name__}: write rows yourself, such as "
+            "frame.to_csv(index=False) with content_type='text/csv; header=present'"
         )
     return body.encode() if isinstance(body, str) else bytes(body)
 
