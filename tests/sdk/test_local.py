@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from botocore.exceptions import ClientError
 from sdk_models import CITIES, ROWS, answers, train_booster
@@ -52,6 +53,17 @@ def test_a_model_is_unloaded_and_reloaded_by_its_name(endpoint: torpor.Local, mo
     assert target not in [model.name for model in endpoint.models()]
     with pytest.raises(torpor.TorporError, match=r"'\.' or '\.\.' segment"):
         endpoint.reload("../x")
+
+
+def test_a_frames_columns_go_by_their_names_in_any_order(endpoint: torpor.Local, tmp_path: Path) -> None:
+    frame = pd.DataFrame(ROWS, columns=["a", "b", "c", "d"])
+    booster = train_booster(rounds=20)
+    booster.feature_names = list(frame)
+    endpoint.put(torpor.bundle(booster, tmp_path / "named.tar.gz"))
+    expected = endpoint.invoke("named.tar.gz", ROWS)
+    assert endpoint.invoke("named.tar.gz", frame[["d", "b", "a", "c"]]) == expected
+    with pytest.raises(ClientError, match="unknown: e; missing: d"):
+        endpoint.invoke("named.tar.gz", frame.rename(columns={"d": "e"}))
 
 
 def test_a_missing_model_is_awss_own_error(endpoint: torpor.Local) -> None:

@@ -1,6 +1,7 @@
 """Scripts that behave: the toolkit's functions and defaults, in a real process."""
 
 import asyncio
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from format_models import Trained
+from scipy import sparse
 from script_processes import started, write_script
 
 from torpor_container.errors import BadInput, ContainerError, LoadFailed, PredictionFailed, UnsupportedContentType
@@ -209,6 +211,60 @@ def test_the_default_output_follows_accept_and_the_default_input_its_content_typ
     as_csv, as_json = invoke(tmp_path, Invocation(b"1,2", "text/csv", "text/csv"), Invocation(b"[[3, 4]]", "json"))
     assert as_csv == Reply(b"3.0\n", "text/csv")
     assert as_json == Reply(b"[7.0]", "application/json")
+
+
+RETURNS = """
+import pandas as pd, scipy.sparse as sp
+def model_fn(d): pass
+def predict_fn(rows, model): return eval(WHAT[int(rows[0, 0])])
+FRAME = "pd.DataFrame({'label': [0, 1], 'p': [0.25, 0.75]})"
+WHAT = [FRAME, "sp.csr_matrix([[0, 1], [2, 0]])", "map(int, '12')", "b'x'"]
+"""
+
+
+def test_frames_and_the_like_are_written_as_rows_and_what_cannot_be_is_the_scripts_error(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    write_script(tmp_path, RETURNS)
+    replies = invoke(tmp_path, *(Invocation(b"%d" % number, "text/csv", "text/csv") for number in range(3)))
+    assert [reply.body for reply in replies] == [b"0,0.25\n1,0.75\n", b"0,1\n2,0\n", b"1\n2\n"]
+    with pytest.raises(PredictionFailed, match="type bytes cannot be written as text/csv: decode it, or return"):
+        invoke(tmp_path, Invocation(b"3", "text/csv", "text/csv"))
+
+
+def test_a_type_that_a_script_returns_beside_a_prediction_is_the_type_that_it_is_written_as(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    write_script(
+        tmp_path,
+        "import numpy as np\ndef model_fn(d): pass\n"
+        "def transform_fn(m, body, c, a): return np.array([[1.5, 2.5]]), 'text/csv'\n",
+    )
+    assert invoke(tmp_path, Invocation(b"1", "text/csv", "application/json")) == [Reply(b"1.5,2.5\n", "text/csv")]
+
+
+def test_a_sparse_matrix_reaches_a_script_as_one(invoke: Invoke, tmp_path: Path) -> None:
+    write_script(tmp_path, "def model_fn(d): pass\ndef predict_fn(rows, model): return [rows.format, *rows.shape]")
+    stream = io.BytesIO()
+    sparse.save_npz(stream, sparse.csr_matrix([[0.0, 1.5]]))
+    [reply] = invoke(tmp_path, Invocation(stream.getvalue(), "application/x-npz"))
+    assert json.loads(reply.body) == ["csr", 1, 2]
+
+
+def test_a_scripts_pipeline_gets_a_frame_with_the_names_that_it_was_fitted_with(invoke: Invoke, tmp_path: Path) -> None:
+    write_script(
+        tmp_path,
+        "import pandas as pd\n"
+        "from sklearn.compose import ColumnTransformer\nfrom sklearn.linear_model import LinearRegression\n"
+        "from sklearn.pipeline import make_pipeline\n"
+        "def model_fn(d):\n"
+        "    columns = ColumnTransformer([('size', 'passthrough', ['size'])])\n"
+        "    rows = pd.DataFrame({'age': [9.0, 1.0, 5.0], 'size': [1.0, 2.0, 3.0]})\n"
+        "    return make_pipeline(columns, LinearRegression()).fit(rows, rows['size'])\n"
+        "def predict_fn(data, model): return [*data.columns, round(float(model.predict(data)[0]), 6)]\n",
+    )
+    [reply] = invoke(tmp_path, Invocation(b"size,age\n7,1\n", "text/csv; header=present"))
+    assert json.loads(reply.body) == ["age", "size", 7.0]
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def _as_taken_by(native: Any, rows: Any) -> Any:
         return rows
     from xgboost import DMatrix
 
-    return DMatrix(rows, nthread=1)
+    return DMatrix(rows, nthread=1, feature_names=native.feature_names)  # the rows are in their order
 
 
 def _reply(result: Any, accept: str) -> Reply:
