@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.inherited import inherited
-from torpor_container.processes import end, kill_tree
+from torpor_container.processes import end, kill_tree, parent, resume
 
 MESSAGE_MAX_BYTES = 200_000
 """What a Unix socket takes in at once, so that a warm parent which is still importing holds nobody up."""
@@ -74,9 +74,11 @@ class Child:
         return not self._exit.done()
 
     def terminate(self) -> None:
-        """Ask it to end, also where it was stopped."""
+        """Ask it to end, also where it was stopped, or the warm parent, which reports its end."""
         if self.running:
             end(self.pid)
+            if warm := parent(self.pid):
+                resume(warm)
 
     def kill(self) -> None:
         """End it and all it started, now, as the warm parent does when the line closes."""
@@ -211,5 +213,5 @@ class OwnedWarmParent(WarmParent):
 
     def _resume(self) -> None:
         """A child, which runs anybody's code, may have stopped it."""
-        with suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGCONT)
+        if self.running:
+            resume(self._process.pid)
