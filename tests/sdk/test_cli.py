@@ -262,6 +262,7 @@ def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
         ("--account", "12", "12 digits"),
         ("--images", "/nowhere.toml", "No such file"),
         ("--region", "no region", "us-east-1"),
+        ("--refuse", "pickels", "choose of pickles, scripts"),
         ("--region", "", "us-east-1"),
     ],
 )

@@ -32,6 +32,7 @@ def up(
     aws_strict: Annotated[bool, typer.Option("--aws-strict", help=MEANING["strict"])] = DEFAULT.strict,
     s3_endpoint: Annotated[str | None, typer.Option(help=MEANING["s3_endpoint"], metavar="URL")] = DEFAULT.s3_endpoint,
     images: Annotated[Path | None, typer.Option(help=MEANING["images"], metavar="FILE")] = DEFAULT.images,
+    refuse: Annotated[str | None, typer.Option(help=MEANING["refuse"], metavar="KINDS")] = DEFAULT.refuse,
     warm_idle: Annotated[float, typer.Option(help=MEANING["warm_idle_s"], metavar="SECONDS")] = DEFAULT.warm_idle_s,
     emulate: Annotated[str | None, typer.Option(help=MEANING["emulate"], metavar="aws")] = DEFAULT.emulate,
     seed: Annotated[int | None, typer.Option(help=MEANING["seed"])] = DEFAULT.seed,
@@ -58,6 +59,7 @@ def up(
         region=region,
         account=account,
         log_level=log_level,
+        refuse=refuse,
     )
     try:
         check(options)
