@@ -83,7 +83,21 @@ def end(pid: int) -> None:
     """Ask a process to end. One that is stopped goes on, for it hears nothing until then."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGTERM)
+    resume(pid)
+
+
+def resume(pid: int) -> None:
+    """Let a process that is stopped go on."""
+    with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGCONT)
+
+
+def parent(pid: int) -> int | None:
+    """Who started a process, or has adopted it; None if it is gone, or this is not Linux."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+    except OSError:
+        return None
 
 
 def kill_tree(pid: int) -> None:

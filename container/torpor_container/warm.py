@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.inherited import inherited
-from torpor_container.processes import end, kill_tree
+from torpor_container.processes import kill_tree, parent, resume
 
 MESSAGE_MAX_BYTES = 200_000
 """What a Unix socket takes in at once, so that a warm parent which is still importing holds nobody up."""
 
-CLOSED_WITHIN_S = 1.0
+CLOSED_WITHIN_S = 2.0
+RESUMED_AFTER_S = 1.0
 GUARDIAN_ENDS_WITHIN_S = 1.0
 """It kills what it guards and reaps it, which takes milliseconds."""
 
@@ -63,6 +64,7 @@ class Child:
         self._guarded = guarded
         self._writer = writer
         self._late: asyncio.TimerHandle | None = None
+        self._resuming: asyncio.TimerHandle | None = None
         self._exit = asyncio.ensure_future(self._watch(reader))
 
     async def wait(self) -> int:
@@ -74,9 +76,22 @@ class Child:
         return not self._exit.done()
 
     def terminate(self) -> None:
-        """Ask it to end, also where it was stopped."""
+        """Ask it to end. If it was stopped, it goes on a moment later, a guardian at once, and so does the warm parent,
+        which reports the end."""
+        if not self.running:
+            return
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+        if warm := parent(self.pid):
+            resume(warm)
+        if self._guarded:
+            resume(self.pid)
+        elif self._resuming is None:
+            self._resuming = asyncio.get_running_loop().call_later(RESUMED_AFTER_S, self._resume)
+
+    def _resume(self) -> None:
         if self.running:
-            end(self.pid)
+            resume(self.pid)
 
     def kill(self) -> None:
         """End it and all it started, now, as the warm parent does when the line closes."""
@@ -102,8 +117,9 @@ class Child:
             return self._orphaned()
         finally:
             self._writer.close()
-            if self._late is not None:
-                self._late.cancel()
+            for timer in (self._late, self._resuming):
+                if timer is not None:
+                    timer.cancel()
 
     def _orphaned(self) -> int:
         """The warm parent was killed. The kernel took the child along; what the child had started goes now. A guardian
@@ -211,5 +227,5 @@ class OwnedWarmParent(WarmParent):
 
     def _resume(self) -> None:
         """A child, which runs anybody's code, may have stopped it."""
-        with suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGCONT)
+        if self.running:
+            resume(self._process.pid)

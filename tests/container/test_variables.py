@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from torpor_container.settings import SETTINGS, unknown
+from torpor_container.app import Instance
+from torpor_container.settings import SETTINGS, Settings, unknown
 from torpor_container.variables import BY_NAME, VARIABLES, Effect, fault, notes
 
 
@@ -52,3 +53,8 @@ def test_variables_that_are_acted_on_or_say_what_holds_anyway_are_not_named() ->
 def test_a_setting_of_torpor_that_is_none_is_refused_with_the_one_that_may_be_meant() -> None:
     assert unknown({"TORPOR_POLICE": "LRU"}) == "TORPOR_POLICE is not a setting of Torpor: did you mean TORPOR_POLICY?"
     assert unknown({"TORPOR_POLICY": "LRU", "OTHER": "x"}) is None
+
+
+def test_an_instance_says_so_in_its_log(caplog: pytest.LogCaptureFixture) -> None:
+    Instance(Settings.read({}), environment={"SAGEMAKER_MODEL_SERVER_WORKERS": "4"})
+    assert "SAGEMAKER_MODEL_SERVER_WORKERS=4 has no effect" in caplog.text

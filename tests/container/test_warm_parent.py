@@ -325,6 +325,23 @@ def test_one_that_was_stopped_goes_on_when_a_child_is_asked_of_it(tmp_path: Path
     run(story())
 
 
+@pytest.mark.parametrize("guarded", [False, True])
+def test_the_end_of_a_child_that_stopped_the_warm_parent_is_told_too(
+    tmp_path: Path, guarded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", MODULES)
+
+    async def story() -> None:
+        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT)
+        _, child = await lingering(parent, guarded)
+        os.kill(parent.pid, signal.SIGSTOP)
+        child.terminate()
+        assert await asyncio.wait_for(child.wait(), 5.0) in (-signal.SIGTERM, -signal.SIGKILL)
+        await parent.close()
+
+    run(story())
+
+
 def test_a_guardian_that_was_stopped_ends_when_its_line_closes(ground: Ground) -> None:
     """As when the instance that asked for the script is killed."""
 

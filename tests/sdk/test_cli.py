@@ -269,6 +269,7 @@ def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
         ("--images", "/nowhere.toml", "No such file"),
         ("--unknown-images", "pull", "choose one of refuse, built-in"),
         ("--region", "no region", "us-east-1"),
+        ("--refuse", "pickels", "choose of pickles, scripts"),
         ("--region", "", "us-east-1"),
         ("--allow-host", "torpor:4700", "without a port"),
         ("--allow-origin", "http://localhost:3000/", "without a path"),

@@ -35,6 +35,7 @@ def up(
     s3_endpoint: Annotated[str | None, typer.Option(help=MEANING["s3_endpoint"], metavar="URL")] = DEFAULT.s3_endpoint,
     images: Annotated[Path | None, typer.Option(help=MEANING["images"], metavar="FILE")] = DEFAULT.images,
     unknown_images: Annotated[str, typer.Option(help=MEANING["unknown_images"])] = DEFAULT.unknown_images,
+    refuse: Annotated[str | None, typer.Option(help=MEANING["refuse"], metavar="KINDS")] = DEFAULT.refuse,
     warm_idle: Annotated[float, typer.Option(help=MEANING["warm_idle_s"], metavar="SECONDS")] = DEFAULT.warm_idle_s,
     emulate: Annotated[str | None, typer.Option(help=MEANING["emulate"], metavar="aws")] = DEFAULT.emulate,
     seed: Annotated[int | None, typer.Option(help=MEANING["seed"])] = DEFAULT.seed,
@@ -64,6 +65,7 @@ def up(
         region=region,
         account=account,
         log_level=log_level,
+        refuse=refuse,
     )
     try:
         check(options)
