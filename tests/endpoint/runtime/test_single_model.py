@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from artifacts import ROW, booster, packed, predicted, put, script
-from live import LiveEndpoint, Variant, many, one
+from live import LiveEndpoint, Variant, one
 from runtime_answers import refusal
 
 FICKLE = """
