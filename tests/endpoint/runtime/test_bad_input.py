@@ -88,7 +88,7 @@ BAD = (
     Bad("crowd.tar.gz", "ValidationError", "100"),
     Bad("empty.tar.gz", "ValidationError", "it is empty"),
     Bad("a/../../b.tar.gz", "ValidationError", "'..' segment"),
-    Bad("good.json/", "ValidationError", "key: rough/good.json/)"),
+    Bad("good.json/", "ValidationError", "key: good.json/)"),
     Bad("torn.json", "ModelError", "torn.json is not a model that XGBoost can read", 500),
     Bad("exits.tar.gz", "ModelError", "exit code 3", 500),
     Bad("leaves.tar.gz", "ModelError", "exit code 3", 500),
