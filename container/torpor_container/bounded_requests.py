@@ -140,7 +140,7 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
         parser = self._callback_parser
         in_head = parser._state in IN_HEAD
         try:
-            fed = super()._feed_callback_parser(piece) and self._head_fits(in_head, len(piece))
+            fed = super()._feed_callback_parser(piece) and (not in_head or self._head_fits(len(piece)))
         except Exception as error:  # noqa: BLE001  it says nowhere what it raises
             self.log.warning("a request cannot be read: %s", error)
             self.refuse(400, "Bad Request")
@@ -148,12 +148,14 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
         if not fed:
             self._unread.clear()
             return False
-        if not self._reading_paused and self._http1_buffered() > self._max_buffer_size:
+        receiver = self._body_receiver
+        held_bytes = len(self._unread) + len(parser._buffer) + (0 if receiver is None else receiver._buffered)
+        if held_bytes > self._max_buffer_size and not self._reading_paused:
             self._pause_reading()
         return True
 
-    def _head_fits(self, in_head: bool, size_bytes: int) -> bool:
-        still = in_head and self._callback_parser._state in IN_HEAD
+    def _head_fits(self, size_bytes: int) -> bool:
+        still = self._callback_parser is not None and self._callback_parser._state in IN_HEAD
         self._head_bytes = self._head_bytes + size_bytes if still else 0
         if self._head_bytes > HEAD_MAX_BYTES:
             self.refuse(431, f"The request's head is over {HEAD_MAX_BYTES} bytes.")

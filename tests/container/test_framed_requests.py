@@ -55,6 +55,14 @@ def client(server: Address) -> Iterator[Client]:
         yield Client(connection)
 
 
+def test_a_client_that_sends_no_more_frames_gets_all_its_answers(server: Address) -> None:
+    with client(server) as asking:
+        asking.ask(b"soon", b"now", b"some task")
+        asking.connection.shutdown(socket.SHUT_WR)
+        assert asking.answers(3).keys() == {0, 1, 2}
+        assert asking.connection.recv(1) == b""
+
+
 def test_requests_are_answered_as_soon_as_they_can_be(server: Address) -> None:
     with client(server) as asking:
         asking.ask(b"soon", b"now", b"some task", b"now")

@@ -1,0 +1,63 @@
+"""The page on limits says the numbers that the code has."""
+
+from pathlib import Path
+
+import pytest
+
+from torpor_container.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
+from torpor_container.server import FIELD_MAX_BYTES, LINE_MAX_BYTES, PATIENCE, SPARE_MIN, SPARE_SHARE
+from torpor_endpoint import bodies, data_dir, up
+from torpor_endpoint.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, VALUES_MAX
+from torpor_endpoint.aws.off_loop import INLINE_MAX_BYTES
+from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, VIOLATIONS_MAX
+from torpor_endpoint.paces import Paces
+from torpor_endpoint.runtime.router import Limits
+from torpor_endpoint.s3.exchange import PATIENCE_S
+from torpor_endpoint.s3.forms import FIELDS_MAX_BYTES
+from torpor_endpoint.s3.intake import DOCUMENT_MAX_BYTES
+from torpor_endpoint.s3.parsing import MARKS_MAX
+
+PAGE = (Path(__file__).parent.parent / "docs" / "limits.md").read_text()
+KIB, MIB = 1 << 10, 1 << 20
+
+SAID = (
+    f"path and query | {LINE_MAX_BYTES // KIB} KiB",
+    f"One header | {FIELD_MAX_BYTES // KIB} KiB",
+    f"Head as a whole | {HEAD_MAX_BYTES // KIB} KiB",
+    f"Host | {HOST_MAX_BYTES} bytes",
+    f"invocation | {Limits().body_bytes // MIB} MiB (serverless: {Limits().serverless_body_bytes // MIB} MiB)",
+    f"AWS call | {BODY_LIMIT_BYTES // MIB} MiB (services that moto answers: {OTHERS_BODY_LIMIT_BYTES // MIB} MiB)",
+    f"JSON or CBOR document | {VALUES_MAX:,}",
+    f"Fields in a form | {FORM_FIELDS_MAX:,}",
+    f"Parts of a form field's name | {FORM_DEPTH_MAX}",
+    f"one answer counts | {VIOLATIONS_MAX:,}",
+    f"XML document of S3 | {DOCUMENT_MAX_BYTES // MIB} MiB",
+    f"references in an XML document | {MARKS_MAX:,}",
+    f"upload by a form | {FIELDS_MAX_BYTES // KIB} KiB",
+    f"Documents of more than {INLINE_MAX_BYTES // KIB} KiB",
+    f"of a new connection | {PATIENCE.head_s:g} s",
+    f"byte of a body | {PATIENCE.body_s:g} s (an upload to S3: {PATIENCE_S:g} s",
+    f"to the endpoint | {up.KEEP_ALIVE_S} s",
+    f"with {SPARE_MIN} left at least",
+    f"together | {bodies.ROOM_BYTES // MIB} MiB | they wait in line for {bodies.ROOM_WITHIN_S:g} s",
+    f"that has room | {bodies.WHOLE_WITHIN_S:g} s",
+    f"told to stop | {up.GRACEFUL_S} s",
+    f"ends with it | {up.SHUTDOWN_S} s",
+    f"same data folder | {data_dir.LOCK_PATIENCE_S:g} s",
+    f"is killed after {data_dir.ORPHAN_PATIENCE_S:g} s",
+    f"runs on | {Paces().grace_s:g} s",
+)
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_the_page_says_the_number_that_the_code_has(said: str) -> None:
+    assert said in PAGE
+
+
+def test_the_share_of_descriptors_for_connections_is_the_one_that_it_says() -> None:
+    assert SPARE_SHARE == 4
+    assert "three quarters" in PAGE
+
+
+def test_a_stop_ends_within_five_seconds() -> None:
+    assert up.GRACEFUL_S + up.SHUTDOWN_S < 5
