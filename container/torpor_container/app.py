@@ -46,6 +46,7 @@ from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings, their
 from torpor_container.shelf import Shelf
 from torpor_container.single import Single
 from torpor_container.submitted import Submitted, SubmittedCode, SubmittedFolder
+from torpor_container.suspects import Suspects
 from torpor_container.trials import Trials
 from torpor_container.wire import InstanceState
 from torpor_container.workshop import Workshop
@@ -79,16 +80,21 @@ class Instance:
     """Everything that one instance is made of."""
 
     def __init__(
-        self, settings: Settings, ended: Callable[[], None] = end, environment: Mapping[str, str] = os.environ
+        self,
+        settings: Settings,
+        ended: Callable[[], None] = end,
+        environment: Mapping[str, str] = os.environ,
+        suspects: Suspects | None = None,
     ) -> None:
         """`ended` is called when a foreign container's process ends by itself, or where another instance should take
-        this one's place; `environment` is the container's."""
+        this one's place; `environment` is the container's. `suspects`: who is told which model predicts."""
         lean_heap()
         self._environment = environment
         if settings.container is None:
             for note in variables.notes(environment):
                 log.warning("%s", note)
         self._settings = settings
+        self._suspects = suspects
         self._journal = Journal(clock)
         conventions = Conventions(
             multi_model=settings.multi_model,
@@ -151,7 +157,9 @@ class Instance:
             scripts = Scripts(settings, conventions, self._parent, theirs(self._environment))
             trials = self._make_trials(conventions) if settings.trials else None
             submitted = self._make_submitted()
-            return BuiltInWorkshop(settings, conventions, scripts, clock, submitted, self._meter, trials=trials)
+            return BuiltInWorkshop(
+                settings, conventions, scripts, clock, submitted, self._meter, trials=trials, suspects=self._suspects
+            )
         base_dir = Path(settings.base_dir)
         server = ForeignServer(settings.container, base_dir, self._parent, ended)
         if settings.multi_model:

@@ -21,12 +21,13 @@ from torpor_container.gauge import Gauge, Others
 from torpor_container.memory import give_back, no_memory, uss_bytes
 from torpor_container.meter import Meter
 from torpor_container.predicting import Predictors
-from torpor_container.quarantine import Load, Quarantine, Version, mark_of, software_of
+from torpor_container.quarantine import PROVED, Load, Quarantine, Version, mark_of, software_of
 from torpor_container.runners import InProcess, Runner
 from torpor_container.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.spent import Spent
 from torpor_container.submitted import Submitted
+from torpor_container.suspects import Suspects
 from torpor_container.threads import Threads
 from torpor_container.trials import Candidate, Trials
 from torpor_container.workshop import Found, Loaded, Placed, Settled
@@ -62,10 +63,12 @@ class BuiltInWorkshop:
         gauge: Gauge | None = None,
         give_back: Callable[[], None] = give_back,
         trials: Trials | None = None,
+        suspects: Suspects | None = None,
     ) -> None:
         """`submitted`: where the script of every model comes from, if not from its own artifact. `meter` is told of
         whatever else takes memory in this process, `gauge` tells how much, and `give_back` returns what was freed.
-        `trials`: where versions of models are tried before they are loaded, if they are."""
+        `trials`: where versions of models are tried before they are loaded, if they are; `suspects` is told what
+        predicts."""
         self._settings = settings
         self._conventions = conventions
         self._formats = available()
@@ -94,6 +97,7 @@ class BuiltInWorkshop:
         self._scripted: set[Runner] = set()  # of those, whose processes hold memory of their own
         self._spent = Spent()
         self._settling: asyncio.Future[Settled] | None = None  # it has not begun
+        self._suspects = suspects
         self._quarantine = Quarantine(trials, self._free_bytes, self.unload) if trials is not None else None
 
     async def start(self) -> None:
@@ -187,6 +191,8 @@ class BuiltInWorkshop:
                 if alone():
                     size_bytes = max(grown_bytes, FLOOR_BYTES)
                     self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
+        if self._suspects is not None and found.placed.record is not None and found.format.name not in PROVED:
+            model = self._suspects.watched(model, found.placed.model_id)
         runner = InProcess(model, self._predictors, Clocks(self._clock), self._settings.batch_size)
         return Loaded(runner, size_bytes, effort=effort, note=getattr(model, "note", ""))
 

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from torpor_container import formats
@@ -11,6 +12,7 @@ from torpor_container.formats.dense import native_library
 from torpor_container.quarantine import software_of
 from torpor_container.server import ServerOptions, configured
 from torpor_container.settings import Settings
+from torpor_container.suspects import Suspects, judge
 from torpor_container.worker import serve_alone
 
 OPTIONS = ServerOptions(log_level="warning")
@@ -31,5 +33,16 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     listener = socket.socket(fileno=descriptors[0])
     if settings.container is None:
         confine(settings.memory_bytes)
-    serve_alone(lambda: Instance(settings).app(), listener, OPTIONS)
+    serve_alone(lambda: Instance(settings, suspects=_suspects(settings)).app(), listener, OPTIONS)
     return 0
+
+
+def _suspects(settings: Settings) -> Suspects | None:
+    """Of an instance with many models: the one before it in this slot may have been ended by one of them."""
+    if settings.container is not None or not settings.trials or not settings.multi_model or not settings.model_source:
+        return None
+    folder = Path(settings.base_dir)
+    judge(folder, folder / "models")
+    suspects = Suspects(folder)
+    suspects.watch()
+    return suspects

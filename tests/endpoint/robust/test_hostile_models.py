@@ -1,0 +1,54 @@
+"""Model files that end or fill a process, on a live endpoint: their callers are told, and nobody else notices."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests_of
+from benchmarks.hostile.files import Hostile, booster, of_kind
+from benchmarks.scene import ROW
+from botocore.exceptions import ClientError
+from live import LiveEndpoint, Variant, many
+
+KINDS = (
+    "XGBoost JSON, 300,000,000 classes",
+    "XGBoost JSON, a cycle",
+    "XGBoost JSON, a child that is not there",
+    "XGBoost JSON, deep",
+    "XGBoost UBJSON, deep",
+    "XGBoost JSON, categories",
+    "pickle, code",
+    "pickle, a decision tree",
+)
+GOOD = Hostile("good", "xgboost-model", bytes(booster("plain").save_raw("ubj")))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
+    with LiveEndpoint(tmp_path_factory.mktemp("hostile")) as live:
+        folder = live.folder("models")
+        (folder / "good.tar.gz").write_bytes(GOOD.archive())
+        for number, kind in enumerate(KINDS):
+            (folder / f"{number}.tar.gz").write_bytes(of_kind(kind).archive())
+        live.deploy("mixed", Variant(many("models", {"TORPOR_MEMORY_MIB": "512"})))
+        yield live
+
+
+def test_no_hostile_file_ends_the_instance_or_disturbs_its_neighbour(hostile: LiveEndpoint) -> None:
+    right = hostile.invoke("mixed", ROW, TargetModel="good.tar.gz")["Body"]
+    for number, kind in enumerate(KINDS):
+        for _ in range(2):
+            with pytest.raises(ClientError, match="ModelError"):
+                hostile.invoke("mixed", ROW, TargetModel=f"{number}.tar.gz")
+        assert hostile.invoke("mixed", ROW, TargetModel="good.tar.gz")["Body"] == right, kind
+    assert requests_of.launches(hostile, "mixed") == 1
+
+
+def test_a_quarantined_model_is_served_once_a_good_one_is_uploaded_in_its_place(hostile: LiveEndpoint) -> None:
+    artifact: Path = hostile.folder("models") / "poisoned.tar.gz"
+    artifact.write_bytes(of_kind("XGBoost UBJSON, deep").archive())
+    with pytest.raises(ClientError, match="quarantined"):
+        hostile.invoke("mixed", ROW, TargetModel="poisoned.tar.gz")
+    artifact.write_bytes(GOOD.archive())
+    right = hostile.invoke("mixed", ROW, TargetModel="good.tar.gz")["Body"]
+    assert hostile.invoke("mixed", ROW, TargetModel="poisoned.tar.gz")["Body"] == right
