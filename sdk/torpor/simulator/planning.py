@@ -295,8 +295,11 @@ def _reference(given: Given) -> str:
 def _apart(search: Search) -> dict[str, Apart]:
     search.says("without a multi-model endpoint")
     like, size = search.space.like, search.smallest_type()
+    each = on_endpoints(search.given, size, search.prices, like.overhead_s)
+    if told := search.too_large():
+        each = replace(each, cost=replace(each.cost, usd=None, assumes=told))
     return {
-        f"an endpoint per model, each 1 x {size}": on_endpoints(search.given, size, search.prices, like.overhead_s),
+        f"an endpoint per model, each 1 x {size}": each,
         "serverless, an endpoint per model": on_serverless(
             search.given,
             search.prices,

@@ -37,7 +37,7 @@ from torpor.simulator.workloads import (
 from torpor.story import counted
 from torpor_container.core.policies import OFFLINE, Future, Policy
 from torpor_container.core.residency import Decision
-from torpor_endpoint.core.catalogue import CATALOGUE
+from torpor_endpoint.core.catalogue import CATALOGUE, LARGEST
 
 Profiles = Mapping[str, ModelProfile]
 
@@ -164,6 +164,7 @@ def _loaded(
         known, measured = (
             fitting.source(profiles) if isinstance(profiles, Path | str) else (fitting.sound(profiles), None)
         )
+        _held_by_an_instance(known)
         around = Scenario() if measured is None else _around(measured)
         spread = Spreads() if measured is None else _spreads(measured)
         left_out = _left_out(opened)
@@ -180,6 +181,16 @@ def _fitted(ledger: Ledger, spreads: Spreads | None, seed: int, what: str) -> Gi
     measured, around = spreads or _spreads(found), _around(found)
     assumed = (f"the times of {len(found.assumed):,} models: by a law of the others",) if found.assumed else ()
     return Given(ledger, found.profiles, measured, seed, what, (*assumed, *_left_out(ledger)), scenario=around)
+
+
+def _held_by_an_instance(profiles: Profiles) -> None:
+    """Raises BadTrace for a model that is larger than any instance's memory: nobody sells what could serve it."""
+    for name, one in profiles.items():
+        if one.memory_bytes > LARGEST.memory_mib * MIB:
+            has = f"{LARGEST.name}, the largest type there is, has {LARGEST.memory_mib // 1024:,} GiB"
+            raise BadTrace(
+                f"model {name!r} needs {one.memory_bytes:,} bytes of memory, and no instance holds it: {has}"
+            )
 
 
 def _around(found: fitting.Fitted) -> Scenario:
