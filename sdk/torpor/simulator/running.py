@@ -118,6 +118,7 @@ class Given:
     redrawn: bool = False  # the profiles were drawn too
     profiled: str = ""  # the file that the profiles are from
     scenario: Scenario = field(default_factory=Scenario)  # with the figures that were measured with the traffic
+    watched: Callable[[int], None] | None = field(default=None, repr=False)  # told of every some requests that ended
 
     def profile(self, name: str) -> ModelProfile:
         if name not in self.profiles:
@@ -241,7 +242,7 @@ def run(
     simulation = Simulation(
         scenario.plan,
         _Known(given),
-        tally.add if listener is None else _both(tally.add, listener),
+        _told(tally, listener, given.watched),
         recorded,
         given.spread(),
         _offline(scenario.policy, given.trace, kernel),
@@ -313,6 +314,11 @@ def names_of(trace: Trace) -> list[str]:
     return list(trace.names)
 
 
+def requests_of(trace: Trace) -> int:
+    """How many it has, for which it is read once."""
+    return sum(map(len, trace.chunks()))
+
+
 @dataclass
 class Counted:
     """A trace, and the bytes that came with the requests that were read."""
@@ -353,10 +359,18 @@ def _without_profile(name: str, profiled: str) -> BadTrace:
     return BadTrace(f"model {name!r} is called, and has no profile{add}")
 
 
-def _both(tally: Callable[[list[Call]], None], listener: Callable[[list[Call]], None]) -> Callable[[list[Call]], None]:
+def _told(
+    tally: Tally, listener: Callable[[list[Call]], None] | None, watched: Callable[[int], None] | None
+) -> Callable[[list[Call]], None]:
+    if listener is None and watched is None:
+        return tally.add
+
     def told(calls: list[Call]) -> None:
-        listener(calls)
-        tally(calls)
+        if watched is not None:
+            watched(len(calls))
+        if listener is not None:
+            listener(calls)
+        tally.add(calls)
 
     return told
 
