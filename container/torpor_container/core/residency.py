@@ -318,6 +318,15 @@ class Residency:
         used_bytes = self.planned_bytes + self.unaccounted_bytes
         return used_bytes > self.budget_bytes and self.unaccounted_bytes > self.budget_bytes // 2
 
+    def may_admit(self, size_bytes: int) -> bool:
+        """False where `admit` would tell any model of this size that somebody has asked for to come again later, and do
+        nothing else: there is no need to ask."""
+        if self._loads >= self._loads_max:
+            return False
+        missing_bytes = self.planned_bytes + self.unaccounted_bytes + size_bytes - self.budget_bytes
+        busy = missing_bytes > self.idle_bytes and self.idle_bytes < self.planned_bytes and missing_bytes > 0
+        return not busy or size_bytes > self.budget_bytes or not self._policy.evicts
+
     def has_room(self, size_bytes: int) -> bool:
         """Whether one more model of this size could come in without another leaving."""
         return self.planned_bytes + self.unaccounted_bytes + size_bytes <= self.budget_bytes

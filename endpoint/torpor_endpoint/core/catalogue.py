@@ -143,6 +143,10 @@ def _rows() -> Iterator[tuple[str, int, int, int]]:
 CATALOGUE = MappingProxyType({row[0]: InstanceType(*row, USD_PER_HOUR.get(row[0])) for row in _rows()})
 
 
+LARGEST = max(CATALOGUE.values(), key=lambda one: one.memory_mib)
+"""No instance has more memory."""
+
+
 def instance_type(name: str) -> InstanceType | None:
     """The type of this name (`ml.m5.large`), or None when the catalogue does not have it."""
     return CATALOGUE.get(name)

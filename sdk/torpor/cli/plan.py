@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.status import Status
 from rich.table import Table
 
 from torpor.cli import choices
 from torpor.cli.edge import console
+from torpor.cli.progress import bar
 from torpor.cli.simulate import fitted, span
 from torpor.errors import TorporError
 from torpor.extras import require
@@ -55,7 +54,7 @@ def plan(
     """Search instance type and number, keep-alive and policy by simulation: the cheapest that meets the SLO."""
     require("torpor plan", "simulator")
     from torpor.simulator.planning import plan as search
-    from torpor.simulator.running import load
+    from torpor.simulator.running import load, requests_of
     from torpor.simulator.space import KEEP_ALIVES, SEARCHED, Space
 
     slo_s, quantile = choices.slo_s(slo_ms), choices.share("--quantile", quantile)
@@ -69,9 +68,15 @@ def plan(
         given.scenario,
         KEEP_ALIVES if keep_alive is None else choices.chosen("--keep-alive", keep_alive, KEEP_ALIVES),
     )
-    with Status("reading the trace", console=Console(stderr=True)) as status:
+    with bar("reading the trace") as shown:
+        of = min(requests_of(given.trace), max(requests, played_max))
+
+        def says(what: str) -> None:
+            shown.begins(what)
+            shown.of(of)
+
         found = search(
-            given,
+            replace(given, watched=shown.done),
             slo_s=slo_s,
             quantile=quantile,
             space=space,
@@ -79,7 +84,7 @@ def plan(
             requests_max=requests,
             played_max=played_max,
             prices=choices.priced_by(prices, region),
-            says=status.update,
+            says=says,
         )
     show(found)
     for kind, told in (("assumed", (*found.assumed, *found.at_full_speed)), ("left out", found.left_out)):
@@ -111,14 +116,14 @@ def show(found: "Planned") -> None:
     printer.print(f"{answer(found)}\n")
     if found.best is not None:
         printer.print(f"{found.call()}\n", soft_wrap=True)
+    if found.best is not None and found.best.result is not None and not found.best.result.evictions:
+        printer.print("Nothing has to leave memory in the plan: every policy does the same there.\n", style="dim")
     if found.policies:
         size = found.policies[0].scenario.altered(policy="LRU").name.replace(", LRU", "")
         part = "" if found.peak.whole else f", around {busiest(found)}"
         printer.print(f"who leaves first · {size}{part}", style="bold")
         printer.print(policies(found, printer.width))
         printer.print()
-    elif found.best is not None:
-        printer.print("Nothing has to leave memory in the plan: every policy does the same.\n", style="dim")
     printer.print("the same traffic otherwise", style="bold")
     printer.print(others(found, printer.width))
     seeds = f"seed {found.given.seed}" + (f" to {found.seeds[-1].seed}" if len(found.seeds) > 1 else "")

@@ -2,18 +2,17 @@
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.status import Status
 from rich.table import Table
 
 from torpor import story
 from torpor.cli import choices
 from torpor.cli.edge import console, plain_table
+from torpor.cli.progress import bar
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.money import dollars
@@ -57,7 +56,7 @@ def simulate(
 ) -> None:
     """Play a trace through one or more ways to serve it, and show hit rate, p99 and bill of each."""
     require("torpor simulate", "simulator")
-    from torpor.simulator.running import load
+    from torpor.simulator.running import load, requests_of
     from torpor_container.core.policies import OFFLINE, POLICIES
 
     choices.drawn(plot)
@@ -76,11 +75,13 @@ def simulate(
     ]
     if plot is not None:
         drawable(scenarios, priced)
-    with Log(decisions) as log, Status("", console=Console(stderr=True)) as status:
+    with Log(decisions) as log, bar("reading the trace") as shown:
         results = []
+        shown.of(len(scenarios) * requests_of(given.trace))
+        watched = replace(given, watched=shown.done)
         for number, scenario in enumerate(scenarios, 1):
-            status.update(f"playing {number} of {len(scenarios)}: {scenario.name}")
-            results.append(played(given, scenario, log, check))
+            shown.says(f"playing {number} of {len(scenarios)}: {scenario.name}")
+            results.append(played(watched, scenario, log, check))
     show(given, results, priced, slo_s)
     if check:
         console().print(RECOUNTED, style="dim")

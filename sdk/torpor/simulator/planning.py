@@ -266,11 +266,13 @@ def _confirmed(search: Search, given: Given, seeds: int) -> tuple[Candidate | No
 
 
 def _policies(search: Search, best: Candidate | None) -> list[Result]:
-    """Of the plan, or where there is none of the cheapest scenario that was simulated to its end; none where nothing
-    had to leave memory, for they are all the same then. Of a long trace, around its busiest stretch."""
+    """Of the plan. Where nothing has to leave memory in it, for which they are all the same, or there is no plan: of
+    the cheapest scenario that was simulated to its end and had to evict. Of a long trace, around its busiest stretch.
+    """
     done = {one.scenario: one.result for one in search.tried if one.result is not None}
-    played = list(done.values()) if best is None else [done[best.scenario]]
-    tight = [result for result in played if result.evictions]
+    tight = [result for result in done.values() if result.evictions]
+    if best is not None and best.result is not None and best.result.evictions:
+        tight = [best.result]
     if not tight:
         return []
     scenario = min(tight, key=lambda result: result.usd_per_month(search.prices) or 0.0).scenario
@@ -295,8 +297,11 @@ def _reference(given: Given) -> str:
 def _apart(search: Search) -> dict[str, Apart]:
     search.says("without a multi-model endpoint")
     like, size = search.space.like, search.smallest_type()
+    each = on_endpoints(search.given, size, search.prices, like.overhead_s)
+    if told := search.too_large():
+        each = replace(each, cost=replace(each.cost, usd=None, assumes=told))
     return {
-        f"an endpoint per model, each 1 x {size}": on_endpoints(search.given, size, search.prices, like.overhead_s),
+        f"an endpoint per model, each 1 x {size}": each,
         "serverless, an endpoint per model": on_serverless(
             search.given,
             search.prices,

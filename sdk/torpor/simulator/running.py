@@ -37,7 +37,7 @@ from torpor.simulator.workloads import (
 from torpor.story import counted
 from torpor_container.core.policies import OFFLINE, Future, Policy
 from torpor_container.core.residency import Decision
-from torpor_endpoint.core.catalogue import CATALOGUE
+from torpor_endpoint.core.catalogue import CATALOGUE, LARGEST
 
 Profiles = Mapping[str, ModelProfile]
 
@@ -118,6 +118,7 @@ class Given:
     redrawn: bool = False  # the profiles were drawn too
     profiled: str = ""  # the file that the profiles are from
     scenario: Scenario = field(default_factory=Scenario)  # with the figures that were measured with the traffic
+    watched: Callable[[int], None] | None = field(default=None, repr=False)  # told of every some requests that ended
 
     def profile(self, name: str) -> ModelProfile:
         if name not in self.profiles:
@@ -164,6 +165,7 @@ def _loaded(
         known, measured = (
             fitting.source(profiles) if isinstance(profiles, Path | str) else (fitting.sound(profiles), None)
         )
+        _held_by_an_instance(known)
         around = Scenario() if measured is None else _around(measured)
         spread = Spreads() if measured is None else _spreads(measured)
         left_out = _left_out(opened)
@@ -180,6 +182,16 @@ def _fitted(ledger: Ledger, spreads: Spreads | None, seed: int, what: str) -> Gi
     measured, around = spreads or _spreads(found), _around(found)
     assumed = (f"the times of {len(found.assumed):,} models: by a law of the others",) if found.assumed else ()
     return Given(ledger, found.profiles, measured, seed, what, (*assumed, *_left_out(ledger)), scenario=around)
+
+
+def _held_by_an_instance(profiles: Profiles) -> None:
+    """Raises BadTrace for a model that is larger than any instance's memory: nobody sells what could serve it."""
+    for name, one in profiles.items():
+        if one.memory_bytes > LARGEST.memory_mib * MIB:
+            has = f"{LARGEST.name}, the largest type there is, has {LARGEST.memory_mib // 1024:,} GiB"
+            raise BadTrace(
+                f"model {name!r} needs {one.memory_bytes:,} bytes of memory, and no instance holds it: {has}"
+            )
 
 
 def _around(found: fitting.Fitted) -> Scenario:
@@ -230,7 +242,7 @@ def run(
     simulation = Simulation(
         scenario.plan,
         _Known(given),
-        tally.add if listener is None else _both(tally.add, listener),
+        _told(tally, listener, given.watched),
         recorded,
         given.spread(),
         _offline(scenario.policy, given.trace, kernel),
@@ -302,6 +314,11 @@ def names_of(trace: Trace) -> list[str]:
     return list(trace.names)
 
 
+def requests_of(trace: Trace) -> int:
+    """How many it has, for which it is read once."""
+    return sum(map(len, trace.chunks()))
+
+
 @dataclass
 class Counted:
     """A trace, and the bytes that came with the requests that were read."""
@@ -342,10 +359,18 @@ def _without_profile(name: str, profiled: str) -> BadTrace:
     return BadTrace(f"model {name!r} is called, and has no profile{add}")
 
 
-def _both(tally: Callable[[list[Call]], None], listener: Callable[[list[Call]], None]) -> Callable[[list[Call]], None]:
+def _told(
+    tally: Tally, listener: Callable[[list[Call]], None] | None, watched: Callable[[int], None] | None
+) -> Callable[[list[Call]], None]:
+    if listener is None and watched is None:
+        return tally.add
+
     def told(calls: list[Call]) -> None:
-        listener(calls)
-        tally(calls)
+        if watched is not None:
+            watched(len(calls))
+        if listener is not None:
+            listener(calls)
+        tally.add(calls)
 
     return told
 

@@ -239,7 +239,7 @@ class Site(Instance):
             self._fail(model, plan.reason)
         else:
             self._delete(plan.victims)
-            self._disk_bell.wait_for_admission(self._admit_to_disk, model)
+            self._disk_bell.wait_for_admission(self._admit_to_disk, model, model.profile.disk_bytes)
 
     def _unpack(self, model: Lent) -> None:
         self.processors.after(model.profile.unpack_s * model.factor, self._unpacked, model)
@@ -272,7 +272,10 @@ class Site(Instance):
             self._fail(model, plan.reason)
         else:
             self._dismiss(plan.victims)
-            self._bell.wait_for_admission(self._admit, model)
+            if model.expected:  # it may be refused, which those that were asked for are not
+                self._bell.wait(self._admit, model)
+            else:
+                self._bell.wait_for_admission(self._admit, model, model.profile.memory_bytes)
 
     def _load(self, model: Lent) -> None:
         model.since_s = self.kernel.now_s
