@@ -71,7 +71,7 @@ def npy_to_numpy(npy_array: bytes) -> Any:
 
 
 def npz_to_sparse(npz_bytes: bytes) -> Any:
-    from scipy.sparse import load_npz  # type: ignore[import-untyped]  # it has no types
+    from scipy.sparse import load_npz
 
     return load_npz(io.BytesIO(npz_bytes))
 

@@ -70,7 +70,7 @@ def get_libsvm_dmatrix(files: list[Path], csv_weights: int = 0) -> xgb.DMatrix:
 
 
 def get_parquet_dmatrix(files: list[Path], csv_weights: int = 0) -> xgb.DMatrix:
-    import pandas  # type: ignore[import-untyped]  # its types are not installed
+    import pandas
 
     rows = np.concatenate([pandas.read_parquet(file).to_numpy() for file in files])
     return xgb.DMatrix(rows[:, 1:], label=rows[:, 0])
