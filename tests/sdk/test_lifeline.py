@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from processes import descendants, stop
+from processes import children, descendants, stop
 
 from torpor.process import EndpointProcess
 
@@ -53,8 +53,9 @@ def test_everything_ends_with_an_owner_that_was_killed(models: Path, temporary: 
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_close_leaves_nothing() -> None:
-    process = EndpointProcess()
-    stop(process.pid)  # so it does not end when it is asked to
+    process = EndpointProcess().until_ready()
+    for worker in children(process.pid):
+        stop(worker)  # so that it does not end when it is asked to
     interrupt = threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
     try:
         with pytest.raises(KeyboardInterrupt), process:
