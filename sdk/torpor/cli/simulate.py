@@ -207,12 +207,12 @@ def room(given: "Given", results: list["Result"]) -> str:
     """What is left of an instance's memory for models, and by whose figures."""
     from torpor.simulator.scenario import MIB, OWN_BYTES
 
-    own_bytes, rooms = results[0].scenario.own_bytes, {one.scenario.models_bytes for one in results}
+    own_bytes, had = results[0].scenario.own_bytes, {one.scenario.instance_mib for one in results}
     whose = "as said (--own-mib)"
     if own_bytes == given.scenario.own_bytes:
-        whose = "assumed (--own-mib)" if own_bytes == OWN_BYTES else "as the ledger has it"
-    left = f"leaves {min(rooms) / MIB:,.0f} MiB for models" if len(rooms) == 1 else "is not there for models"
-    return f"of its memory an instance takes {own_bytes / MIB:,.3g} MiB by itself, {whose}, which {left}"
+        whose = "unless said otherwise (--own-mib)" if own_bytes == OWN_BYTES else "as the ledger has it"
+    own_mib, memory = own_bytes / MIB, f"{min(had):,.6g} MiB" if len(had) == 1 else "memory"
+    return f"of its {memory} an instance takes {own_mib:,.3g} MiB by itself, {whose}: that is not there for models"
 
 
 class Log:

@@ -133,7 +133,7 @@ def _points(axes: "Axes", known: Sequence[tuple[float, float, Point]], best: Seq
     chosen = {id(point) for point in best}
     line = _staircase([(p99_s, usd) for usd, p99_s, _ in _known(best)], axes.get_xlim()[1], axes.get_ylim()[1])
     axes.plot(*zip(*line, strict=True), color=look.FAINT, linewidth=1.4, zorder=2)
-    for usd, p99_s, point in sorted(known, key=lambda one: one[2].sold_by_aws):  # of one place, what anybody can buy
+    for usd, p99_s, point in known:
         colour, best_one = kinds[point.kind].colour, id(point) in chosen
         axes.plot(
             p99_s, usd, linestyle="", marker="o" if point.sold_by_aws else "D", markersize=8 if best_one else 6,

@@ -138,7 +138,7 @@ def test_what_is_the_default_is_not_in_the_environment() -> None:
 
 def test_memory_is_the_instances_and_what_it_takes_by_itself_is_not_there_for_models() -> None:
     forty = Scenario(memory_mib=40, own_bytes=27 * 2**20)
-    assert (forty.models_bytes, forty.name) == (13 * 2**20, "1 x ml.m5.large with 40 MiB, LRU")
+    assert (forty.models_bytes, forty.instance_mib) == (13 * 2**20, 40)
     larger = forty.altered(instance_type="ml.r5.large")
     assert (larger.memory_mib, larger.own_bytes) == (None, forty.own_bytes), "a type brings its own memory"
     assert forty.altered(memory_bytes=5).models_bytes == 5
