@@ -29,6 +29,9 @@ LEAVING = "Who leaves memory first: one or more, as LRU,GDSF,BELADY. GDSF is Faa
 LASTS = "For how long the trace was recorded, quiet included, as 24h or 7d; else until its last request."
 WAKE = "How long an instance takes to wake, as 0.5s or 5m; else as a ledger has it, or 0.1 s as Torpor does."
 PLOT = "Draw dollars against p99 into this .png, .svg or .pdf."
+TYPE = "One or more, as ml.m5.large,ml.r5.large; else the ledger's, or ml.m5.large."
+MEMORY = "Of each instance, as TORPOR_MEMORY_MIB and MemorySizeInMB; else the ledger's, or its type's."
+OWN = "What an instance takes of it beside its models; else as a ledger has it, or 20."
 TYPES = "Choose of these, as ml.m5.large,ml.r5.large; else of all with a price and no GPU."
 
 Trace = Annotated[str, typer.Argument(help=TRACE)]
@@ -41,11 +44,12 @@ Wake = Annotated[str | None, typer.Option(help=WAKE)]
 SleepAfter = Annotated[str, typer.Option(help=SLEEP)]
 KeepAlives = Annotated[str | None, typer.Option(help="Choose of these keep-alives, as fixed,histogram.")]
 Instances = Annotated[str, typer.Option(help="How many: one or more numbers, as 1,2,4.")]
-InstanceType = Annotated[str, typer.Option(help="One or more, as ml.m5.large,ml.r5.large.")]
+InstanceType = Annotated[str | None, typer.Option(help=TYPE)]
 InstanceTypes = Annotated[str | None, typer.Option(help=TYPES)]
 Policy = Annotated[str, typer.Option(help=LEAVING)]
 Policies = Annotated[str | None, typer.Option(help="Choose of these policies, as LRU,GDSF.")]
-MemoryMib = Annotated[int | None, typer.Option(help="For models, of each instance; else its type's.", min=1)]
+MemoryMib = Annotated[float | None, typer.Option(help=MEMORY)]
+OwnMib = Annotated[float | None, typer.Option(help=OWN)]
 SloMs = Annotated[float | None, typer.Option(help="Show how many requests take longer.")]
 Check = Annotated[bool, typer.Option("--check", help="Recount each simulation from its log.")]
 Decisions = Annotated[Path | None, typer.Option(help="Keep every decision, as CSV.", metavar="FILE")]
@@ -79,6 +83,21 @@ def naps_s(text: str) -> Sequence[float]:
 def woken(wake: str | None) -> Mapping[str, float]:
     """What it alters of a scenario. Raises TorporError."""
     return {} if wake is None else {"wake_s": _span_s("--wake", wake)}
+
+
+def sized(instance_type: str | None, memory_mib: float | None) -> Mapping[str, str | float]:
+    """What they alter of a scenario. Raises TorporError."""
+    if memory_mib is not None:
+        more_than_0("--memory-mib", memory_mib)
+    asked = {"instance_type": instance_type, "memory_mib": memory_mib}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def owned(own_mib: float | None) -> Mapping[str, int]:
+    """What it alters of a scenario. Raises TorporError."""
+    if own_mib is not None and not 0 <= own_mib < inf:
+        raise TorporError(f"--own-mib is a number of 0 or more, not {own_mib:g}")
+    return {} if own_mib is None else {"own_bytes": int(own_mib * 1024 * 1024)}
 
 
 def _span_s(option: str, text: str) -> float:

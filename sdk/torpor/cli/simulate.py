@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 LOGGED = ("scenario", "slot", "at_s", "model", "action", "reason", "size_bytes", "took_s", "for_model")
 MANY = ("--instance-type", "--instances", "--policy", "--sleep-after")
-MIB = 1024 * 1024
 SPARE = ("loads", "p50", "wakes", "cold", "instance-h")
 """Columns that a narrow terminal has no room for, the first to go first. `--out` has them all."""
 GAP = 2
@@ -38,12 +37,13 @@ RECOUNTED = "recounted: bytes, pins, loads and instances are as the decisions an
 def simulate(
     trace: choices.Trace,
     profiles: choices.Profiles = None,
-    instance_type: choices.InstanceType = "ml.m5.large",
+    instance_type: choices.InstanceType = None,
     instances: choices.Instances = "1",
     policy: choices.Policy = "LRU",
     sleep_after: choices.SleepAfter = choices.NEVER,
     wake: choices.Wake = None,
     memory_mib: choices.MemoryMib = None,
+    own_mib: choices.OwnMib = None,
     slo_ms: choices.SloMs = None,
     lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
@@ -63,15 +63,16 @@ def simulate(
     choices.kept("--out", out)
     choices.kept("--decisions", decisions)
     slo_s = None if slo_ms is None else choices.slo_s(slo_ms)
-    ways = list(product(*map(choices.several, MANY, (instance_type, instances, policy, sleep_after))))
+    types = [None] if instance_type is None else choices.several(MANY[0], instance_type)
+    ways = list(product(*map(choices.several, MANY[1:], (instances, policy, sleep_after))))
     choices.chosen("--policy", policy, {**POLICIES, **OFFLINE})
     priced = choices.priced_by(prices, region)
     given = load(trace, choices.profiled(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    room_bytes = None if memory_mib is None else memory_mib * MIB
-    like = given.scenario.altered(**choices.woken(wake))
+    like = given.scenario.altered(**choices.woken(wake), **choices.owned(own_mib))
     scenarios = [
-        like.altered(instance_type=size, policy=rule, memory_bytes=room_bytes, **counted(count, nap))
-        for size, count, rule, nap in ways
+        like.altered(**choices.sized(size, memory_mib), policy=rule, **counted(count, nap))
+        for size in types
+        for count, rule, nap in ways
     ]
     if plot is not None:
         drawable(scenarios, priced)
@@ -180,12 +181,15 @@ def asleep(results: list["Result"]) -> bool:
 
 def notes(given: "Given", results: list["Result"], prices: "Prices") -> list[str]:
     """What the figures rest on."""
+    from torpor.simulator.answering import at_full_speed
     from torpor.simulator.ways import MONTH_H
 
     told = [
         f"seed {given.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
         *(f"assumed: {one}" for one in given.assumed),
+        room(given, results),
     ]
+    told += [f"assumed: {one}" for one in at_full_speed(one.scenario.instance_type for one in results)]
     if asleep(results):
         told.append(
             "AWS sells no multi-model endpoint that scales to zero: that is Torpor's, at AWS's price for the hour,"
@@ -197,6 +201,18 @@ def notes(given: "Given", results: list["Result"], prices: "Prices") -> list[str
             " disk"
         )
     return told
+
+
+def room(given: "Given", results: list["Result"]) -> str:
+    """What is left of an instance's memory for models, and by whose figures."""
+    from torpor.simulator.scenario import MIB, OWN_BYTES
+
+    own_bytes, had = results[0].scenario.own_bytes, {one.scenario.instance_mib for one in results}
+    whose = "as said (--own-mib)"
+    if own_bytes == given.scenario.own_bytes:
+        whose = "unless said otherwise (--own-mib)" if own_bytes == OWN_BYTES else "as the ledger has it"
+    own_mib, memory = own_bytes / MIB, f"{min(had):,.6g} MiB" if len(had) == 1 else "memory"
+    return f"of its {memory} an instance takes {own_mib:,.3g} MiB by itself, {whose}: that is not there for models"
 
 
 class Log:

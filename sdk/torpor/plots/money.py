@@ -114,6 +114,20 @@ def _known(points: Sequence[Point]) -> list[tuple[float, float, Point]]:
     ]
 
 
+def _named(best: Sequence[Point]) -> list[tuple[str, float, float]]:
+    """A label for each place, with its dollars and seconds: those that lie on one another share one, with the name that
+    is the shortest, and the number of the others."""
+    places: dict[tuple[str, str], list[tuple[float, float, Point]]] = {}
+    for usd, p99_s, point in _known(best):
+        places.setdefault((amounts.dollars(usd), amounts.seconds(p99_s)), []).append((usd, p99_s, point))
+    found = []
+    for same in places.values():
+        usd, p99_s, first = min(same, key=lambda one: (not one[2].sold_by_aws, len(one[2].label)))
+        others = f"\nand {len(same) - 1} more that do the same" if len(same) > 1 else ""
+        found.append((f"{first.label}{others}", usd, p99_s))
+    return found
+
+
 def _points(axes: "Axes", known: Sequence[tuple[float, float, Point]], best: Sequence[Point]) -> None:
     kinds = look.styles(point.kind for _, _, point in known)
     chosen = {id(point) for point in best}
@@ -127,7 +141,7 @@ def _points(axes: "Axes", known: Sequence[tuple[float, float, Point]], best: Seq
             alpha=1 if best_one else 0.4, zorder=3, clip_on=False,
         )  # fmt: skip
     _legend(axes, known, kinds)
-    named = [labels.Label(f"{point.label}\n{amounts.dollars(usd)}", p99_s, usd) for usd, p99_s, point in _known(best)]
+    named = [labels.Label(f"{told}\n{amounts.dollars(usd)}", p99_s, usd) for told, usd, p99_s in _named(best)]
     everybody = [(p99_s, usd) for usd, p99_s, _ in known]
     labels.beside(axes, named, everybody, [line], labels.BELOW_LEFT)
 

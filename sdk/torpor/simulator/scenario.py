@@ -114,7 +114,7 @@ class Scenario:
         if self.memory_mib is not None and self.memory_bytes is not None:
             raise BadScenario("memory_mib is an instance's memory, memory_bytes its room for models: give one of them")
         if self.memory_bytes is None and self.models_bytes < 1:
-            has, own = f"{self._instance_mib:,.6g} MiB", f"{self.own_bytes / MIB:,.3g} MiB (own_bytes)"
+            has, own = f"{self.instance_mib:,.6g} MiB", f"{self.own_bytes / MIB:,.3g} MiB (own_bytes)"
             raise BadScenario(f"memory_mib: of {has} an instance takes {own} by itself: nothing is left for models")
         least, most = self.instances_min, self.instances_max
         if most is not None and least is None:
@@ -125,8 +125,7 @@ class Scenario:
     @property
     def name(self) -> str:
         """Short, for tables and pictures."""
-        memory = "" if self.memory_mib is None else f" with {self.memory_mib:,.6g} MiB"
-        parts = [f"{self._count()} x {self.instance_type}{memory}", self.policy.upper()]
+        parts = [f"{self._count()} x {self.instance_type}", self.policy.upper()]
         if self.instances_min == 0:
             parts.append(f"sleeps after {_span(self.idle_s)}{_learned(self.keep_alive)}")
         if self.model_idle_s is not None:
@@ -146,10 +145,11 @@ class Scenario:
         """Room for models in the memory of one instance: whole bytes, of 1e9 too."""
         if self.memory_bytes is not None:
             return int(self.memory_bytes)
-        return int(self._instance_mib * MIB - self.own_bytes)
+        return int(self.instance_mib * MIB - self.own_bytes)
 
     @property
-    def _instance_mib(self) -> float:
+    def instance_mib(self) -> float:
+        """An instance's memory."""
         return CATALOGUE[self.instance_type].memory_mib if self.memory_mib is None else self.memory_mib
 
     @property

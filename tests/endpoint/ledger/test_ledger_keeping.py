@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_site import FIRST_USE, NOON_S, Site, invocation, life
 
+from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums
 from torpor_endpoint.ledger.keeping import COLD_PENDING_MAX, Ledger
-from torpor_endpoint.ledger.records import Invocation
-from torpor_endpoint.ledger.tables import ENDED, Retention, Tables, names
+from torpor_endpoint.ledger.records import Invocation, Look, Warm
+from torpor_endpoint.ledger.tables import ENDED, MIGRATIONS, Retention, Tables, names
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 
@@ -316,3 +317,45 @@ def test_every_cold_step_is_kept(site: Site) -> None:
     site.flush()
     kept: list[Invocation] = site.reading.cold_starts()
     assert kept == told
+
+
+# -- the room for models -----------------------------------------------------------------------------------------------
+def memory(site: Site) -> list[tuple[object, ...]]:
+    columns = "minute_s, size, budget_bytes, looks, own_bytes, short, short_own_bytes"
+    return site.ledger.tables.database.rows(f"SELECT {columns} FROM memory ORDER BY minute_s")
+
+
+def test_what_an_instance_takes_beside_its_models_is_kept_by_the_minute(site: Site) -> None:
+    site.ledger.lived(life())
+    for number, victims in enumerate(([], ["b"])):
+        cold = wire.Cold(bytes=1, victims=victims, reason="", took_s=0.1, efforts={}, own_bytes=10 + number)
+        cold["budget_bytes"] = 40
+        site.ledger.invoked(invocation(NOON_S + number, COLD, cold=cold))
+    site.flush()
+    site.ledger.looked(Look(NOON_S + 30, "houses", "v", "i-1", 40, 6))
+    site.ledger.looked(Look(NOON_S + 70, "houses", "v", "i-1", 40, 7))
+    site.flush()
+    assert memory(site) == [(NOON_S, "ml.m5.large", 40, 3, 27, 1, 11), (NOON_S + 60, "ml.m5.large", 40, 1, 7, 0, 0)]
+
+
+def test_when_the_first_and_the_last_warm_request_of_a_minute_came_is_kept(site: Site) -> None:
+    site.ledger.invoked(invocation(NOON_S + 5, COLD))
+    site.ledger.invoked(invocation(NOON_S + 9))
+    site.flush()
+    site.ledger.warmed(Warm(NOON_S, "houses", "v", "a", "i-1", [0.1, 0.1], [0.1, 0.1], 5, 5, (NOON_S + 7, NOON_S + 8)))
+    site.flush()
+    kept = site.ledger.tables.database.rows("SELECT minute_s, model, first_s, last_s FROM spans")
+    assert kept == [(NOON_S, "a", NOON_S + 7, NOON_S + 9)]
+
+
+def test_a_ledger_of_before_that_knew_the_room_is_opened_and_goes_on(site: Site) -> None:
+    site.ledger.invoked(invocation())
+    site.flush()
+    for statement in ("DROP TABLE memory", "DROP TABLE spans", f"PRAGMA user_version = {len(MIGRATIONS) - 1}"):
+        site.ledger.tables.database.rows(statement)
+    again = site.again()
+    again.ledger.looked(Look(NOON_S, "houses", "v", "", 40, 6))
+    again.flush()
+    assert memory(again) == [(NOON_S, "", 40, 1, 6, 0, 0)]
+    assert again.ledger.tables.database.rows("SELECT sum(requests) FROM minutes") == [(1,)]
+    again.ledger.close()

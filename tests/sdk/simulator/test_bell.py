@@ -59,3 +59,23 @@ def test_nobody_overtakes_his_like(kinds: list[str], full: list[bool]) -> None:
     for kind in ("admission", "other"):
         of_a_kind = [number for number in tries if kinds[number] == kind]
         assert [number for number in served if kinds[number] == kind] == of_a_kind
+
+
+def test_while_there_is_no_room_for_the_smallest_nobody_is_asked() -> None:
+    kernel, books, asked = Kernel(), Residency(10, LRU(), loads_max=4), list[str]()
+    books.request("busy", 0.0)
+    books.admit("busy", 8, 0.0)
+    books.loaded("busy", 8, 0.1, 0.0)
+    bell = Bell(kernel, books)
+    for name, size_bytes in (("large", 9), ("middle", 5), ("small", 2)):
+        bell.wait_for_admission(asked.append, name, size_bytes)
+    bell.ring()
+    kernel.run()
+    assert asked == ["small"], "there is room for that one; the others wait until somebody lets go"
+    bell.ring()
+    kernel.run()
+    assert (asked, len(bell.waiting)) == (["small"], 2)
+    books.released("busy")
+    bell.ring()
+    kernel.run()
+    assert asked == ["small", "large", "middle"]

@@ -531,3 +531,43 @@ def test_the_picture_of_a_plan_has_the_slo_where_it_is_one_of_the_p99(quantile: 
     figure = plan(TEXT, slo_s=0.5, quantile=quantile, space=TINY, seeds=1).plot()
     lines = [text for text in figure.axes[0].texts if text.get_text().startswith("SLO")]
     assert len(lines) == drawn_slos
+
+
+# -- the answer --------------------------------------------------------------------------------------------------------
+def test_the_answer_is_the_cheapest_of_all_ways_that_meet_the_goal() -> None:
+    calls = recorded((3.0 * number, "a") for number in range(2000))
+    found = plan(load(calls, loads_in(0.3, "a")), slo_s=1.0, quantile=0.99, space=TINY, seeds=1)
+    assert found.best is not None
+    assert found.cheapest is not None
+    assert found.cheapest.name == "serverless, an endpoint per model"
+    assert (found.cheapest.usd or 0.0) < (found.ways[1].usd or 0.0)
+    assert all(one.meets for one in found.ways[: found.ways.index(found.cheapest) + 1])
+    assert any("savings plans" in told for told in found.left_out)
+    assert found.at_full_speed == [
+        "ml.t2.medium is burstable, and simulated at full speed: without credits it has 20% of it"
+    ]
+
+
+def test_what_is_late_is_no_answer_however_cheap() -> None:
+    calls = recorded((700.0 * number, "a") for number in range(200))
+    found = plan(load(calls, loads_in(0.3, "a")), slo_s=1.0, quantile=0.99, space=TINY, seeds=1)
+    apart = {one.name: one for one in found.ways}["serverless, an endpoint per model"]
+    assert (apart.meets, apart.late) == (False, 1.0), "each call wakes a function"
+    assert found.cheapest is not None
+    assert found.cheapest.multi_model
+
+
+def test_of_what_costs_the_same_the_least_late_is_the_plan() -> None:
+    """Six models in a round, and later two new ones after each, which LRU keeps instead: LFU is late less often."""
+    hot = [f"hot-{number}" for number in range(6)]
+    rounds = [hot] * 60 + [[*hot, f"new-{number}", f"newer-{number}"] for number in range(40)]
+    names = [name for one in rounds for name in one]
+    trace = recorded((float(number), name) for number, name in enumerate(names))
+    space = Space(("ml.m5.large",), 1, ("LRU", "LFU"), (), Scenario(memory_bytes=7 * MIB))
+    found = plan(load(trace, loads_in(0.5, sorted(set(names)))), slo_s=0.1, quantile=0.4, space=space)
+    assert found.best is not None
+    assert found.best.result is not None
+    played = [one.result.slo_misses(0.1) for one in found.candidates if one.result is not None]
+    assert len(played) == 2
+    assert found.best.result.slo_misses(0.1) == min(played) < max(played)
+    assert {one.scenario.altered(policy="LRU") for one in found.policies} == {found.best.scenario.altered(policy="LRU")}

@@ -134,3 +134,25 @@ def test_the_environment_is_read_back_by_the_instance() -> None:
 
 def test_what_is_the_default_is_not_in_the_environment() -> None:
     assert Scenario("ml.r5.large", instances_min=0, wake_s=3.0, memory_bytes=5).environment() == {}
+
+
+def test_memory_is_the_instances_and_what_it_takes_by_itself_is_not_there_for_models() -> None:
+    forty = Scenario(memory_mib=40, own_bytes=27 * 2**20)
+    assert (forty.models_bytes, forty.instance_mib) == (13 * 2**20, 40)
+    larger = forty.altered(instance_type="ml.r5.large")
+    assert (larger.memory_mib, larger.own_bytes) == (None, forty.own_bytes), "a type brings its own memory"
+    assert forty.altered(memory_bytes=5).models_bytes == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"memory_mib": 10}, "of 10 MiB an instance takes 20 MiB .own_bytes. by itself: nothing is left for models"),
+        ({"memory_mib": 64, "memory_bytes": 5}, "give one of them"),
+        ({"memory_mib": 0}, "memory_mib is more than 0, not 0"),
+        ({"own_bytes": -1}, "own_bytes is 0 or more"),
+    ],
+)
+def test_a_memory_without_room_for_models_is_refused(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadScenario, match=told):
+        Scenario(**changes)

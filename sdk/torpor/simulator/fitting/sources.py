@@ -17,7 +17,7 @@ ACCEPTED = (
 def source(profiles: Path | str) -> tuple[Mapping[str, ModelProfile], Fitted | None]:
     """The profiles, and what else a ledger tells. Raises BadTrace, which says what is taken."""
     path, one = divided(profiles)
-    if kind(path) == SQLITE:
+    if path.suffix != ".gz" and kind(path) == SQLITE:
         endpoint, _, variant = one.partition("/")
         found = fitted(path, endpoint or None, variant or None)
         return found.profiles, found

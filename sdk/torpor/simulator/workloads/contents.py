@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from codecs import getincrementaldecoder
 from pathlib import Path
 
 from torpor.simulator.workloads.trace import BadTrace
@@ -34,7 +35,18 @@ def kind(path: Path) -> str:
     if not first:
         return "empty"
     known = next((told for mark, told in MARKS if first.startswith(mark)), TEXT)
-    return known or ("no text" if b"\x00" in first else TEXT)
+    return known or _no_text(first)
+
+
+def _no_text(first: bytes) -> str:
+    """A letter may be cut off at the end."""
+    if b"\x00" in first:
+        return "no text"
+    try:
+        getincrementaldecoder("utf-8")().decode(first)
+    except UnicodeDecodeError as error:
+        return f"no text in UTF-8: {error}"
+    return TEXT
 
 
 def csv_or_refused(path: Path, accepted: str) -> None:

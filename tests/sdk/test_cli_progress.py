@@ -1,0 +1,24 @@
+"""What takes long shows on a terminal which share of it is done, and how much time is left."""
+
+import io
+
+from rich.console import Console
+
+from torpor.cli.progress import bar
+
+
+def shown(terminal: bool) -> str:
+    out = io.StringIO()
+    with bar("reading", Console(file=out, force_terminal=terminal, width=100)) as progress:
+        progress.begins("1 x ml.m5.large, LRU")
+        progress.of(200)
+        progress.done(50)
+    return out.getvalue()
+
+
+def test_a_share_and_the_time_left_are_shown_on_a_terminal_only() -> None:
+    told = shown(terminal=True)
+    assert "1 x ml.m5.large, LRU" in told
+    assert "25%" in told
+    assert "left" in told
+    assert shown(terminal=False) == ""
