@@ -10,7 +10,7 @@ import numpy as np
 from torpor_container.errors import OutOfMemory
 from torpor_container.formats import estimators
 from torpor_container.formats.format import Model
-from torpor_container.formats.onnx import DTYPES
+from torpor_container.formats.onnx import DTYPES, Asked
 from torpor_container.formats.soundness import prove_booster, prove_estimator
 from torpor_container.invocation import Invocation
 from torpor_container.memory import no_memory
@@ -49,7 +49,7 @@ def _onnx(model: Any, session: Any) -> None:
             return
         kind = DTYPES[source.type]
         feed[source.name] = np.full(shape, "", kind) if kind is np.object_ else np.zeros(shape, kind)
-    _predicted(model, feed)
+    _predicted(model, Asked(feed, [output.name for output in session.get_outputs()]))
 
 
 def _any(model: Model, native: object) -> None:

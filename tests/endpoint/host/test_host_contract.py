@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import children, gone, soon, stop
+from processes import children, gone, serving, soon, stop
 from warm_parents import LIGHT
 
 from torpor_container.upstream import Upstream, UpstreamError
@@ -59,7 +59,7 @@ class Ground:
 
     def instances(self) -> list[int]:
         """The processes of this host's instances."""
-        return [pid for parent in self.parents() for pid in children(parent)]
+        return [pid for parent in self.parents() for pid in serving(parent)]
 
     def spec(self, number: int = 0) -> LaunchSpec:
         environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(self.folder / str(number))}

@@ -19,6 +19,10 @@ class Crash:
         return os._exit, (3,)
 
 
+UNTRIED = {"TORPOR_TRIALS": "false"}
+"""So that a pickle ends the instance, and not the process in which it would be tried."""
+
+
 def folders_of(disk: Path) -> list[Path]:
     """Where the one model is on the instances' disks. They may go while one looks."""
     return [folder for instance in disk.glob("*/*") for folder in instance.glob("models/[0-9a-f]*")]
@@ -55,7 +59,7 @@ def test_with_the_cache_disabled_nothing_is_left_of_a_model_after_its_call(live:
 
 def test_an_overwritten_object_serves_its_old_version_until_its_instance_is_a_new_one(live: LiveEndpoint) -> None:
     put(live.folder("cache"), {"good.json": booster()})
-    live.deploy("Keeping", Variant(many("cache")))
+    live.deploy("Keeping", Variant(many("cache", UNTRIED)))
     live.invoke("Keeping", ROW, TargetModel="good.json")
     put(live.folder("cache"), {"good.json": booster(3.0)})
     assert answered(live.invoke("Keeping", ROW, TargetModel="good.json")) == pytest.approx(predicted())
@@ -67,7 +71,7 @@ def test_an_overwritten_object_serves_its_old_version_until_its_instance_is_a_ne
 
 def test_a_new_instance_finds_on_its_disk_what_has_not_changed(live: LiveEndpoint) -> None:
     put(live.folder("cache"), {"good.json": booster()})
-    live.deploy("Finding", Variant(many("cache")))
+    live.deploy("Finding", Variant(many("cache", UNTRIED)))
     live.invoke("Finding", ROW, TargetModel="good.json")
     restart_instance(live, "Finding")
     again = live.invoke("Finding", ROW, TargetModel="good.json")
@@ -78,7 +82,7 @@ def test_a_new_instance_finds_on_its_disk_what_has_not_changed(live: LiveEndpoin
 
 def test_with_revalidation_the_next_load_takes_the_new_version(live: LiveEndpoint) -> None:
     put(live.folder("cache"), {"good.json": booster()})
-    live.deploy("Revalidating", Variant(many("cache", {"TORPOR_REVALIDATE": "disk"})))
+    live.deploy("Revalidating", Variant(many("cache", {"TORPOR_REVALIDATE": "disk", **UNTRIED})))
     live.invoke("Revalidating", ROW, TargetModel="good.json")
     put(live.folder("cache"), {"good.json": booster(3.0)})
     assert answered(live.invoke("Revalidating", ROW, TargetModel="good.json")) == pytest.approx(predicted())
