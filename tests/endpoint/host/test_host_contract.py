@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import children, gone, serving, soon, stop
+from processes import children, gone, soon, stop
 from warm_parents import LIGHT
 
 from torpor_container.upstream import Upstream, UpstreamError
@@ -59,10 +59,14 @@ class Ground:
 
     def instances(self) -> list[int]:
         """The processes of this host's instances."""
-        return [pid for parent in self.parents() for pid in serving(parent)]
+        return [pid for parent in self.parents() for pid in children(parent)]
 
     def spec(self, number: int = 0) -> LaunchSpec:
-        environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(self.folder / str(number))}
+        environment = {
+            "SAGEMAKER_MULTI_MODEL": "true",
+            "SAGEMAKER_BASE_DIR": str(self.folder / str(number)),
+            "TORPOR_TRIALS": "false",  # so that every child of the warm parent is an instance
+        }
         return LaunchSpec(Slot("shop", "AllTraffic", number), environment, self.folder / str(number))
 
     async def launched(self, number: int = 0) -> Launched:
