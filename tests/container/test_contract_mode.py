@@ -380,7 +380,7 @@ def transform_fn(model, body, content_type, accept):
 @pytest.fixture
 def fickle(tmp_path: Path, warm_parent: WarmParent) -> Iterator[Platform]:
     """An instance with this script, which has a minute for each answer."""
-    with Platform(tmp_path, TORPOR_WARM_PARENT=str(warm_parent.path)) as platform:
+    with Platform(tmp_path, TORPOR_WARM_PARENT=str(warm_parent.path), TORPOR_TRIALS="false") as platform:
         platform.load("fickle", unpacked(tmp_path, "fickle", {"inference.py": FICKLE.encode()}))
         yield platform
 
