@@ -28,12 +28,23 @@ from torpor.process import EndpointProcess
 from torpor.simulator.workloads import Ledger
 
 MIB = 1024 * 1024
-BUDGETS = {40: 150, 64: 120, 512: 2500}
-"""Instances' memory in MiB, and how many models are called."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An instance's memory, how many models are called, and how many times as large they are as the small ones."""
+
+    memory_mib: int
+    models: int
+    larger: int = 1
+
+
+BUDGETS = (Budget(40, 150), Budget(64, 120), Budget(512, 500, larger=4))
+"""None of them holds all of its models."""
 CALLS = 3000
 SHORT_CALLS = 400
 TREES = (20, 40, 60, 90, 140, 200)
-"""Models of 0.2 to 1.3 MiB in memory."""
+"""Of small models, of 0.2 to 1.3 MiB in memory."""
 WRITTEN_S = 2.5
 """The ledger is written once a second."""
 
@@ -54,14 +65,17 @@ def calls(models: int, count: int) -> list[str]:
     return [_name(number) for number in numbers.tolist()]
 
 
-def lived(memory_mib: int, models: int, count: int, ledger: Path) -> Side:
+def lived(budget: Budget, count: int, ledger: Path) -> Side:
     """The ledger is copied to that file."""
     with tempfile.TemporaryDirectory() as folder, EndpointProcess() as process:
         live = Live(process.until_ready())
-        make_models(Path(folder) / "models", [_name(number) for number in range(models)], TREES)
+        trees = [budget.larger * one for one in TREES]
+        make_models(Path(folder) / "models", [_name(number) for number in range(budget.models)], trees)
         live.link(Path(folder) / "models")
-        live.deploy(TORPOR_MEMORY_MIB=memory_mib)
-        answers = asyncio.run(client.answers(live.address, [live.request(name) for name in calls(models, count)]))
+        live.deploy(TORPOR_MEMORY_MIB=budget.memory_mib)
+        answers = asyncio.run(
+            client.answers(live.address, [live.request(name) for name in calls(budget.models, count)])
+        )
         if failed := [body for status, body in answers if status != 200]:
             raise RuntimeError(f"{len(failed)} calls failed: {failed[0]!r}")
         time.sleep(WRITTEN_S)
@@ -84,12 +98,12 @@ def simulated(ledger: Path) -> Side:
 
 def rows(count: int) -> list[dict[str, Any]]:
     found = list[dict[str, Any]]()
-    for memory_mib, models in BUDGETS.items():
+    for budget in BUDGETS:
         with tempfile.TemporaryDirectory() as folder:
             ledger = Path(folder) / "ledger.sqlite"
-            there = lived(memory_mib, models, count, ledger)
+            there = lived(budget, count, ledger)
             here = simulated(ledger)
-        found.append({"memory_mib": memory_mib, "models": models, "live": asdict(there), "simulated": asdict(here)})
+        found.append({**asdict(budget), "live": asdict(there), "simulated": asdict(here)})
     return found
 
 

@@ -83,12 +83,21 @@ class Search:
         model had to leave, or on other instances. One of them may be less late."""
         if best.result is None or best.scenario.scaled is not None or not self.goal.late(best.result):
             return []
-        done, usd = {one.scenario for one in self.tried}, self._usd_always(best.scenario)
+        usd = self._usd_always(best.scenario)
         alike = [one for one in self.space.always_on(self.prices) if abs(self._usd_always(one) - usd) < CENT]
-        ways = [one.altered(policy=policy) for one in alike for policy in self.space.policies]
-        if not best.result.evictions:
-            ways = [one for one in ways if one.altered(policy=best.scenario.policy) != best.scenario]
-        return [tried for one in ways if one not in done for tried in [self._try(one)] if tried.meets]
+        return [tried for one in alike for tried in self._with_each_policy(one, best) if tried.meets]
+
+    def _with_each_policy(self, scenario: Scenario, best: Candidate) -> Iterator[Candidate]:
+        """Those that were not tried; one is enough where nothing has to leave memory."""
+        done = {one.scenario: one for one in self.tried}
+        for policy in self.space.policies:
+            way = scenario.altered(policy=policy)
+            known = best if way == best.scenario else done.get(way)
+            if known is None:
+                known = self._try(way)
+                yield known
+            if known.result is not None and not known.result.evictions:
+                return
 
     def rank(self, candidate: Candidate) -> tuple[float, int]:
         """The lower, the better: its price, and of what costs the same whoever is late less often."""
