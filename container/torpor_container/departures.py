@@ -36,22 +36,29 @@ class Departures:
     def watch(self, connection: Connection) -> None:
         """End the connection once its client has left."""
         self._watched.add(connection)
-        if self._watching is None or self._watching.done():
+        if self._watching is None:
             self._watching = asyncio.create_task(self._watch())
 
     def forget(self, connection: Connection) -> None:
         self._watched.discard(connection)
 
     async def _watch(self) -> None:
-        while self._watched:
-            sockets = {connection: connection.transport.get_extra_info("socket") for connection in self._watched}
-            closed = await asyncio.to_thread(without_owner) if any(map(_by_tcp, sockets.values())) else frozenset()
-            for connection, its in sockets.items():
-                if connection in self._watched and _left(its, closed):
-                    connection.transport.abort()
-                else:
-                    connection.end_if_over()
-            await asyncio.sleep(self._period_s)
+        """A task that is over is kept by nobody, and a connection by nobody while this sleeps."""
+        try:
+            while self._watched:
+                await self._look()
+                await asyncio.sleep(self._period_s)
+        finally:
+            self._watching = None
+
+    async def _look(self) -> None:
+        sockets = {connection: connection.transport.get_extra_info("socket") for connection in self._watched}
+        closed = await asyncio.to_thread(without_owner) if any(map(_by_tcp, sockets.values())) else frozenset()
+        for connection, its in sockets.items():
+            if connection in self._watched and _left(its, closed):
+                connection.transport.abort()
+            else:
+                connection.end_if_over()
 
 
 def without_owner(tables: Iterable[Path] = tuple(TABLES.values())) -> frozenset[tuple[str, str]]:
