@@ -184,16 +184,20 @@ class PromptWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no t
         """End the connections whose clients keep it waiting."""
         while True:
             await asyncio.sleep(min(LOOK_S, self._patience.head_s / 4, self._patience.body_s / 4))
-            now_s = self.loop.time()
             await self._give_back_bodies()
-            for connection in tuple(self.connections):
-                match connection.waiting.overdue(connection.stage(), self._patience, now_s):
-                    case Kind.SILENT:
-                        connection.transport.abort()
-                    case Kind.HEAD:
-                        connection.refuse(408, f"The request's head took over {self._patience.head_s:g} s.")
-                    case Kind.BODY:
-                        connection.refuse(408, f"Nothing of the body came for {self._patience.body_s:g} s.")
+            self._end_overdue()
+
+    def _end_overdue(self) -> None:
+        """In a function of its own, whose locals hold no connection while the loop above sleeps."""
+        now_s = self.loop.time()
+        for connection in tuple(self.connections):
+            match connection.waiting.overdue(connection.stage(), self._patience, now_s):
+                case Kind.SILENT:
+                    connection.transport.abort()
+                case Kind.HEAD:
+                    connection.refuse(408, f"The request's head took over {self._patience.head_s:g} s.")
+                case Kind.BODY:
+                    connection.refuse(408, f"Nothing of the body came for {self._patience.body_s:g} s.")
 
     async def _give_back_bodies(self) -> None:
         """Once most of what unfinished bodies held is freed, the system gets it back."""
