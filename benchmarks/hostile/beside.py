@@ -92,9 +92,10 @@ async def _look(live: Live, seen: Seen) -> None:
 
 
 def _looked(live: Live) -> tuple[int, int, set[str]]:
-    """What the instance holds, what its trials hold, and which incarnation it is."""
-    instances = live.instances()
-    return sum(map(uss_bytes, instances)), sum(map(uss_bytes, live.trials())), {str(pid) for pid in instances}
+    """What the instance holds, what its trials hold, and which incarnation it is by the endpoint's own page: a process
+    of trials has no name of its own yet in the moment in which it is forked."""
+    served = {str(instance["id"]) for instance in live.seen()}
+    return sum(map(uss_bytes, live.instances())), sum(map(uss_bytes, live.trials())), served
 
 
 async def _called(live: Live, model: str) -> Answer:
