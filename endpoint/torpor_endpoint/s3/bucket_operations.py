@@ -17,6 +17,9 @@ from torpor_endpoint.s3.parsing import Element, parsed, required
 
 _DELETIONS_MAX: Final = 1000
 _BUCKETS_MAX: Final = 10_000
+_OF_BUCKETS = frozenset({"LocationConstraint", "Tags"})
+_OF_DIRECTORY_BUCKETS = frozenset({"Location", "Bucket"})
+"""The elements of CreateBucketConfiguration."""
 _OWNERSHIPS: Final = ("BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter")
 
 
@@ -79,7 +82,16 @@ async def create_bucket(call: Call) -> Answer:
 
 
 def _wish(document: bytes) -> Element:
-    return parsed(document, "CreateBucketConfiguration") if document.strip() else Element("CreateBucketConfiguration")
+    """Raises MalformedXML for an element that S3 does not know, and NotImplemented for a directory bucket's."""
+    if not document.strip():
+        return Element("CreateBucketConfiguration")
+    wish = parsed(document, "CreateBucketConfiguration")
+    names = {node.tag for node in wish}
+    if names & _OF_DIRECTORY_BUCKETS:
+        raise S3Error(Refusal.NotImplemented, "This object store has no directory buckets.")
+    if names - _OF_BUCKETS:
+        raise S3Error(Refusal.MalformedXML)
+    return wish
 
 
 async def head_bucket(call: Call) -> Answer:

@@ -361,3 +361,14 @@ def test_the_first_part_of_an_object_without_bytes_is_all_of_it(
     assert (status, told["content-length"], body) == (200, "0", b"")
     assert "content-range" not in told
     assert "x-amz-checksum-crc32" in told
+
+
+@pytest.mark.parametrize(
+    ("element", "code"),
+    [("<LocationConstrain>eu-west-1</LocationConstrain>", b"MalformedXML"), ("<Bucket/>", b"NotImplemented")],
+)
+def test_a_bucket_is_not_made_by_an_element_that_is_not_understood(server: Server, element: str, code: bytes) -> None:
+    document = f"<CreateBucketConfiguration>{element}</CreateBucketConfiguration>"
+    status, _, answer = asked(server, "PUT", "/misunderstood", document)
+    assert (status, code in answer) == (400, True)
+    assert asked(server, "HEAD", "/misunderstood")[0] == 404
