@@ -48,13 +48,17 @@ def platform(tmp_path: Path) -> Iterator[Platform]:
 def scripted(tmp_path_factory: pytest.TempPathFactory, warm_parent: WarmParent) -> Iterator[Platform]:
     """One instance for all stories with a script, which has a process of its own from the warm parent of all tests."""
     folder, parent = tmp_path_factory.mktemp("scripted"), str(warm_parent.path)
-    with Platform(folder, TORPOR_WARM_PARENT=parent, TORPOR_MEMORY_MIB=budget_mib(200)) as instance:
+    with budgeted(folder, 200, TORPOR_WARM_PARENT=parent) as instance:
         yield instance
 
 
-def budget_mib(more: int) -> str:
-    """So much more than this process has already."""
-    return str(uss_bytes() / MIB + more)
+def budgeted(folder: Path, more_mib: int, **settings: str) -> Platform:
+    """An instance that may take so much more than this process has already.
+
+    It tries no model apart: a process of trials shares the pages of libraries with this one, which are then no longer
+    counted as this one's own.
+    """
+    return Platform(folder, TORPOR_MEMORY_MIB=str(uss_bytes() / MIB + more_mib), TORPOR_TRIALS="false", **settings)
 
 
 @pytest.fixture(scope="session")
@@ -152,7 +156,7 @@ def test_a_load_that_fails_says_so_and_leaves_nothing(
 
 def test_over_budget_is_507_and_nothing_is_evicted_for_it(tmp_path: Path, booster: bytes) -> None:
     large = {"model.json": booster, "tables.bin": bytes(64 * MIB)}
-    with Platform(tmp_path, TORPOR_MEMORY_MIB=budget_mib(20)) as platform:
+    with budgeted(tmp_path, 20) as platform:
         assert platform.load("small", unpacked(tmp_path, "small", {"model.json": booster})).status == 200
         answer = platform.load("large", unpacked(tmp_path, "large", large))
         assert (answer.status, answer.json()["type"]) == (507, "InsufficientMemoryException")
@@ -162,7 +166,7 @@ def test_over_budget_is_507_and_nothing_is_evicted_for_it(tmp_path: Path, booste
 
 def test_models_of_one_size_are_loaded_until_the_next_one_is_over_budget(tmp_path: Path, booster: bytes) -> None:
     url = unpacked(tmp_path, "table", {"model.joblib": joblib_of(Table(20 * MIB))})
-    with Platform(tmp_path, TORPOR_MEMORY_MIB=budget_mib(50)) as platform:
+    with budgeted(tmp_path, 50) as platform:
         statuses = [platform.load(name, url).status for name in "abcd"]
         assert statuses == [200, 200, 507, 507]
         assert platform.delete("a").status == 200
@@ -172,7 +176,7 @@ def test_models_of_one_size_are_loaded_until_the_next_one_is_over_budget(tmp_pat
 
 def test_a_model_that_turns_out_too_large_is_507_and_gone(tmp_path: Path) -> None:
     small_on_disk = joblib_of(Table(100 * MIB), compress=1)
-    with Platform(tmp_path, TORPOR_MEMORY_MIB=budget_mib(50)) as platform:
+    with budgeted(tmp_path, 50) as platform:
         assert platform.load("large", unpacked(tmp_path, "large", {"model.joblib": small_on_disk})).status == 507
         assert platform.get("/models").json() == {"models": []}
 
