@@ -48,17 +48,18 @@ def platform(tmp_path: Path) -> Iterator[Platform]:
 def scripted(tmp_path_factory: pytest.TempPathFactory, warm_parent: WarmParent) -> Iterator[Platform]:
     """One instance for all stories with a script, which has a process of its own from the warm parent of all tests."""
     folder, parent = tmp_path_factory.mktemp("scripted"), str(warm_parent.path)
-    with budgeted(folder, 200, TORPOR_WARM_PARENT=parent) as instance:
+    with budgeted(folder, 200, parent) as instance:
         yield instance
 
 
-def budgeted(folder: Path, more_mib: int, **settings: str) -> Platform:
+def budgeted(folder: Path, more_mib: int, warm_parent: str = "") -> Platform:
     """An instance that may take so much more than this process has already.
 
     It tries no model apart: a process of trials shares the pages of libraries with this one, which are then no longer
     counted as this one's own.
     """
-    return Platform(folder, TORPOR_MEMORY_MIB=str(uss_bytes() / MIB + more_mib), TORPOR_TRIALS="false", **settings)
+    memory_mib = str(uss_bytes() / MIB + more_mib)
+    return Platform(folder, TORPOR_MEMORY_MIB=memory_mib, TORPOR_TRIALS="false", TORPOR_WARM_PARENT=warm_parent)
 
 
 @pytest.fixture(scope="session")
