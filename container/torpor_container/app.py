@@ -87,7 +87,7 @@ class Instance:
         suspects: Suspects | None = None,
     ) -> None:
         """`ended` is called when a foreign container's process ends by itself, or where another instance should take
-        this one's place; `environment` is the container's. `suspects`: who is told which model predicts."""
+        this one's place; `environment` is the container's. `suspects` records which model predicts."""
         lean_heap()
         self._environment = environment
         if settings.container is None:

@@ -133,7 +133,7 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
             self._go_on()
 
     def _fed(self, piece: bytes) -> bool:
-        """gunicorn's parser may raise: that is the affair of this connection alone, whoever's answer led here."""
+        """gunicorn's parser may raise: its fault ends this connection alone."""
         if self._closed or self.transport.is_closing():  # its address can no longer be asked for either
             self._unread.clear()
             return False
@@ -206,7 +206,7 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
         if self.ended and not self._closed and not self.unanswered:
             self._close_transport()
             if self._request_ready is not None:
-                self._request_ready.set()  # who waits for one sees that it is closed
+                self._request_ready.set()  # a task that waits for a request sees that the connection is closed
 
     def _arm_keepalive_timer(self) -> None:
         """gunicorn waits for the next request from now on."""

@@ -67,7 +67,7 @@ class BuiltInWorkshop:
     ) -> None:
         """`submitted`: where the script of every model comes from, if not from its own artifact. `meter` is told of
         whatever else takes memory in this process, `gauge` tells how much, and `give_back` returns what was freed.
-        `trials`: where versions of models are tried before they are loaded, if they are; `suspects` is told what
+        `trials`: where versions of models are tried before they are loaded, if they are; `suspects` records what
         predicts."""
         self._settings = settings
         self._conventions = conventions

@@ -68,7 +68,7 @@ def bare(error: E) -> E:
     """The error without the frames that it came through, and what they hold: bodies, inputs, predictions."""
     for held in (error.__cause__, error.__context__):
         if held is not None:
-            held.__traceback__ = None  # whoever raised it may keep it
+            held.__traceback__ = None  # a cache may still hold the error itself
     error.__traceback__ = error.__cause__ = error.__context__ = None
     return error
 

@@ -1,4 +1,4 @@
-"""Whether a model in memory may answer who comes now: it may be on its way out, or S3 may have a newer one."""
+"""Decides whether a model in memory may answer a new request: it may be leaving, or S3 may have a newer version."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ class Freshness:
     def __init__(self, shelf: Shelf, clock: Callable[[], float], asks: bool = False) -> None:
         self.asks = asks
         self.outgoing: dict[str, str] = {}
-        """Why a model answers nobody any more but those who have it already."""
+        """By model, why it answers no new request: it serves the requests that it has, and leaves."""
         self._shelf = shelf
         self._clock = clock
         self._ids: dict[str, str] = {}  # the version in memory

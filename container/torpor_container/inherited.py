@@ -1,4 +1,4 @@
-"""Which variables of whoever started the endpoint its processes inherit, as a table; all others are dropped.
+"""The variables that an endpoint's processes inherit from its environment, as a table; all others are dropped.
 
 The warm parent is started with these alone, and instances, user scripts, foreign containers and training scripts are
 its children: none of them sees the passwords and tokens of the shell that `torpor up` was typed into. The endpoint adds

@@ -61,7 +61,7 @@ class Keeper:
         freshness: Freshness | None = None,
         worn_out: Callable[[], None] = lambda: None,
     ) -> None:
-        """`resting` is told of every use, for who makes models leave and come by their callers' habits. `worn_out` is
+        """`resting` hears of every use: by it models leave and come as their callers' habits say. `worn_out` is
         called where another instance should take this one's place."""
         self._shelf = shelf
         self._workshop = workshop
@@ -161,9 +161,9 @@ class Keeper:
         if not coming.work.cancelled() and coming.work.exception() is None and self._tier.released(name):
             self._drop_if_spent(name)
 
-    # -- for who knows that a model is to be another ----------------------------------------------------------------
+    # -- when a model is to be replaced ------------------------------------------------------------------------------
     def retire(self, name: str, why: str, doubt: bool) -> Outgoing:
-        """Whoever calls the model from now on gets it loaded anew; those who have it already end on the old copy.
+        """Requests from now on get the model loaded anew; requests that have it already end on the old copy.
 
         `doubt`: before that S3 is asked for a newer version.
         """

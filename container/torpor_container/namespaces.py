@@ -151,7 +151,7 @@ def _unshare() -> bool:
 
 
 def _drop_capabilities() -> None:
-    """Those that a new user namespace gives: whoever is not root has none."""
+    """The rights that a new user namespace gives: a user who is not root has none otherwise."""
     header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITIES_VERSION, 0))
     _call("capset", header, ctypes.create_string_buffer(struct.pack("6I", 0, 0, 0, 0, 0, 0)))
 

@@ -12,10 +12,10 @@ from torpor_container.core.near import nearest
 LISTED_MAX = 1000
 """Keys that are looked through: those of the name's own folder, and the prefix's."""
 FOUND_WITHIN_S = 2.0
-"""Else the caller is told of none."""
+"""If listing takes longer, the error names no neighbour."""
 FOLDERS_MAX = 8
 REMEMBERED_S = 5.0
-"""Who calls a missing model again and again is told from the same list for so long."""
+"""A list of keys is used again for so long."""
 
 
 class Neighbours:

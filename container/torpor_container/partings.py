@@ -10,7 +10,7 @@ TOLD_MAX = 50
 
 
 class Partings:
-    """Those that have left since somebody was told of it, the first of them first."""
+    """The models that have left since the last report, in order of leaving."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -23,8 +23,8 @@ class Partings:
             del self._left[next(iter(self._left))]
 
     def told(self) -> dict[str, tuple[float, int]]:
-        """By model: how many seconds ago it was used last, and how many requests had found it in memory. Those who are
-        told of are forgotten."""
+        """By model: how many seconds ago it was used last, and how many requests had found it in memory. What is
+        reported is forgotten."""
         now_s = self._clock()
         told = list(self._left)[:TOLD_MAX]
         return {name: (now_s - used_s, hits) for name in told for used_s, hits in [self._left.pop(name)]}

@@ -93,7 +93,7 @@ def resume(pid: int) -> None:
 
 
 def parent(pid: int) -> int | None:
-    """Who started a process, or has adopted it; None if it is gone, or this is not Linux."""
+    """The process that started this one, or has adopted it; None if it is gone, or this is not Linux."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
     except OSError:

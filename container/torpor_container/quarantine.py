@@ -170,7 +170,7 @@ class Quarantine:
     def _over(self, task: "asyncio.Task[Any]") -> None:
         self._going_on.discard(task)
         if not task.cancelled():
-            task.exception()  # whoever waited for it may have gone
+            task.exception()  # its exception counts as seen, also if nothing waits for it any more
 
 
 def _refusal(verdict: Verdict) -> ContainerError:

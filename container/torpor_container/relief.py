@@ -32,7 +32,7 @@ class Relief:
         self._going_on: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Those who come while it goes on share it."""
+        """Start, unless it goes on already."""
         if self._going_on is None:
             self._going_on = asyncio.create_task(self._relieve())
             self._going_on.add_done_callback(self._over)

@@ -79,7 +79,7 @@ def serve(
     tell: Callable[[Mapping[str, str]], None],
 ) -> None:
     """Try one model and tell how that ended: `end` is "good", "refused" with an error's type and message, or
-    "exceeded". `loaded` is called in between. Whoever is told need not wait until the model is gone."""
+    "exceeded". `loaded` is called in between. The answer goes out before the model is freed."""
     known = next(known for known in available() if known.name == request["format"])
     model = None
     limit_cpu(request["limit_s"])

@@ -1,6 +1,6 @@
 """Keeps the verdict on a version of an artifact in a small file beside its unpacked folder.
 
-Whoever removes the folder removes the verdict with it; a newer version has a folder of its own. A file that cannot be
+The verdict is removed together with the folder; a newer version has a folder of its own. A file that cannot be
 read, or is torn, says nothing: the version is tried again.
 """
 

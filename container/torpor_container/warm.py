@@ -102,10 +102,10 @@ class Child:
             if self._late is None:
                 self._late = asyncio.get_running_loop().call_later(GUARDIAN_ENDS_WITHIN_S, self._kill_guardian)
         else:
-            kill_tree(self.pid)  # who left its group is found only while it lives
+            kill_tree(self.pid)  # a process that left the group is found only while this one lives
 
     def _kill_guardian(self) -> None:
-        """Who is guarded may stop its guardian, again and again: then that goes too."""
+        """A guarded child may stop its guardian, again and again: then the guardian is killed too."""
         if self.running:
             kill_tree(self.pid)
 

@@ -51,7 +51,7 @@ STATE = "/_torpor/state"
 
 RELOAD_MODEL = "/_torpor/reload"
 UNLOAD_MODEL = "/_torpor/unload"
-"""`POST` with a `ModelName` to an instance that keeps its models: an `Outgoing`. Whoever calls the model from now on
+"""`POST` with a `ModelName` to an instance that keeps its models: an `Outgoing`. Requests from now on
 gets it loaded anew; those in flight end on the old copy. `reload` also asks S3 for a newer version then."""
 
 
@@ -127,7 +127,7 @@ class Cold(TypedDict):
     efforts: dict[str, Effort]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
     own_bytes: NotRequired[int]  # of memory, that the instance took beside its models as this one asked for room
     budget_bytes: NotRequired[int]  # the instance's memory
-    left: NotRequired[Mapping[str, tuple[float, int]]]  # who has left memory lately, as `Partings.told` says
+    left: NotRequired[Mapping[str, tuple[float, int]]]  # models that left memory: see `Partings.told`
 
 
 class ModelName(TypedDict):

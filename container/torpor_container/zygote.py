@@ -126,7 +126,7 @@ class WarmParent:
         return True
 
     def _kill_the_late(self) -> None:
-        """Guardians that were told to end and did not: who is guarded may stop its guardian, again and again."""
+        """Guardians that were asked to end and did not: a guarded child may stop its guardian, again and again."""
         now_s = time.monotonic()
         for pid in [pid for pid, until_s in self._ending.items() if until_s <= now_s]:
             del self._ending[pid]

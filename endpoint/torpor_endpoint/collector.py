@@ -49,7 +49,7 @@ class Collector:
         epoch: Callable[[], float],
         looked: Callable[[Look], None] = lambda look: None,
     ) -> None:
-        """`looked` is told what each instance takes of its memory beside its models."""
+        """`looked` gets what each instance takes of its memory beside its models."""
         self._fleet = fleet
         self._registry = registry
         self._epoch = epoch

@@ -93,7 +93,7 @@ class Own:
         return await self._retired(request, wire.RELOAD_MODEL)
 
     async def unload(self, request: Request) -> Response:
-        """The model leaves memory once those who have it are served."""
+        """The model leaves memory once the requests that have it are served."""
         return await self._retired(request, wire.UNLOAD_MODEL)
 
     async def _retired(self, request: Request, path: str) -> Response:

@@ -1,4 +1,4 @@
-"""Who may read what an endpoint keeps: its own user alone. New files are so by the umask, old ones are made so."""
+"""Keeps an endpoint's files to its own user: new files by the umask, old ones by a change of their modes."""
 
 import logging
 import os

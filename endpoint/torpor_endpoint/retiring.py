@@ -1,4 +1,4 @@
-"""Tells every instance that has a model, or may have it, that whoever calls from now on shall get it loaded anew.
+"""Makes every instance that has a model, or may have it, load the model anew for the requests from now on.
 
 The same object may be a model of several variants, and of several endpoints: it is retired wherever it is served from.
 """

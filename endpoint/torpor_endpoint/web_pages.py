@@ -96,7 +96,7 @@ class WebPages:
         return self._ours.judged(told, authority)
 
     async def _allowed(self, origin: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """A page that the user has named: it may do everything, and its browser is told so."""
+        """A page of an origin that `--allow-origin` names: it may do everything, and the answer says so."""
         asked = dict(scope["headers"])
         if scope["method"] == "OPTIONS" and b"access-control-request-method" in asked:
             await sent(Response(204, b"", preflight(origin, asked)), send)

@@ -169,7 +169,7 @@ _NAMED: Mapping[str, tuple[Callable[[NamedTable], bytes], str]] = {
     JSON: (_named_json, JSON),
     JSONLINES: (_named_jsonlines, JSONLINES),
 }
-"""By the type that is asked for: who writes rows with names, and the type that says that they have some."""
+"""By the type that is asked for: what writes rows with names, and the type that says that the rows have names."""
 _DECODERS: Mapping[str, Callable[[bytes], Any]] = {
     JSON: json.loads,
     CSV: _read_csv,

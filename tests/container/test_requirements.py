@@ -34,7 +34,7 @@ NUMPY = version("numpy")
         ('left-pad; python_version < "3"\n', []),
         ('left-pad; python_version > "3"\n', ['left-pad; python_version > "3" (not installed)']),
         ("pytest[dev]\n", None),
-        ("--extra-index-url https://index\n--no-cache\n-r more.txt\n", ["not-there-either>2 (not installed)"]),
+        ("--prefer-binary\n--no-cache\n-r more.txt\n", ["not-there-either>2 (not installed)"]),
         ("-e ./mine\n", ["-e ./mine (only an installation can tell)"]),
         ("./wheels/mine.whl\n", ["./wheels/mine.whl (only an installation can tell)"]),
         ("mine @ https://place/mine.whl\n", ["mine @ https://place/mine.whl (only an installation can tell)"]),

@@ -1,4 +1,4 @@
-"""Which names a caller may have meant who named one that is not there. Names in, names out."""
+"""Finds the names that a caller may have meant by a name that is not there. Names in, names out."""
 
 from collections.abc import Iterable
 from difflib import SequenceMatcher

@@ -259,7 +259,7 @@ class Residency:
 
     # -- making models leave ---------------------------------------------------------------------------------------
     def excess(self, newcomer: str, now_s: float) -> tuple[str, ...]:
-        """Who must leave because more is used than planned. Busy models stay, so it may not be enough.
+        """The models that must leave because more memory is used than planned. Busy ones stay, so it may not be enough.
 
         Nobody, where the process itself takes most of the budget: that does not go with any model.
         """

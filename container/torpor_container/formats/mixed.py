@@ -17,12 +17,13 @@ from torpor_container.content.kinds import TRUTHS
 from torpor_container.content.names import listed, places
 from torpor_container.content.tables import as_rows, read_cells, read_table
 from torpor_container.errors import BadInput, PredictionFailed
+from torpor_container.extras import how_to_install
 from torpor_container.formats.columns import Cell, Columns, Form
 from torpor_container.invocation import Invocation
 
 NO_PANDAS = (
     "the model was fitted on a data frame and takes its columns by name, for which it needs pandas, and pandas is not "
-    "installed beside Torpor: pip install 'torpor[pandas]'"
+    f"installed: {how_to_install('pandas')}"
 )
 
 

@@ -45,7 +45,7 @@ class ServedModel(Generic[Inputs]):
         """Body, inputs and answer may be large: each is let go of as soon as the next one is made of it.
 
         Raises BadInput, UnsupportedContentType, NotAcceptable, PredictionFailed, OutOfMemory: without the frames that
-        hold them, for whoever keeps the error would keep them too.
+        hold them: code that keeps the error would keep the frames too.
         """
         try:
             return self._answer(invocation)

@@ -28,12 +28,12 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 class Sender(Enum):
-    """Who sent a request, as far as the three headers tell."""
+    """What kind of sender a request has, as far as the three headers say."""
 
     OURS = auto()  # a program, a person, or a page of our own
     ALLOWED = auto()  # a page of an origin that the user has named
     FOREIGN = auto()  # a page of any other origin
-    ELSEWHERE = auto()  # whoever takes this machine for a host that it is not
+    ELSEWHERE = auto()  # a caller that takes this machine for another host
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def ours(listening: Iterable[str], hosts: Iterable[str] = (), origins: Iterable[
 
 
 def is_loopback(host: str) -> bool:
-    """Whether who listens on this address or name is reached from its own machine alone."""
+    """Whether a server on this address or name is reached from its own machine alone."""
     address = address_of(host)
     return host.lower() in LOCAL_NAMES if address is None else address.is_loopback
 

@@ -48,7 +48,7 @@ def denying(text: str) -> App:
 
 
 def _told(error: Exception, request_id: str, scope: Scope) -> tuple[int, bytes]:
-    """Status and document. Who served the request keeps no hold of the error: it would hold on to the whole body."""
+    """Status and document. The caller of this keeps no hold of the error, which would hold on to the whole body."""
     told = refusal(error)
     return told.status, told.body(request_id, raw_path(scope).decode("latin-1"))
 

@@ -38,7 +38,7 @@ the frameworks with its warm parent. Live instances count it as used, so it is n
 
 
 IMPLIED = (("instance_type", "memory_mib"), ("memory_bytes", "memory_mib"), ("memory_mib", "memory_bytes"))
-"""Who alters the first has altered the second too, unless it is said what that is to be."""
+"""A change of the first changes the second too, unless the second is given as well."""
 
 ENVIRONMENT = {
     "policy": "TORPOR_POLICY",

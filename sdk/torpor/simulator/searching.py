@@ -100,7 +100,7 @@ class Search:
                 return
 
     def rank(self, candidate: Candidate) -> tuple[float, int]:
-        """The lower, the better: its price, and of what costs the same whoever is late less often."""
+        """The lower, the better: its price; of the same price, the share of late requests."""
         late = 0 if candidate.result is None else self.goal.late(candidate.result)
         return round(self._usd(candidate), 2), late
 

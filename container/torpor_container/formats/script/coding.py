@@ -1,6 +1,6 @@
 """Arrays to bodies and back, as the toolkits of AWS's images do it: what stand-ins for their encoders share.
 
-An `.npy` body is read without pickles, unlike there: whoever sends a request is not to run code here.
+An `.npy` body is read without pickles, unlike there: a request must not run code here.
 """
 
 import csv

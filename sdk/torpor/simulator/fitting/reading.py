@@ -25,7 +25,7 @@ NEWEST = f"""SELECT size, budget_bytes FROM memory WHERE {ONE} ORDER BY minute_s
 MEMORY = f"""SELECT size, budget_bytes,
         CASE WHEN sum(short) THEN sum(short_own_bytes) / sum(short) ELSE sum(own_bytes) / sum(looks) END
     FROM memory WHERE {ONE} AND (size, budget_bytes) = ({NEWEST}) GROUP BY 1, 2"""
-"""What counts is what an instance took when there was no room: it is more than at other times, and decides who leaves.
+"""What counts is what an instance took when there was no room: it is more than at other times, and models leave by it.
 """
 KEPT = "SELECT 1 FROM sqlite_master WHERE name = 'memory'"
 MINUTES = f"""CREATE TEMP TABLE warm AS

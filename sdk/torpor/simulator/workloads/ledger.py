@@ -110,7 +110,7 @@ class Ledger(Filed):
 
     @cached_property
     def _stays(self) -> Stays:
-        """As far as instances told who left, which those of an earlier version did not."""
+        """As far as instances reported which models left, which those of an earlier version did not."""
         with _opened(self.path) as ledger:
             one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
             rows = ledger.execute(TOLD, one)

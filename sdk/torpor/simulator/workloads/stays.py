@@ -27,7 +27,7 @@ where room for a large model was needed; and each of these requests did find its
 
 
 class Told(NamedTuple):
-    """A load, as its instance told it: whose, when it ended, and who had left since the one before."""
+    """A load, as its instance reported it: its model, when it ended, and which models had left since the last one."""
 
     instance: str
     model: str
@@ -58,14 +58,14 @@ class Stay:
 
 @dataclass(frozen=True)
 class Stays:
-    """Those of one variant, by model and in order of time. Who was not used for `idle_s` has left, mostly."""
+    """Those of one variant, by model and in order of time. A model that was not used for `idle_s` has left, mostly."""
 
     by_model: Mapping[str, Sequence[Stay]]
     idle_s: float
 
     @classmethod
     def of(cls, told: Iterable[Told]) -> "Stays":
-        """Whoever waited for a load was told of it, so that each may be there several times."""
+        """Each request that waited for a load reports it, so that a load may be there several times."""
         loads = {(one.instance, one.model, one.took_s): one for one in told}
         found = defaultdict[tuple[str, str], list[Stay]](list)
         for one in sorted(loads.values(), key=lambda load: load.loaded_s):
