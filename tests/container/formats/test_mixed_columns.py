@@ -231,7 +231,7 @@ def test_what_is_no_single_text_is_refused(body: bytes, content_type: str, said:
 def test_where_pandas_is_missing_the_error_names_what_to_install(fitted: Any) -> None:
     columns = taken_by(fitted)
     assert columns is not None
-    with pytest.raises(PredictionFailed, match=r"pip install 'torpor\[pandas\]'"):
+    with pytest.raises(PredictionFailed, match=r"pip install --editable '\.\[pandas\]'"):
         reader(columns, pandas=lambda: None)(Invocation(*WAYS["csv"]))
 
 
