@@ -15,7 +15,7 @@ COPY endpoint ./endpoint
 COPY sdk ./sdk
 RUN pip install --no-cache-dir --constraint constraints.txt ".[container]"
 # An older XGBoost beside it reads the models that the newer one no longer does.
-RUN $(python -c 'from torpor_container.formats import old_xgboost; print(old_xgboost.command())') --no-cache-dir
+RUN $(python -c 'from torpor_container.formats.xgboost import older_versions; print(older_versions.command())') --no-cache-dir
 
 EXPOSE 8080
 # SageMaker runs the image with the one argument `serve`.

@@ -19,7 +19,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) --constraint constraints.txt pip
 	$(BIN)/python $(PIP) --constraint constraints.txt --no-compile --editable ".[dev]"
-	$$($(BIN)/python -c 'from torpor_container.formats import old_xgboost; print(old_xgboost.command())') --quiet --disable-pip-version-check
+	$$($(BIN)/python -c 'from torpor_container.formats.xgboost import older_versions; print(older_versions.command())') --quiet --disable-pip-version-check
 	$(BIN)/python -m compileall -qq -j 0 -x 'site-packages/(.*/tests|$(SELDOM))/' $(VENV)/lib || true
 	touch $(READY)
 
@@ -62,7 +62,7 @@ clients-javascript: $(READY)
 
 # The SageMaker SDKs have environments of their own: version 2 takes 0.3 GB, version 3 takes 1 GB.
 clients-sagemaker-v2 clients-sagemaker-v3: clients-sagemaker-v%: $(READY) build/sagemaker-v%/.ready
-	build/sagemaker-v$*/bin/python tests/clients/sagemaker_v$*.py --torpor $(BIN)
+	build/sagemaker-v$*/bin/python -m tests.clients.sagemaker_v$* --torpor $(BIN)
 
 build/sagemaker-v%/.ready:
 	$(PYTHON) -m venv $(@D)
@@ -97,9 +97,9 @@ build/oracles/.ready: pyproject.toml constraints.txt
 # The decisions and the simulator around them as C extensions, for long studies: the same sources, five to six times as fast. Who inherits from
 # a class of theirs must be among them.
 COMPILED := torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/keepalive.py \
-	torpor_container/core/resting.py torpor_container/core/policies/*.py torpor_endpoint/core/placement.py torpor_endpoint/members.py \
-	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor/simulator/kernel.py torpor/simulator/processors.py \
-	torpor/simulator/profile.py torpor/simulator/bell.py torpor/simulator/site.py torpor/simulator/engine.py
+	torpor_container/core/resting.py torpor_container/core/policies/*.py torpor_endpoint/core/placement.py torpor_endpoint/fleet/members.py \
+	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor/simulator/engine/kernel.py torpor/simulator/engine/processors.py \
+	torpor/workloads/profile.py torpor/simulator/engine/waiting.py torpor/simulator/engine/instance.py torpor/simulator/engine/variant.py
 
 compiled: $(READY)
 	rm -rf build/compiled && mkdir -p build/compiled

@@ -14,9 +14,9 @@ from urllib.request import urlopen
 from benchmarks import client, scene
 from benchmarks.measure import Target
 from benchmarks.sleeping import POLL_S, StillAwake, children
-from torpor.deploying import Plan, deploy, withdraw
-from torpor.process import EndpointProcess
-from torpor_container.processes import TRIAL, is_named
+from torpor.hosting.deploying import Plan, deploy, withdraw
+from torpor.hosting.process import EndpointProcess
+from torpor_container.processes.process_tree import TRIAL, is_named
 
 BUCKET = "benchmark"
 PREFIX = "models"

@@ -24,8 +24,8 @@ from benchmarks.command import command, keep
 from benchmarks.fidelity.live import make_models
 from benchmarks.live import NAME, Live
 from benchmarks.tables import table
-from torpor.process import EndpointProcess
-from torpor.simulator.workloads import Ledger
+from torpor.hosting.process import EndpointProcess
+from torpor.workloads import Ledger
 
 MIB = 1024 * 1024
 

@@ -21,12 +21,12 @@ from rich.console import Console
 
 from benchmarks.command import command, keep
 from benchmarks.tables import table
-from torpor.simulator.curves import lru_curve
-from torpor.simulator.kernel import Kernel
-from torpor.simulator.profile import ModelProfile
+from torpor.hit_rates.curves import lru_curve
+from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.running import Digest, Given, Spreads, run
 from torpor.simulator.scenario import Scenario
-from torpor.simulator.workloads import Recorded, drawn, zipf
+from torpor.workloads import Recorded, drawn, zipf
+from torpor.workloads.profile import ModelProfile
 
 ROOT = Path(__file__).parent.parent
 COMPILED = ROOT / "build" / "compiled"

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
-from torpor.deploying import Plan, deploy
-from torpor.process import EndpointProcess
-from torpor_container import processes
+from torpor.hosting.deploying import Plan, deploy
+from torpor.hosting.process import EndpointProcess
+from torpor_container.processes import process_tree
 
 BUCKET = "benchmark"
 IDLE = {"TORPOR_IDLE_SECONDS": "1"}
@@ -80,7 +80,7 @@ class Sleepers:
 
 def children(pid: int) -> list[int]:
     """Those that run; one that has ended and is not buried yet is none."""
-    return [child for child in processes.children(pid) if _state(child) != "Z"]
+    return [child for child in process_tree.children(pid) if _state(child) != "Z"]
 
 
 def _state(pid: int) -> str:

@@ -1,4 +1,4 @@
-"""Every test finds the modules of this folder; and Hypothesis keeps no time, on machines that are shared.
+"""Hypothesis sets no deadline: other programs share the machine.
 
 What collection imports stays until the end: the garbage collector does not look through it again and again.
 """
@@ -8,10 +8,10 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-import warm_parents
 from hypothesis import settings
 
-from torpor_container.warm import WarmParent
+from tests import warm_parents
+from torpor_container.processes.zygote_client import WarmParent
 
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")

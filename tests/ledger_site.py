@@ -15,11 +15,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from torpor_container import wire
+from torpor_endpoint.core.ledger_records import Invocation, Life
 from torpor_endpoint.ledger.keeping import Ledger
-from torpor_endpoint.ledger.pages import Pages
 from torpor_endpoint.ledger.reading import Reading
-from torpor_endpoint.ledger.records import Invocation, Life
 from torpor_endpoint.ledger.tables import RETENTION, Retention
+from torpor_endpoint.pages.ledger import Pages
 
 NOON_S = 1_800_000_000.0
 """A whole minute."""

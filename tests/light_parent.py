@@ -5,7 +5,7 @@ It starts in a fraction of the time, and is one in everything else.
 
 import os
 
-from torpor_container import zygote
+from torpor_container.processes import zygote
 
 FRAMEWORKS = ("xgboost", "sklearn")
 

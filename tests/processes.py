@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from torpor_container.processes import TRIAL, is_named
+from torpor_container.processes.process_tree import TRIAL, is_named
 
 
 def children(pid: int) -> list[int]:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from torpor_container.formats.script.environment import VARIABLES as SCRIPTS
 from torpor_container.formats.script.toolkits import NAMES, parts
-from torpor_container.inherited import INHERITED
+from torpor_container.image.variables import VARIABLES
+from torpor_container.processes.inherited_variables import INHERITED
 from torpor_container.settings import SETTINGS
-from torpor_container.variables import VARIABLES
 from torpor_container.wire import Fault
-from torpor_endpoint.cloudwatch.metrics import METRICS
-from torpor_endpoint.cloudwatch.prometheus import KINDS, exposed
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
-from torpor_endpoint.control.errors import ERRORS
+from torpor_endpoint.metrics.metrics import METRICS
+from torpor_endpoint.metrics.prometheus import KINDS, exposed
 from torpor_endpoint.options import OPTIONS
-from torpor_endpoint.runtime.errors import FAULTS, Situation
+from torpor_endpoint.services.runtime.errors import FAULTS, Situation
+from torpor_endpoint.services.sagemaker.errors import ERRORS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

@@ -19,18 +19,18 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         ENDPOINT,
         "torpor_container.wire",
         "torpor_container.extras",
-        "torpor_container.upstream",
-        "torpor_container.multiplexed",
+        "torpor_container.transport.upstream",
+        "torpor_container.transport.multiplexed",
         "torpor_container.settings",
-        "torpor_container.adapter.command",
-        "torpor_container.keys",
+        "torpor_container.image.command",
+        "torpor_container.artifacts.keys",
         "torpor_container.core",
-        "torpor_container.warm",
-        "torpor_container.server",
-        "torpor_container.variables",
-        "torpor_container.inherited",
-        "torpor_container.namespaces",
-        "torpor_container.requirements",
+        "torpor_container.processes.zygote_client",
+        "torpor_container.http.server",
+        "torpor_container.image.variables",
+        "torpor_container.processes.inherited_variables",
+        "torpor_container.processes.namespaces",
+        "torpor_container.running.requirements",
         "torpor_container.formats.script.toolkits",
     ),
     # The endpoint's public start-up, both pure cores, and the words that a ledger's rows are written in.
@@ -44,6 +44,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.extras",
     ),
 }
+
+ROOM_MAX = 14
+"""Modules in one folder: a dozen, and a few where each is one operation or one table."""
 
 IMPURE = {"time", "random", "asyncio", "socket", "os", "threading", "subprocess", "pathlib", "secrets", "sqlite3"}
 CLIENTS = {"boto3", "botocore", "obstore", "httptools", "starlette", "gunicorn", "moto", "requests", "httpx", "psutil"}
@@ -125,6 +128,36 @@ def circle(arrows: Mapping[str, Collection[str]]) -> list[str]:
 def test_no_imports_go_in_a_circle() -> None:
     known = modules()
     assert circle({name: list(needed(ast.parse(path.read_text()), known)) for name, path in known.items()}) == []
+
+
+def room(module: str) -> str:
+    """The folder of a package that holds the module: `torpor_endpoint.fleet`, also of what lies deeper."""
+    inner = module.split(".")[1:]
+    return inner[0] if len(inner) > 1 or (modules()[module].name == "__init__.py" and inner) else ""
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_no_rooms_import_in_a_circle(package: str) -> None:
+    """The first level of folders. What a package composes at its top, such as `app`, belongs to no room."""
+    known = modules()
+    arrows: dict[str, set[str]] = {}
+    for name, path in known.items():
+        if name.split(".")[0] == package and room(name):
+            within = {module for module in needed(ast.parse(path.read_text()), known) if module in known}
+            leads_to = {room(module) for module in within if module.split(".")[0] == package}
+            arrows.setdefault(room(name), set()).update(leads_to - {room(name), ""})
+    assert circle(arrows) == []
+
+
+def test_a_room_is_seen_at_a_glance() -> None:
+    """About a dozen modules in a folder. `toolkits` holds stand-ins, whose names are those of AWS's own."""
+    crowded = {
+        str(folder.relative_to(ROOT)): count
+        for package in FOLDERS
+        for folder in {path.parent for path in files(package)}
+        if "toolkits" not in folder.parts and (count := len(list(folder.glob("[!_]*.py")))) > ROOM_MAX
+    }
+    assert crowded == {}
 
 
 def test_notebooks_import_only_the_face() -> None:

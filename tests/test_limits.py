@@ -4,18 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
-from torpor_container.server import FIELD_MAX_BYTES, LINE_MAX_BYTES, PATIENCE, SPARE_MIN, SPARE_SHARE
-from torpor_endpoint import bodies, data_dir, up
+from torpor_container.http.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
+from torpor_container.http.server import FIELD_MAX_BYTES, LINE_MAX_BYTES, PATIENCE, SPARE_MIN, SPARE_SHARE
+from torpor_endpoint import request_bodies, up
 from torpor_endpoint.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, VALUES_MAX
 from torpor_endpoint.aws.off_loop import INLINE_MAX_BYTES
 from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, VIOLATIONS_MAX
-from torpor_endpoint.paces import Paces
-from torpor_endpoint.runtime.router import Limits
-from torpor_endpoint.s3.exchange import PATIENCE_S
-from torpor_endpoint.s3.forms import FIELDS_MAX_BYTES
-from torpor_endpoint.s3.intake import DOCUMENT_MAX_BYTES
-from torpor_endpoint.s3.parsing import MARKS_MAX
+from torpor_endpoint.fleet.paces import Paces
+from torpor_endpoint.services.runtime.router import Limits
+from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S
+from torpor_endpoint.services.s3.wire.forms import FIELDS_MAX_BYTES
+from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES
+from torpor_endpoint.services.s3.wire.parsing import MARKS_MAX
+from torpor_endpoint.storage import data_dir
 
 PAGE = (Path(__file__).parent.parent / "docs" / "limits.md").read_text()
 KIB, MIB = 1 << 10, 1 << 20
@@ -39,8 +40,8 @@ SAID = (
     f"byte of a body | {PATIENCE.body_s:g} s (an upload to S3: {PATIENCE_S:g} s",
     f"to the endpoint | {up.KEEP_ALIVE_S} s",
     f"with {SPARE_MIN} left at least",
-    f"together | {bodies.ROOM_BYTES // MIB} MiB | they wait in line for {bodies.ROOM_WITHIN_S:g} s",
-    f"that has room | {bodies.WHOLE_WITHIN_S:g} s",
+    f"together | {request_bodies.ROOM_BYTES // MIB} MiB | they wait in line for {request_bodies.ROOM_WITHIN_S:g} s",
+    f"that has room | {request_bodies.WHOLE_WITHIN_S:g} s",
     f"told to stop | {up.GRACEFUL_S} s",
     f"ends with it | {up.SHUTDOWN_S} s",
     f"same data folder | {data_dir.LOCK_PATIENCE_S:g} s",

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from readme_tables import PAGES, README, ROOT, TABLE, TABLES, with_tables
 
+from tests.readme_tables import PAGES, README, ROOT, TABLE, TABLES, with_tables
 from torpor_endpoint.compatibility import FACES, Face
 
 

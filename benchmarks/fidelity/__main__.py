@@ -20,7 +20,7 @@ from benchmarks.fidelity.live import Lived
 from benchmarks.fidelity.record import SHORT, Record, Setting, live_through
 from benchmarks.tables import table
 from torpor.simulator.scenario import Scenario
-from torpor.simulator.workloads import Recorded
+from torpor.workloads import Recorded
 
 LIVED, LEDGER = "lived.pickle", "ledger.sqlite"
 SEEDS = 5

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.fidelity.live import Lived
-from torpor.frames import STEPS
+from torpor.pages.frames import STEPS
 from torpor.simulator.fitting import Fitted, fitted
 from torpor.simulator.outcome import Result
-from torpor.simulator.profile import ModelProfile
 from torpor.simulator.running import Given, Spreads, run
 from torpor.simulator.scenario import Scenario
-from torpor.simulator.workloads import Recorded
-from torpor_endpoint.core.prices import PRICES
+from torpor.workloads import Recorded
+from torpor.workloads.profile import ModelProfile
+from torpor_endpoint.core.pricing.prices import PRICES
 
 Floats = NDArray[np.float64]
 

@@ -15,10 +15,10 @@ import xgboost
 import torpor
 from benchmarks import scene
 from benchmarks.sleeping import children
-from torpor.connection import Connection
-from torpor.replayed import Replayed
-from torpor.replaying import Target, replay
-from torpor.simulator.workloads import Recorded
+from torpor.calling.connection import Connection
+from torpor.replay.outcome import Replayed
+from torpor.replay.sending import Target, replay
+from torpor.workloads import Recorded
 
 NAME = "fidelity"
 SIZES = (40, 60, 90, 140, 200, 300, 450, 640)

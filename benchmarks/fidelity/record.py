@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.fidelity.live import Lived, endpoint, make_models
 from benchmarks.fidelity.traces import everyone, trace
-from torpor.simulator.workloads import Recorded
+from torpor.workloads import Recorded
 
 EXPONENTS = (1.0, 0.9, 1.1)
 """Of Zipf's law. The first trace is for calibration."""

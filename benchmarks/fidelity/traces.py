@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from torpor.simulator.workloads import Chunk, Recorded, zipf
+from torpor.workloads import Chunk, Recorded, zipf
 
 
 def trace(models: int, exponent: float, requests: int, rate_hz: float, naps: int, nap_s: float, seed: int) -> Recorded:

@@ -11,7 +11,7 @@ from benchmarks.hostile.files import Hostile
 from benchmarks.live import NAME, Live
 from benchmarks.own_answers import is_right
 from benchmarks.scene import ROW
-from torpor_container.memory import uss_bytes
+from torpor_container.processes.memory import uss_bytes
 
 GOOD_EVERY_S = 0.02
 LOOK_EVERY_S = 0.05

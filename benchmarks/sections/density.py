@@ -16,7 +16,7 @@ from benchmarks.memory import own_mib, rss_mib
 from benchmarks.own_answers import make_models
 from benchmarks.prefixes import link_many, names
 from benchmarks.sizes import Sizes
-from torpor.process import EndpointProcess, Start
+from torpor.hosting.process import EndpointProcess, Start
 
 KIB = 1024
 POLL_S = 0.5

@@ -8,7 +8,7 @@ from benchmarks.live import Serve
 from benchmarks.measure import Figures, spread
 from benchmarks.memory import own_mib, rss_mib
 from benchmarks.sizes import Sizes
-from torpor.process import EndpointProcess
+from torpor.hosting.process import EndpointProcess
 
 
 def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:

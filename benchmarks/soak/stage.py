@@ -18,8 +18,8 @@ from urllib.request import urlopen
 import boto3
 
 from benchmarks.sleeping import children
-from torpor.deploying import ROLE
-from torpor_container.processes import TRIAL, is_named
+from torpor.hosting.deploying import ROLE
+from torpor_container.processes.process_tree import TRIAL, is_named
 
 BUCKET = "soak"
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 200}}

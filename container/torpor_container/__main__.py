@@ -4,10 +4,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from torpor_container import variables
 from torpor_container.extras import how_to_install
+from torpor_container.image import variables
+from torpor_container.processes.zygote import ONE_THREAD
 from torpor_container.settings import SETTINGS, BadSetting, Settings, unknown
-from torpor_container.zygote import ONE_THREAD
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -41,8 +41,8 @@ def main() -> None:
 def serve(settings: Settings) -> None:
     """Serve until told to stop. Raises ModuleNotFoundError where a package of the extra `container` is missing."""
     from torpor_container.app import Instance  # here, so that `--help` works without the extra
-    from torpor_container.confinement import confine
-    from torpor_container.server import Server, ServerOptions
+    from torpor_container.http.server import Server, ServerOptions
+    from torpor_container.processes.confinement import confine
 
     given = dict(os.environ)
     for name, value in ONE_THREAD.items():

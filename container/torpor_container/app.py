@@ -12,44 +12,44 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
-from torpor_container import variables
+from torpor_container.adapter.loader import ForeignSingleWorkshop, ForeignWorkshop
 from torpor_container.adapter.server import ForeignServer
-from torpor_container.adapter.workshop import ForeignSingleWorkshop, ForeignWorkshop
+from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.disk import DiskTier
-from torpor_container.artifacts.folder import FolderArtifactStore
-from torpor_container.artifacts.late import LateArtifactStore
 from torpor_container.artifacts.location import Location, Prefix
 from torpor_container.artifacts.loose import LooseFiles
-from torpor_container.artifacts.s3 import S3ArtifactStore
-from torpor_container.artifacts.s3_access import S3Access
-from torpor_container.artifacts.store import ArtifactStore
-from torpor_container.artifacts.unpack import UnpackLimits
-from torpor_container.built_in import BuiltInWorkshop
-from torpor_container.contract import Contract
+from torpor_container.artifacts.stores.folder import FolderArtifactStore
+from torpor_container.artifacts.stores.lazy import LateArtifactStore
+from torpor_container.artifacts.stores.s3 import S3ArtifactStore
+from torpor_container.artifacts.stores.s3_access import S3Access
+from torpor_container.artifacts.stores.store import ArtifactStore
+from torpor_container.artifacts.submitted_code import Submitted, SubmittedCode, SubmittedFolder
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, Nobody, policy
 from torpor_container.core.residency import Residency
 from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
-from torpor_container.freshness import Freshness
-from torpor_container.images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
-from torpor_container.journal import ON_DISK, Journal
-from torpor_container.keeper import Keeper, Patience
-from torpor_container.memory import lean_heap
-from torpor_container.meter import Meter
-from torpor_container.parent import Parent
-from torpor_container.rest import Rest
-from torpor_container.routes import Routes
-from torpor_container.scripts import Scripts
-from torpor_container.serving import Kept, Serving
+from torpor_container.http.routes import Routes
+from torpor_container.image import variables
+from torpor_container.image.aws_images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
+from torpor_container.measuring.meter import Meter
+from torpor_container.models.built_in_loader import BuiltInWorkshop
+from torpor_container.models.disk_tier import Shelf
+from torpor_container.models.freshness import Freshness
+from torpor_container.models.journal import ON_DISK, Journal
+from torpor_container.models.keep_alive import Rest
+from torpor_container.models.keeper import Keeper, Patience
+from torpor_container.models.loader import Workshop
+from torpor_container.modes.contract import Contract
+from torpor_container.modes.serving import Kept, Serving
+from torpor_container.modes.single import Single
+from torpor_container.processes.memory import lean_heap
+from torpor_container.processes.zygote_access import Parent
+from torpor_container.running.scripts import Scripts
 from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings, theirs
-from torpor_container.shelf import Shelf
-from torpor_container.single import Single
-from torpor_container.submitted import Submitted, SubmittedCode, SubmittedFolder
-from torpor_container.suspects import Suspects
-from torpor_container.trials import Trials
+from torpor_container.trials.suspects import Suspects
+from torpor_container.trials.trial_process import Trials
 from torpor_container.wire import InstanceState
-from torpor_container.workshop import Workshop
 
 clock = time.monotonic
 log = logging.getLogger(__name__)

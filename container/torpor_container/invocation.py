@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from torpor_container.effort import Effort
+from torpor_container.measuring.effort import Effort
 
 
 @dataclass(slots=True)

@@ -12,11 +12,11 @@ from difflib import get_close_matches
 from math import inf
 from typing import Any
 
-from torpor_container.adapter.command import Command
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import POLICIES, policy
-from torpor_container.images import IMAGES, selected
-from torpor_container.inherited import OF_INSTALLERS
+from torpor_container.image.aws_images import IMAGES, selected
+from torpor_container.image.command import Command
+from torpor_container.processes.inherited_variables import OF_INSTALLERS
 
 MIB = 1024 * 1024
 

@@ -12,62 +12,62 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torpor_container.warm import OwnedWarmParent
-from torpor_endpoint.alarm_actions import alarm_actions
-from torpor_endpoint.autoscaling.context import Autoscaling
-from torpor_endpoint.autoscaling.scaler import Scaler, World
-from torpor_endpoint.autoscaling.tracking_alarms import judged_here
-from torpor_endpoint.autoscaling.variants import refusal
-from torpor_endpoint.aws.asgi import App
-from torpor_endpoint.aws.late import Late
-from torpor_endpoint.cloudwatch.ageing import age
-from torpor_endpoint.cloudwatch.alarms.keeping import Alarms
-from torpor_endpoint.cloudwatch.alarms.watch import Watch
-from torpor_endpoint.cloudwatch.registry import MetricRegistry
-from torpor_endpoint.collector import Collector
-from torpor_endpoint.control.context import Control
-from torpor_endpoint.controller import Controller
+from torpor_container.processes.zygote_client import OwnedWarmParent
+from torpor_endpoint.aws.lazy import Late
+from torpor_endpoint.aws.wire.asgi import App
 from torpor_endpoint.core import emulation
+from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.core.cross_origin import Ours, ours
-from torpor_endpoint.core.delays import TimeScale
-from torpor_endpoint.data_dir import DataDir
-from torpor_endpoint.disks import Disks
-from torpor_endpoint.fleet import Fleet
-from torpor_endpoint.front import Front
+from torpor_endpoint.core.ledger_records import Life
+from torpor_endpoint.fleet.collector import Collector
+from torpor_endpoint.fleet.controller import Controller
+from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.roster import Fleet
+from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.gateway import Gateway
+from torpor_endpoint.host.disks import Disks
+from torpor_endpoint.host.images import Images
+from torpor_endpoint.host.launch import Surroundings, launch_spec
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.host.strays import end_strays
-from torpor_endpoint.images import Images
-from torpor_endpoint.launch import Surroundings, launch_spec
+from torpor_endpoint.ledger.heartbeat import Roll
 from torpor_endpoint.ledger.keeping import Ledger
-from torpor_endpoint.ledger.records import Life
-from torpor_endpoint.logs.book import Book
-from torpor_endpoint.logs.gauge import Gauge
-from torpor_endpoint.logs.groups import Groups
-from torpor_endpoint.logs.reading import Logs
-from torpor_endpoint.longtail import LongTail
+from torpor_endpoint.metrics.ageing import age
+from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.options import Options
-from torpor_endpoint.private import close_all, closed_to_others
-from torpor_endpoint.records import Variant
-from torpor_endpoint.rescaling import Rescaling
-from torpor_endpoint.roll import Roll
-from torpor_endpoint.runtime.accounting import Accounting
-from torpor_endpoint.runtime.app import Account, Clocks, RuntimeApp
-from torpor_endpoint.runtime.meter import Meters
-from torpor_endpoint.runtime.router import Limits, Router
-from torpor_endpoint.s3.store import ObjectStore
-from torpor_endpoint.schema import opened
-from torpor_endpoint.sizer import Sizer
-from torpor_endpoint.store import Store
-from torpor_endpoint.training.jobs import Jobs
-from torpor_endpoint.training.storage import EmbeddedStorage, Storage
-from torpor_endpoint.training.trainer import Trainer
-from torpor_endpoint.training.workbench import Ground
+from torpor_endpoint.pages.lifespan import Front
+from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
+from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
+from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_here
+from torpor_endpoint.services.autoscaling.acting.variants import refusal
+from torpor_endpoint.services.autoscaling.context import Autoscaling
+from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
+from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
+from torpor_endpoint.services.cloudwatch.alarms.watch import Watch
+from torpor_endpoint.services.logs.files.book import Book
+from torpor_endpoint.services.logs.files.gauge import Gauge
+from torpor_endpoint.services.logs.files.groups import Groups
+from torpor_endpoint.services.logs.files.reading import Logs
+from torpor_endpoint.services.moto.longtail import LongTail
+from torpor_endpoint.services.runtime.accounting import Accounting
+from torpor_endpoint.services.runtime.app import Account, Clocks, RuntimeApp
+from torpor_endpoint.services.runtime.meter import Meters
+from torpor_endpoint.services.runtime.router import Limits, Router
+from torpor_endpoint.services.s3.store import ObjectStore
+from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.training.jobs import Jobs
+from torpor_endpoint.services.training.running.storage import EmbeddedStorage, Storage
+from torpor_endpoint.services.training.running.trainer import Trainer
+from torpor_endpoint.services.training.running.workbench import Ground
+from torpor_endpoint.storage.data_dir import DataDir
+from torpor_endpoint.storage.private import close_all, closed_to_others
+from torpor_endpoint.storage.records import Variant
+from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.store import Store
 from torpor_endpoint.web_pages import WebPages
-from torpor_endpoint.yard import Yard
 
 if TYPE_CHECKING:
-    from torpor_endpoint.ledger.pages import Pages
+    from torpor_endpoint.pages.ledger import Pages
 
 STOP_S = 1.0
 """What a stop gives the instances of all endpoints to end by themselves."""
@@ -137,8 +137,8 @@ class Endpoint:
 
     # -- the services: what only their callers need is imported with them -------------------------------------------
     def _s3(self) -> App:
-        from torpor_endpoint.s3.app import S3App
-        from torpor_endpoint.s3.elsewhere import S3Elsewhere
+        from torpor_endpoint.services.s3.app import S3App
+        from torpor_endpoint.services.s3.elsewhere import S3Elsewhere
 
         elsewhere = self._options.s3_endpoint
         if elsewhere is not None:
@@ -146,13 +146,13 @@ class Endpoint:
         return S3App(self._objects, account=self._options.account, region=self._options.region)
 
     def _s3_cross_origin(self) -> App:
-        from torpor_endpoint.s3.app import S3App
+        from torpor_endpoint.services.s3.app import S3App
 
         return S3App(self._objects, account=self._options.account, region=self._options.region).cross_origin
 
     def _sagemaker(self) -> App:
-        from torpor_endpoint.control.operations import sagemaker_service
-        from torpor_endpoint.training.operations import Training, bound
+        from torpor_endpoint.services.sagemaker.operations import sagemaker_service
+        from torpor_endpoint.services.training.operations import Training, bound
 
         training = Training(
             self._jobs, self._trainer, self._store.put_tags, time.time, "scripts" not in self._options.refused
@@ -160,43 +160,43 @@ class Endpoint:
         return sagemaker_service(self._control(), account=self._options.account, more=bound(training))
 
     def _application_autoscaling(self) -> App:
-        from torpor_endpoint.autoscaling.service import autoscaling_service
+        from torpor_endpoint.services.autoscaling.service import autoscaling_service
 
         return autoscaling_service(self._autoscaling, account=self._options.account)
 
     def _cloudwatch(self) -> App:
-        from torpor_endpoint.cloudwatch.service import CloudWatch, cloudwatch_service
+        from torpor_endpoint.services.cloudwatch.service import CloudWatch, cloudwatch_service
 
         read = CloudWatch(self._registry, self._refresh)
         return cloudwatch_service(read, self._alarms, account=self._options.account, otherwise=self._tail.answer)
 
     def _cloudwatch_logs(self) -> App:
-        from torpor_endpoint.logs.service import logs_service
+        from torpor_endpoint.services.logs.service import logs_service
 
         return logs_service(self._logs, account=self._options.account, otherwise=self._tail.answer)
 
     def _iam(self) -> App:
-        from torpor_endpoint.iam.context import Iam
-        from torpor_endpoint.iam.service import iam_service
+        from torpor_endpoint.services.iam.context import Iam
+        from torpor_endpoint.services.iam.service import iam_service
 
         iam = Iam(self._database, self._store, time.time)
         return iam_service(iam, account=self._options.account, otherwise=self._tail.answer)
 
     def _sts(self) -> App:
-        from torpor_endpoint.sts import sts_service
+        from torpor_endpoint.services.sts.service import sts_service
 
         return sts_service(time.time, account=self._options.account)
 
     # -- its own pages ---------------------------------------------------------------------------------------------
     def _own(self) -> App:
-        from torpor_endpoint.own import Own
+        from torpor_endpoint.pages.app import Own
 
         logs = self._dir.endpoint_logs
         return Own(self._fleet, self._registry, self._refresh, logs, self._pages).app()
 
     def _pages(self) -> "Pages":
-        from torpor_endpoint.ledger.pages import Pages
         from torpor_endpoint.ledger.reading import Reading
+        from torpor_endpoint.pages.ledger import Pages
 
         return Pages(self._written, Reading(self._ledger.tables, time.time))
 
@@ -256,7 +256,7 @@ class Endpoint:
     def _storage(self) -> Storage:
         if self._options.s3_endpoint is None:
             return EmbeddedStorage(self._objects)
-        from torpor_endpoint.training.remote_storage import RemoteStorage
+        from torpor_endpoint.services.training.running.remote_storage import RemoteStorage
 
         return RemoteStorage.at(self._options.s3_endpoint, self._options.region)
 

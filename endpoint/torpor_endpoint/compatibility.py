@@ -3,23 +3,24 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from torpor_endpoint import longtail, sts
-from torpor_endpoint.autoscaling import differences as of_autoscaling
-from torpor_endpoint.autoscaling import service as autoscaling
-from torpor_endpoint.cloudwatch import differences as of_cloudwatch
-from torpor_endpoint.cloudwatch import service as cloudwatch
-from torpor_endpoint.cloudwatch.alarms import operations as alarms
-from torpor_endpoint.control import differences as of_control
-from torpor_endpoint.control import operations as control
-from torpor_endpoint.iam import differences as of_iam
-from torpor_endpoint.iam import service as iam
-from torpor_endpoint.logs import differences as of_logs
-from torpor_endpoint.logs import service as logs
-from torpor_endpoint.runtime import differences as of_runtime
-from torpor_endpoint.s3 import differences as of_s3
-from torpor_endpoint.s3 import routes as s3
-from torpor_endpoint.training import differences as of_training
-from torpor_endpoint.training import operations as training
+from torpor_endpoint.services.autoscaling import differences as of_autoscaling
+from torpor_endpoint.services.autoscaling import service as autoscaling
+from torpor_endpoint.services.cloudwatch import differences as of_cloudwatch
+from torpor_endpoint.services.cloudwatch import service as cloudwatch
+from torpor_endpoint.services.cloudwatch.alarms import operations as alarms
+from torpor_endpoint.services.iam import differences as of_iam
+from torpor_endpoint.services.iam import service as iam
+from torpor_endpoint.services.logs import differences as of_logs
+from torpor_endpoint.services.logs import service as logs
+from torpor_endpoint.services.moto import longtail
+from torpor_endpoint.services.runtime import differences as of_runtime
+from torpor_endpoint.services.s3 import differences as of_s3
+from torpor_endpoint.services.s3 import routes as s3
+from torpor_endpoint.services.sagemaker import differences as of_control
+from torpor_endpoint.services.sagemaker import operations as control
+from torpor_endpoint.services.sts import service
+from torpor_endpoint.services.training import differences as of_training
+from torpor_endpoint.services.training import operations as training
 
 LEFT_TO_MOTO = "moto's, if it is installed"
 
@@ -46,7 +47,7 @@ FACES: tuple[Face, ...] = (
     Face("logs", logs.OPERATIONS, of_logs.DIFFERENCES, LEFT_TO_MOTO),
     Face("application-autoscaling", autoscaling.OPERATIONS, of_autoscaling.DIFFERENCES),
     Face("iam", iam.OPERATIONS, of_iam.DIFFERENCES, LEFT_TO_MOTO),
-    Face("sts", sts.OPERATIONS, sts.DIFFERENCES),
+    Face("sts", service.OPERATIONS, service.DIFFERENCES),
 )
 
 MOTO_ALONE: tuple[str, ...] = tuple(sorted(longtail.SERVICES.keys() - {face.service for face in FACES}))

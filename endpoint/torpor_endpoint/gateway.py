@@ -5,12 +5,12 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import AnyStr
 
-from torpor_endpoint.aws.asgi import App, AtOnce, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.calls import Otherwise
-from torpor_endpoint.aws.late import Late
+from torpor_endpoint.aws.descriptors import once_there_are_some
+from torpor_endpoint.aws.lazy import Late
 from torpor_endpoint.aws.models import known_services
-from torpor_endpoint.aws.scope import MISDIRECTED, UNSIGNED_FORM, service_of
-from torpor_endpoint.descriptors import once_there_are_some
+from torpor_endpoint.aws.wire.asgi import App, AtOnce, Receive, Scope, Send, Tell
+from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM, service_of
 
 OWN = "/_torpor/"
 """Torpor's own pages: a name that no bucket can have."""
@@ -85,7 +85,7 @@ class Gateway:
         return self._services[name]
 
     def _unsigned_form(self) -> App:
-        from torpor_endpoint.aws.unsigned_form import UnsignedForm
+        from torpor_endpoint.aws.wire.unsigned_form import UnsignedForm
 
         known_services()  # here, in a thread: the form's service may be any
         return UnsignedForm(self._service)

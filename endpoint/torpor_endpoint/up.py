@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 from torpor_endpoint.core.cross_origin import is_host, is_loopback, origin_of
 from torpor_endpoint.core.emulation import EMULATED
-from torpor_endpoint.images import UNKNOWN, BadImages, Images
+from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
 from torpor_endpoint.options import LOG_LEVELS, REFUSABLE, Options
-from torpor_endpoint.private import UMASK
+from torpor_endpoint.storage.private import UMASK
 
 if TYPE_CHECKING:
-    from torpor_endpoint.aws.asgi import App
+    from torpor_endpoint.aws.wire.asgi import App
 
 
 REGION = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
@@ -44,7 +44,7 @@ def run(options: Options) -> None:
     Raises BadOption before anything is started.
     """
     check(options)
-    from torpor_container.server import Server, ServerOptions  # what checks options alone does without
+    from torpor_container.http.server import Server, ServerOptions  # what checks options alone does without
 
     os.umask(UMASK)
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
@@ -92,7 +92,7 @@ def check(options: Options) -> None:
 
 def abandoned(data_dir: Path) -> bool:
     """Whether the endpoint that has this folder has lost its arbiter: it stops, or is ended by the next one."""
-    from torpor_endpoint.data_dir import orphan
+    from torpor_endpoint.storage.data_dir import orphan
 
     try:
         return orphan((data_dir / "lock").read_text()) is not None

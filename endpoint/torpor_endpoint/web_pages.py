@@ -12,8 +12,8 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Protocol
 
-from torpor_endpoint.aws.asgi import App, Receive, Request, Response, Scope, Send, Tell, adding, sent, taken
 from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.wire.asgi import App, Receive, Request, Response, Scope, Send, Tell, adding, sent, taken
 from torpor_endpoint.core.cross_origin import HEADERS, Judged, Ours, Sender
 from torpor_endpoint.gateway import OWN
 
@@ -148,8 +148,8 @@ def _as_aws(text: str) -> App:
 
 def _aws_error(request: Request, text: str) -> AwsError:
     """The query services say AccessDenied, the others AccessDeniedException."""
-    from torpor_endpoint.aws.protocols import protocol_of
-    from torpor_endpoint.aws.query import Query
+    from torpor_endpoint.aws.wire.protocols import protocol_of
+    from torpor_endpoint.aws.wire.query import Query
 
     query = isinstance(protocol_of(request), Query)
     return AwsError("AccessDenied" if query else DENIED, 403, text)
@@ -180,7 +180,7 @@ def _as_s3(text: str) -> App:
 
 
 def _s3_refusal(text: str) -> App:
-    from torpor_endpoint.s3.edge import denying
+    from torpor_endpoint.services.s3.edge import denying
 
     return denying(text)
 

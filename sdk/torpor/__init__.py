@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torpor.bundling import bundle
-    from torpor.called import Answer
-    from torpor.calling import Caller
-    from torpor.connection import client
+    from torpor.calling.answer import Answer
+    from torpor.calling.caller import Caller
+    from torpor.calling.connection import client
+    from torpor.calling.invoke_errors import InvokeError, ModelError
     from torpor.errors import (
         EndpointFailed,
         EndpointRefused,
@@ -23,14 +24,13 @@ if TYPE_CHECKING:
         NotTorpor,
         TorporError,
     )
-    from torpor.refused import InvokeError, ModelError
-    from torpor.serving import Local, local
+    from torpor.hosting.serving import Local, local
     from torpor.simulator.outcome import Result
-    from torpor.simulator.planning import Planned, plan
+    from torpor.simulator.planning.planning import Planned, plan
+    from torpor.simulator.planning.space import Space
     from torpor.simulator.running import simulate
     from torpor.simulator.scenario import BadScenario, Scenario
-    from torpor.simulator.space import Space
-    from torpor.simulator.workloads import BadTrace
+    from torpor.workloads import BadTrace
 
     __version__: str
 
@@ -64,21 +64,21 @@ __all__ = [
 _SIMULATOR_EXTRA = "simulator"
 _HOMES = {
     "bundle": "torpor.bundling",
-    "client": "torpor.connection",
-    "Caller": "torpor.calling",
-    "Answer": "torpor.called",
-    "InvokeError": "torpor.refused",
-    "ModelError": "torpor.refused",
-    "local": "torpor.serving",
-    "Local": "torpor.serving",
+    "client": "torpor.calling.connection",
+    "Caller": "torpor.calling.caller",
+    "Answer": "torpor.calling.answer",
+    "InvokeError": "torpor.calling.invoke_errors",
+    "ModelError": "torpor.calling.invoke_errors",
+    "local": "torpor.hosting.serving",
+    "Local": "torpor.hosting.serving",
     "simulate": "torpor.simulator.running",
-    "plan": "torpor.simulator.planning",
+    "plan": "torpor.simulator.planning.planning",
     "Scenario": "torpor.simulator.scenario",
-    "Space": "torpor.simulator.space",
+    "Space": "torpor.simulator.planning.space",
     "Result": "torpor.simulator.outcome",
-    "Planned": "torpor.simulator.planning",
+    "Planned": "torpor.simulator.planning.planning",
     "BadScenario": "torpor.simulator.scenario",
-    "BadTrace": "torpor.simulator.workloads",
+    "BadTrace": "torpor.workloads",
     "TorporError": "torpor.errors",
     "EndpointFailed": "torpor.errors",
     "EndpointRefused": "torpor.errors",
@@ -111,4 +111,4 @@ def __getattr__(name: str) -> Any:
 
 
 def _is_simulators(name: str) -> bool:
-    return _HOMES.get(name, "").startswith("torpor.simulator")
+    return _HOMES.get(name, "").startswith(("torpor.simulator", "torpor.workloads"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from torpor.serving import SharedProcess
+    from torpor.hosting.serving import SharedProcess
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def torpor_endpoint() -> "Iterator[SharedProcess]":
 
     Its folder is temporary. When the session ends, or is killed, the process ends with it.
     """
-    from torpor.serving import SharedProcess
+    from torpor.hosting.serving import SharedProcess
 
     with SharedProcess() as process:
         yield process.until_ready()

@@ -6,10 +6,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from benchmarks import simulator
 
 import torpor_container.app  # noqa: F401  with all of an instance
 import torpor_endpoint.app  # noqa: F401  with all of an endpoint
+from benchmarks import simulator
 
 
 def test_who_inherits_from_a_compiled_class_is_compiled_too() -> None:
@@ -49,6 +49,8 @@ def test_one_of_other_sources_ends_the_run(tmp_path: Path, monkeypatch: pytest.M
         shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     assert simulator.compiled_of_these()
 
-    (tmp_path / "torpor" / "simulator" / "kernel.py").write_text("")
-    with pytest.raises(SystemExit, match=r"sdk/torpor/simulator/kernel\.py has changed since: `make compiled` again"):
+    (tmp_path / "torpor" / "simulator" / "engine" / "kernel.py").write_text("")
+    with pytest.raises(
+        SystemExit, match=r"sdk/torpor/simulator/engine/kernel\.py has changed since: `make compiled` again"
+    ):
         simulator.compiled_of_these()

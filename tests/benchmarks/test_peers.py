@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from benchmarks.peers.all import PEERS, all_running
 from benchmarks.peers.peer import Site
 

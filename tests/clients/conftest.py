@@ -1,14 +1,10 @@
 """What the tests of real clients share with the endpoint's own: a live endpoint, and small models."""
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "endpoint"))
-
-from live import LiveEndpoint
+from tests.endpoint.live import LiveEndpoint
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Version 2 of the SageMaker Python SDK, unchanged, against Torpor: what a multi-model user calls, step by step.
 
-    python tests/clients/sagemaker_v2.py --torpor .venv/bin
+    python -m tests.clients.sagemaker_v2 --torpor .venv/bin
 
 One line for each step; the exit code is 1 if one failed. Deployments are waited for as the SDK does it once, which
 takes 30 s however quick the endpoint is, and then with a shorter poll.
@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from sagemaker_site import Site, Steps, close, site
+from tests.clients.sagemaker_site import Site, Steps, close, site
 
 POLL_S = 1
 

@@ -1,6 +1,6 @@
 """Version 3 of the SageMaker Python SDK, unchanged, against Torpor: the resource classes, and ModelBuilder.
 
-    python tests/clients/sagemaker_v3.py --torpor .venv/bin
+    python -m tests.clients.sagemaker_v3 --torpor .venv/bin
 
 One line for each step; the exit code is 1 if one failed.
 """
@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any
 
-from sagemaker_site import Site, Steps, close, site
+from tests.clients.sagemaker_site import Site, Steps, close, site
 
 POLL_S = 1
 

@@ -10,9 +10,10 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from artifacts import ROW, booster, packed, predicted, put
-from live import LiveEndpoint
-from wiring import only_if_asked, variables
+
+from tests.clients.wiring import only_if_asked, variables
+from tests.endpoint.artifacts import ROW, booster, packed, predicted, put
+from tests.endpoint.live import LiveEndpoint
 
 MIB = 1 << 20
 AWS = Path(sys.executable).with_name("aws")

@@ -4,9 +4,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from artifacts import ROW, booster, packed, predicted
-from live import LiveEndpoint
-from wiring import only_if_asked, variables
+from tests.clients.wiring import only_if_asked, variables
+from tests.endpoint.artifacts import ROW, booster, packed, predicted
+from tests.endpoint.live import LiveEndpoint
 
 
 @only_if_asked("javascript", "make clients-javascript")

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from artifacts import ROW, booster, packed
 from botocore.exceptions import ClientError
-from live import LiveEndpoint
-from wiring import only_if_asked, variables
+
+from tests.clients.wiring import only_if_asked, variables
+from tests.endpoint.artifacts import ROW, booster, packed
+from tests.endpoint.live import LiveEndpoint
 
 pytestmark = only_if_asked("terraform", "make clients-terraform")
 

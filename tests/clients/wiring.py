@@ -4,9 +4,9 @@ import os
 import shlex
 
 import pytest
-from live import LiveEndpoint
 from typer.testing import CliRunner
 
+from tests.endpoint.live import LiveEndpoint
 from torpor.cli import app
 
 ASKED = os.environ.get("TORPOR_CLIENTS", "").split(",")

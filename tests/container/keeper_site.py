@@ -9,14 +9,14 @@ from pathlib import Path
 
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Decision, Residency
-from torpor_container.effort import Effort
 from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.keeper import Keeper, Patience
-from torpor_container.shelf import Shelf
-from torpor_container.tier import MakeRoom
-from torpor_container.timing import Story, Timing
-from torpor_container.workshop import Found, Loaded, Placed, Settled
+from torpor_container.measuring.effort import Effort
+from torpor_container.measuring.timing import Story, Timing
+from torpor_container.models.disk_tier import Shelf
+from torpor_container.models.keeper import Keeper, Patience
+from torpor_container.models.loader import Found, Loaded, Placed, Settled
+from torpor_container.models.memory_tier import MakeRoom
 
 SIZE_BYTES = 100
 

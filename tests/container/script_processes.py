@@ -9,8 +9,8 @@ from pathlib import Path
 
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import ScriptProcess
-from torpor_container.scripts import START
-from torpor_container.warm import Job, WarmParent
+from torpor_container.processes.zygote_client import Job, WarmParent
+from torpor_container.running.scripts import START
 
 
 @asynccontextmanager

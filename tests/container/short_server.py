@@ -13,10 +13,10 @@ import time
 from starlette.types import Receive, Scope, Send
 
 from torpor_container.core.patience import Patience
-from torpor_container.exchange import Tell
-from torpor_container.frames import BODY_MAX_BYTES, HEAD_MAX_BYTES, Header
-from torpor_container.server import ServerOptions
-from torpor_container.worker import serve_alone
+from torpor_container.http.exchange import Tell
+from torpor_container.http.server import ServerOptions
+from torpor_container.http.worker import serve_alone
+from torpor_container.transport.frames import BODY_MAX_BYTES, HEAD_MAX_BYTES, Header
 
 ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
     "/empty/invocations": (204, [(b"content-length", b"4")], b"body"),

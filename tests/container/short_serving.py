@@ -10,7 +10,7 @@ from http.client import HTTPResponse
 from pathlib import Path
 from typing import IO, Any
 
-from torpor_container.server import KEEP_ALIVE_S
+from torpor_container.http.server import KEEP_ALIVE_S
 
 SERVER = Path(__file__).parent / "short_server.py"
 

@@ -8,17 +8,17 @@ import joblib
 import numpy as np
 import pytest
 import xgboost
-from script_processes import started, write_script
 from sklearn.linear_model import LinearRegression
 
-from torpor_container.built_in import BuiltInWorkshop
+from tests.container.script_processes import started, write_script
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
-from torpor_container.parent import Parent
-from torpor_container.scripts import Scripts
+from torpor_container.models.built_in_loader import BuiltInWorkshop
+from torpor_container.models.loader import Placed
+from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.running.scripts import Scripts
 from torpor_container.settings import Settings
-from torpor_container.warm import WarmParent
-from torpor_container.workshop import Placed
 
 ROWS = np.random.default_rng(7).normal(size=(20, 3))
 

@@ -7,15 +7,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
-from crew_world import SLOT, World
-from ledger_site import life
-
-from torpor_container.multiplexed import Multiplexed
-from torpor_container.upstream import Upstream
-from torpor_endpoint.cloudwatch.registry import MetricRegistry
-from torpor_endpoint.collector import Collector
-from torpor_endpoint.fleet import Fleet, LiveEndpoint
-from torpor_endpoint.members import Member
+from tests.endpoint.crew_world import SLOT, World
+from tests.ledger_site import life
+from torpor_container.transport.multiplexed import Multiplexed
+from torpor_container.transport.upstream import Upstream
+from torpor_endpoint.fleet.collector import Collector
+from torpor_endpoint.fleet.members import Member
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.metrics.registry import MetricRegistry
 
 DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from live import LiveEndpoint
+
+from tests.endpoint.live import LiveEndpoint
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,11 @@ from typing import Any
 
 import joblib
 import numpy as np
-from artifacts import packed, script
 from botocore.exceptions import ClientError
-from live import LiveEndpoint
 from sklearn.dummy import DummyRegressor
+
+from tests.endpoint.artifacts import packed, script
+from tests.endpoint.live import LiveEndpoint
 
 MIB = 1024 * 1024
 

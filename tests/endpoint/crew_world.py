@@ -2,16 +2,15 @@
 
 import asyncio
 
-from mortal_host import Mood, MortalHost
-
+from tests.endpoint.mortal_host import Mood, MortalHost
+from torpor_endpoint.core.ledger_records import Life
 from torpor_endpoint.core.lifecycle import InstancePhase
-from torpor_endpoint.crew import Crew, Numbers
+from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.members import Member
+from torpor_endpoint.fleet.paces import PACES
+from torpor_endpoint.fleet.variant_instances import Crew, Numbers
 from torpor_endpoint.host import LaunchSpec, Slot
-from torpor_endpoint.ledger.records import Life
-from torpor_endpoint.members import Member
-from torpor_endpoint.paces import PACES
-from torpor_endpoint.records import Container, Variant
-from torpor_endpoint.yard import Yard
+from torpor_endpoint.storage.records import Container, Variant
 
 SLOT = Slot("shop", "v", 0)
 WAITS_S = (0.0, 0.021, 0.3, 4.0, 16.0, 45.0)

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import cast
 
-from torpor_container.frames import UPGRADE, UPGRADED
+from torpor_container.transport.frames import UPGRADE, UPGRADED
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 
 

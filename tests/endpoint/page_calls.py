@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torpor_endpoint.aws.asgi import App, Message
+from torpor_endpoint.aws.wire.asgi import App, Message
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-from live import LiveEndpoint
-from processes import children, serving, soon
-
-from torpor_container.gauge import WALKED_FOR_S
-from torpor_endpoint.data_dir import DataDir
+from tests.endpoint.live import LiveEndpoint
+from tests.processes import children, serving, soon
+from torpor_container.measuring.gauge import WALKED_FOR_S
+from torpor_endpoint.storage.data_dir import DataDir
 
 
 def page(live: LiveEndpoint, name: str, **query: str) -> Any:

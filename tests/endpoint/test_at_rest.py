@@ -26,9 +26,9 @@ HEAVY = frozenset(
         "tarfile",
         "torpor_container.app",
         "torpor_endpoint.aws.service",
-        "torpor_endpoint.control.operations",
-        "torpor_endpoint.own",
-        "torpor_endpoint.s3.app",
+        "torpor_endpoint.services.sagemaker.operations",
+        "torpor_endpoint.pages.app",
+        "torpor_endpoint.services.s3.app",
         "typer",
         "xgboost",
         "xml.etree",
@@ -36,11 +36,11 @@ HEAVY = frozenset(
 )
 """Each takes a third of a MiB and more, or brings what does."""
 
-ARBITER = "import torpor_container.server, torpor_endpoint.up"
+ARBITER = "import torpor_container.http.server, torpor_endpoint.up"
 
 WORKER = """
 import asyncio
-import torpor_container.worker
+import torpor_container.http.worker
 from torpor_endpoint.app import Endpoint
 from torpor_endpoint.options import Options
 
@@ -78,7 +78,7 @@ def test_a_resting_endpoint_has_imported_nothing_that_only_a_caller_needs(tmp_pa
 
 
 def test_the_arbiter_has_imported_nothing_that_serves() -> None:
-    beyond = {"asyncio", "starlette", "sqlite3", "torpor_endpoint.app", "torpor_container.worker", *HEAVY}
+    beyond = {"asyncio", "starlette", "sqlite3", "torpor_endpoint.app", "torpor_container.http.worker", *HEAVY}
     assert imported_by(ARBITER) & beyond == set()
 
 

@@ -4,14 +4,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from busy_instance import DIMENSIONS, busy, collecting, fleet_of
-from crew_world import DAY_S, World
-from ledger_site import NOON_S, Site, invocation, life
-from mortal_host import MortalHost
-from virtual_time import run
 
-from torpor_endpoint.cloudwatch import metrics
-from torpor_endpoint.sizer import IDLE_S, Sizer
+from tests.endpoint.busy_instance import DIMENSIONS, busy, collecting, fleet_of
+from tests.endpoint.crew_world import DAY_S, World
+from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.virtual_time import run
+from tests.ledger_site import NOON_S, Site, invocation, life
+from torpor_endpoint.fleet.sizer import IDLE_S, Sizer
+from torpor_endpoint.metrics import metrics
 
 JUMPS_S = pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
 

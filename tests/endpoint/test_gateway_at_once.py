@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.aws.asgi import Receive, Scope, Send, Tell
+from torpor_endpoint.aws.wire.asgi import Receive, Scope, Send, Tell
 from torpor_endpoint.gateway import Gateway, _known_service
 
 PATH = "/endpoints/houses/invocations"

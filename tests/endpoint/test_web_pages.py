@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from page_calls import Reply, call
 
-from torpor_endpoint.aws.asgi import App, Response, Scope, sent
+from tests.endpoint.page_calls import Reply, call
+from torpor_endpoint.aws.wire.asgi import App, Response, Scope, sent
 from torpor_endpoint.core.cross_origin import ours
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.web_pages import JUDGED_MAX, WebPages

@@ -6,8 +6,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from hostile_site import WITHIN_S, Rebinding, Site, browser, opened, page
-from live import LiveEndpoint
+
+from tests.endpoint.hostile_site import WITHIN_S, Rebinding, Site, browser, opened, page
+from tests.endpoint.live import LiveEndpoint
 
 pytestmark = pytest.mark.skipif(browser() is None, reason="no Chromium is installed: apt-get install chromium")
 

@@ -5,8 +5,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from notebook_files import FOLDER, NOTEBOOKS, cells, imported, read, run
-from processes import marked, soon
+
+from tests.notebooks.notebook_files import FOLDER, NOTEBOOKS, cells, imported, read, run
+from tests.processes import marked, soon
 
 MAY_IMPORT = {"torpor", "numpy", "pandas", "boto3"}
 METADATA = {

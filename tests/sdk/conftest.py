@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import typer.rich_utils  # noqa: F401  it looks at FORCE_COLOR as it is imported: before any test sets that
-from sdk_models import CITIES, ROWS, shifted, train_booster
 
 import torpor
-from torpor.serving import SharedProcess
+from tests.sdk.sdk_models import CITIES, ROWS, shifted, train_booster
+from torpor.hosting.serving import SharedProcess
 
 
 @pytest.fixture(scope="session")

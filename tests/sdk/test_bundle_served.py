@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sdk_models import ROWS, TABLE, answers, train_booster, train_linear
 
 import torpor
+from tests.sdk.sdk_models import ROWS, TABLE, answers, train_booster, train_linear
 from torpor.demo.linear_onnx import linear_onnx
 
 Case = tuple[Any, list[float]]

@@ -4,9 +4,9 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from sdk_models import train_booster, train_linear
 
 import torpor
+from tests.sdk.sdk_models import train_booster, train_linear
 
 
 def names(artifact: Path) -> list[str]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from torpor.called import steps_ms
+from torpor.calling.answer import steps_ms
 from torpor.demo import tables
 from torpor.demo.calls import Call, quantile
 from torpor.demo.houses import CITIES, FEATURES, generate

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import torpor
-from torpor.process import EndpointProcess
+from torpor.hosting.process import EndpointProcess
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "docs" / "python.md"

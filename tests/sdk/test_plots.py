@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from torpor import plots
+from torpor.hit_rates.curves import Curve
 from torpor.plots import KeepAlivePoint, Point, PolicyRow, amounts
 from torpor.plots.labels import Box, Ground, Spot, place, spread
-from torpor.simulator.curves import Curve
 from torpor_container.extras import how_to_install
 
 MIB, GIB = 2**20, 2**30

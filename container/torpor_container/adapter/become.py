@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torpor_container.namespaces import NoNamespace, bind_mounts
+from torpor_container.processes.namespaces import NoNamespace, bind_mounts
 
 DESCRIPTORS_MAX = 65_536
 IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)

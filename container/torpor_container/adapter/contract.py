@@ -11,7 +11,7 @@ from torpor_container import wire
 from torpor_container.adapter.listing import page_of
 from torpor_container.errors import LoadFailed, NoAnswer, NoMemoryNow, TimedOut
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.upstream import Answer, Headers, Upstream, UpstreamError, UpstreamTimedOut
+from torpor_container.transport.upstream import Answer, Headers, Upstream, UpstreamError, UpstreamTimedOut
 
 LOAD_TIMEOUT_S = 86_400.0
 """The keeper has its own patience, TORPOR_LOAD_TIMEOUT_SECONDS."""

@@ -3,10 +3,10 @@
 from torpor_container.adapter.contract import NOT_FOUND, Contract, invoked_alone
 from torpor_container.errors import ModelLost
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.timing import Timing
-from torpor_container.upstream import Upstream
+from torpor_container.measuring.timing import Timing
+from torpor_container.models.loader import Placed
+from torpor_container.transport.upstream import Upstream
 from torpor_container.wire import Step
-from torpor_container.workshop import Placed
 
 FORMAT = "container"
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from torpor_container.adapter.command import Command
-from torpor_container.memory import uss_bytes
-from torpor_container.parent import Parent
-from torpor_container.processes import session
-from torpor_container.upstream import Upstream, UpstreamError
-from torpor_container.warm import Child, Job
+from torpor_container.image.command import Command
+from torpor_container.processes.memory import uss_bytes
+from torpor_container.processes.process_tree import session
+from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_client import Child, Job
+from torpor_container.transport.upstream import Upstream, UpstreamError
 
 PING_TIMEOUT_S = 2.0
 """AWS: "the container must respond to ping requests within 2 seconds"."""

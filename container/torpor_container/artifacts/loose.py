@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.errors import ArtifactInvalid, ArtifactMissing, DownloadBroken
-from torpor_container.artifacts.store import ArtifactHead, ArtifactStore, Listed
-from torpor_container.artifacts.unpack import UnpackLimits
+from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore, Listed
 
 AT_ONCE = 8
 """Objects that are copied side by side."""

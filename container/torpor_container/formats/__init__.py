@@ -21,9 +21,11 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from torpor_container.errors import AmbiguousArtifact, UnknownFormat
-from torpor_container.formats import ensembles, onnx, recognition, script, sklearn, xgboost
+from torpor_container.formats import onnx, recognition, script
 from torpor_container.formats.format import Conventions, Format, Model
 from torpor_container.formats.recognition import Candidate
+from torpor_container.formats.sklearn import sklearn
+from torpor_container.formats.xgboost import ensembles, xgboost
 
 __all__ = ["ENTRY_POINTS", "FORMATS", "SCRIPT", "Conventions", "Format", "Model", "available", "detect"]
 

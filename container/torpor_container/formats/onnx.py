@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torpor_container.content import Layout, Rows, decode
-from torpor_container.content import tensors as protocol
-from torpor_container.content.json_rows import Table, numbers, parse, table
 from torpor_container.content.kinds import TEXT
 from torpor_container.content.media import JSON, media_type, parameters
 from torpor_container.content.names import misnamed
 from torpor_container.content.plain import Outputs
-from torpor_container.content.tables import as_rows, read_table
-from torpor_container.content.tensors import Tensor, are_tensors
+from torpor_container.content.reading import tensors as protocol
+from torpor_container.content.reading.json_rows import Table, numbers, parse, table
+from torpor_container.content.reading.tables import as_rows, read_table
+from torpor_container.content.reading.tensors import Tensor, are_tensors
 from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats.format import Conventions, Format, Model, named
 from torpor_container.formats.served import ServedModel

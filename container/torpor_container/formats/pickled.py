@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
-from torpor_container.formats import boosters, estimators, old_xgboost
-from torpor_container.formats.boosters import Member
 from torpor_container.formats.format import Conventions, Model
 from torpor_container.formats.frameworks import inherits, is_xgboost_booster, is_xgboost_estimator
 from torpor_container.formats.served import ServedModel
+from torpor_container.formats.sklearn import estimators
+from torpor_container.formats.xgboost import boosters, older_versions
+from torpor_container.formats.xgboost.boosters import Member
 
 
 def load(path: Path, conventions: Conventions) -> Model:
     """Raises LoadFailed with what went wrong inside, or where no pickles are allowed; LoadOutOfMemory."""
     try:
         native = opened(path, conventions)
-    except old_xgboost.OldModel as old:
-        return boosters.serve_members([old_xgboost.read(path, conventions, str(old))], conventions)
+    except older_versions.OldModel as old:
+        return boosters.serve_members([older_versions.read(path, conventions, str(old))], conventions)
     return adopt(native, conventions)
 
 
@@ -29,8 +30,8 @@ def member(path: Path, conventions: Conventions) -> Member:
     """The booster in a pickle, for use with others. Raises LoadFailed, LoadOutOfMemory."""
     try:
         native = opened(path, conventions)
-    except old_xgboost.OldModel as old:
-        return old_xgboost.read(path, conventions, str(old))
+    except older_versions.OldModel as old:
+        return older_versions.read(path, conventions, str(old))
     if is_xgboost_estimator(native):
         return Member(native.get_booster(), native.missing, pickled=True)
     if is_xgboost_booster(native):
@@ -52,7 +53,7 @@ def opened(path: Path, conventions: Conventions) -> Any:
         raise LoadOutOfMemory(f"out of memory while loading {path.name}") from error
     except Exception as error:  # unpickling runs foreign code, which may raise anything
         if inherits(error, "xgboost", "XGBoostError") or _misses_xgboost(error):
-            raise old_xgboost.OldModel.pickled(path, error) from error
+            raise older_versions.OldModel.pickled(path, error) from error
         raise LoadFailed(f"{path.name} cannot be unpickled: {type(error).__name__}: {error}") from error
 
 

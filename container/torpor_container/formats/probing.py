@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from torpor_container.errors import OutOfMemory
-from torpor_container.formats import estimators
 from torpor_container.formats.format import Model
 from torpor_container.formats.onnx import DTYPES, Asked
-from torpor_container.formats.soundness import prove_booster, prove_estimator
+from torpor_container.formats.sklearn import estimators
+from torpor_container.formats.xgboost.soundness import prove_booster, prove_estimator
 from torpor_container.invocation import Invocation
-from torpor_container.memory import no_memory
+from torpor_container.processes.memory import no_memory
 
 COLUMNS_MAX = 1_000_000
 """Of a row that is predicted. Wider models are only looked through."""

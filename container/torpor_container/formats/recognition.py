@@ -14,7 +14,7 @@ from pathlib import Path
 from torpor_container.formats import contents
 from torpor_container.formats.contents import Content
 from torpor_container.formats.format import Format
-from torpor_container.images import SCIKIT_LEARN_IMAGE, XGBOOST_IMAGE
+from torpor_container.image.aws_images import SCIKIT_LEARN_IMAGE, XGBOOST_IMAGE
 
 CANONICAL = "xgboost-model"
 FOLD = re.compile(rf"{CANONICAL}-\d+")

@@ -12,7 +12,7 @@ import numpy as np
 from torpor_container.content import Answers
 from torpor_container.errors import BadInput, ContainerError, OutOfMemory, PredictionFailed, bare
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.memory import no_memory
+from torpor_container.processes.memory import no_memory
 
 Inputs = TypeVar("Inputs")
 

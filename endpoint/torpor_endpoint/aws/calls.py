@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from torpor_endpoint.aws.asgi import Request, Response
+from torpor_endpoint.aws.wire.asgi import Request, Response
 
 C = TypeVar("C")
 Answer = Mapping[str, Any]

@@ -13,8 +13,8 @@ import botocore.session
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.config import Config
 
-from torpor_endpoint.aws.asgi import Message
 from torpor_endpoint.aws.service import Service
+from torpor_endpoint.aws.wire.asgi import Message
 
 NOWHERE = "http://in-process.invalid"
 

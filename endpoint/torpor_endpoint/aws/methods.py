@@ -6,10 +6,10 @@ GetCallerIdentity, by which EKS and Vault check who somebody is.
 
 from urllib.parse import parse_qsl
 
-from torpor_endpoint.aws.asgi import Request
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.protocols import WireProtocol
-from torpor_endpoint.aws.query import Query
+from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.protocols import WireProtocol
+from torpor_endpoint.aws.wire.query import Query
 
 READING = ("Assume", "Check", "Decode", "Describe", "Get", "List", "Simulate")
 """How the names begin of the query operations that keep nothing. STS's Assume… give credentials, and forget them."""

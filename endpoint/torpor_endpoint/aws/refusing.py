@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from torpor_endpoint.aws.asgi import Disconnected, Receive, Request, Scope, Send, opened, sent, taken
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.models import no_model
-from torpor_endpoint.aws.protocols import protocol_of
-from torpor_endpoint.aws.scope import TARGETS, signed_for, signing_name, target_of
+from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Request, Scope, Send, opened, sent, taken
+from torpor_endpoint.aws.wire.protocols import protocol_of
+from torpor_endpoint.aws.wire.scope import TARGETS, signed_for, signing_name, target_of
 
 
 @dataclass(frozen=True)

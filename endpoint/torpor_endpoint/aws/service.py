@@ -10,7 +10,14 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from torpor_endpoint.aws.asgi import (
+from torpor_endpoint.aws.calls import Answer, Call, Guard, NotOurs, Operation, Otherwise, Unanswered, unimplemented
+from torpor_endpoint.aws.descriptors import once_there_are_some
+from torpor_endpoint.aws.errors import AwsError, internal_failure, too_large
+from torpor_endpoint.aws.methods import check_method
+from torpor_endpoint.aws.models import OperationModel, ServiceModel, service_model
+from torpor_endpoint.aws.off_loop import off_loop
+from torpor_endpoint.aws.validation import Violation, message, violations
+from torpor_endpoint.aws.wire.asgi import (
     Disconnected,
     Receive,
     Request,
@@ -22,16 +29,9 @@ from torpor_endpoint.aws.asgi import (
     sent,
     while_there,
 )
-from torpor_endpoint.aws.calls import Answer, Call, Guard, NotOurs, Operation, Otherwise, Unanswered, unimplemented
-from torpor_endpoint.aws.errors import AwsError, internal_failure, too_large
-from torpor_endpoint.aws.methods import check_method
-from torpor_endpoint.aws.models import OperationModel, ServiceModel, service_model
-from torpor_endpoint.aws.off_loop import off_loop
-from torpor_endpoint.aws.protocols import WireProtocol, protocol_of
-from torpor_endpoint.aws.pruning import pruned
-from torpor_endpoint.aws.scope import region_of
-from torpor_endpoint.aws.validation import Violation, message, violations
-from torpor_endpoint.descriptors import once_there_are_some
+from torpor_endpoint.aws.wire.protocols import WireProtocol, protocol_of
+from torpor_endpoint.aws.wire.pruning import pruned
+from torpor_endpoint.aws.wire.scope import region_of
 
 BODY_LIMIT_BYTES = 1 << 20
 

@@ -6,7 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 from torpor_container.wire import Step
-from torpor_endpoint.ledger.records import Invocation, Look, Warm
+from torpor_endpoint.core.ledger_records import Invocation, Look, Warm
 
 COLD_STEPS = frozenset({Step.HOLD, Step.WAKE, Step.QUEUE, Step.DOWNLOAD, Step.UNPACK, Step.LOAD})
 NOTICED_S = 0.0001

@@ -5,7 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TypeVar
 
-from torpor_endpoint.records import Endpoint, EndpointStatus
+from torpor_endpoint.storage.records import Endpoint, EndpointStatus
 
 
 class EndpointEvent(StrEnum):

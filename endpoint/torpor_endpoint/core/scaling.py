@@ -10,7 +10,7 @@ from math import ceil, inf
 
 from torpor_container.core.keepalive import KeepAlive
 from torpor_endpoint.core.traffic import Traffic
-from torpor_endpoint.records import Variant
+from torpor_endpoint.storage.records import Variant
 
 CONCURRENCY = 8
 """Requests in flight that one instance is meant to have. Below this placement never makes a second copy of a model."""

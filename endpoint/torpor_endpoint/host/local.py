@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from torpor_container.warm import Child, Job, OwnedWarmParent, WarmParent
+from torpor_container.processes.zygote_client import Child, Job, OwnedWarmParent, WarmParent
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.strays import end_strays
 
@@ -138,7 +138,7 @@ class LocalHost:
     async def _forked(self, spec: LaunchSpec, launched: Launched, listener: int) -> Child:
         parent = await self._living_warm_parent()
         environment = {**spec.environment, "TORPOR_WARM_PARENT": str(parent.path)}
-        job = Job("torpor_container.instance:start", {}, environment, launched.log, spec.forgotten)
+        job = Job("torpor_container.forked_instance:start", {}, environment, launched.log, spec.forgotten)
         return await parent.fork(job, [listener])
 
     async def _living_warm_parent(self) -> OwnedWarmParent:

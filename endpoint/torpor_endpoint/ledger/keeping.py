@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from torpor_endpoint.core.ledger import UNKNOWN, Called, Kind, Looks, Room, Span, Sums, adds_up, is_cold, minute_of
-from torpor_endpoint.ledger.records import Invocation, Life, Look, Warm
+from torpor_endpoint.core.ledger_records import Invocation, Life, Look, Warm
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 
 PERIOD_S = 1.0

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torpor_endpoint.core.accounts import Traffic, Window, accounts
-from torpor_endpoint.core.alternatives import Alternative, alternatives
-from torpor_endpoint.core.costs import VariantCosts, costs
 from torpor_endpoint.core.ledger import Sums
-from torpor_endpoint.core.prices import PRICES, Prices
-from torpor_endpoint.ledger.records import Invocation, Life
+from torpor_endpoint.core.ledger_records import Invocation, Life
+from torpor_endpoint.core.pricing.accounts import Traffic, Window, accounts
+from torpor_endpoint.core.pricing.alternatives import Alternative, alternatives
+from torpor_endpoint.core.pricing.costs import VariantCosts, costs
+from torpor_endpoint.core.pricing.prices import PRICES, Prices
 from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables, names
 
 

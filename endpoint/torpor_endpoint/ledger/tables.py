@@ -9,8 +9,8 @@ from operator import attrgetter
 from pathlib import Path
 
 from torpor_endpoint.core.ledger import MINUTE_S, Called, Kind, Looks, Room, Span, Sums
-from torpor_endpoint.ledger.records import Invocation, Life
-from torpor_endpoint.shelf import Database
+from torpor_endpoint.core.ledger_records import Invocation, Life
+from torpor_endpoint.storage.record_table import Database
 
 ENDED = "the endpoint ended"
 """Why a life stopped that nobody saw stop."""

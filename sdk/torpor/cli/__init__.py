@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from torpor.cli import (
+from torpor.cli.commands import (
     cold_starts,
     costs,
     demo,

@@ -13,7 +13,7 @@ from torpor.errors import TorporError
 from torpor.extras import require
 
 if TYPE_CHECKING:
-    from torpor_endpoint.core.prices import Prices
+    from torpor_endpoint.core.pricing.prices import Prices
 
 NEVER = "never"
 PICTURES = (".png", ".svg", ".pdf")

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
-from torpor import seen
-from torpor.connection import Connection
-from torpor.defaults import URL, URL_VARIABLE
+from torpor.calling.connection import Connection
+from torpor.calling.defaults import URL, URL_VARIABLE
 from torpor.errors import EndpointRefused, TorporError
+from torpor.pages import state
 
 Url = Annotated[
     str | None, typer.Option(envvar=URL_VARIABLE, help=f"Where the endpoint is; {URL} if neither says.", metavar="URL")
@@ -50,7 +50,7 @@ def only(connection: Connection, name: str | None) -> str:
     """The endpoint named, else the only one there is. Raises TorporError."""
     if name is not None:
         return name
-    known = seen.names(connection.client("sagemaker"))
+    known = state.names(connection.client("sagemaker"))
     if len(known) != 1:
         raise TorporError(f"name one of the endpoints: {', '.join(known)}" if known else NO_ENDPOINT)
     return known[0]
@@ -72,14 +72,14 @@ def known(connection: Connection, name: str | None) -> Iterator[None]:
     try:
         yield
     except (EndpointRefused, ClientError) as error:
-        if name is None or name in seen.names(connection.client("sagemaker")):
+        if name is None or name in state.names(connection.client("sagemaker")):
             raise
         raise unknown(connection, name) from error
 
 
 def unknown(connection: Connection, name: str) -> TorporError:
     """That there is no such endpoint, and which there are."""
-    names = seen.names(connection.client("sagemaker"))
+    names = state.names(connection.client("sagemaker"))
     return TorporError(f"there is no endpoint {name!r}: known are {', '.join(names)}" if names else NO_ENDPOINT)
 
 

@@ -15,10 +15,10 @@ from torpor.bundling import bundle
 from torpor.demo import houses, tables
 from torpor.demo.calls import Call, call
 from torpor.errors import EndpointFailed
-from torpor.numbers import Numbers, Window
-from torpor.seen import Instance
-from torpor.serving import Local, local
-from torpor.story import milliseconds
+from torpor.hosting.serving import Local, local
+from torpor.pages.numbers import Numbers, Window
+from torpor.pages.state import Instance
+from torpor.pages.story import milliseconds
 
 TRAINERS = {
     houses.ONNX_CITY: houses.train_onnx,

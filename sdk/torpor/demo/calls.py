@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from statistics import quantiles
 from typing import Any
 
-from torpor.called import steps_ms
+from torpor.calling.answer import steps_ms
 from torpor.demo.houses import A_HOUSE
-from torpor.serving import Local
+from torpor.hosting.serving import Local
 
 
 @dataclass(frozen=True)

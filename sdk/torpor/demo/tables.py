@@ -7,9 +7,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from torpor.demo.calls import Call, quantile
-from torpor.numbers import ROWS, Numbers
-from torpor.seen import Instance
-from torpor.story import milliseconds, size
+from torpor.pages.numbers import ROWS, Numbers
+from torpor.pages.state import Instance
+from torpor.pages.story import milliseconds, size
 
 AWS_COLD = "850 - 1375 ms"
 AWS_WARM_P90 = "7 ms"

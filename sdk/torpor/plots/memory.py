@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from torpor.simulator.curves import Curve
+    from torpor.hit_rates.curves import Curve
 
 NO_MARKS: Mapping[str, float] = MappingProxyType({})
 ERRORS = 2.0

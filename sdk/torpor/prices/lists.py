@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from torpor_endpoint.core import catalogue
-from torpor_endpoint.core.catalogue import CATALOGUE, InstanceType
-from torpor_endpoint.core.prices import Prices
+from torpor_endpoint.core.pricing import catalogue
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
+from torpor_endpoint.core.pricing.prices import Prices
 
 SERVERLESS = "serverless inference, processing"
 DATA_MOVED = "serverless inference, data in and out"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from torpor.prices.lists import DATA_MOVED, GB, GB_SECOND, HOUR, SERVERLESS, PriceList, Quote
 from torpor.prices.offers import Line, PriceFileRefused, read_offer
-from torpor_endpoint.core.catalogue import CATALOGUE, InstanceType
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
 
 OFFER = "AmazonSageMaker"
 AGREE = 0.05

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torpor import plots
-from torpor.frames import pandas
-from torpor.simulator.engine import Life, Look, Simulation
-from torpor.simulator.kinds import NUMBER, SLO, Rule, check, optional
-from torpor.simulator.latency import Latencies
+from torpor.pages.frames import pandas
+from torpor.simulator.costs.alternatives import MONTH_H, Calls, Cost, Terms, per_month
+from torpor.simulator.engine.instance import FAILED, FOUND, HELD, LOADED, Call, Counts, columns
+from torpor.simulator.engine.latency import Latencies
+from torpor.simulator.engine.variant import Life, Look, Simulation
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.site import FAILED, FOUND, HELD, LOADED, Call, Counts, columns
-from torpor.simulator.ways import MONTH_H, Calls, Cost, Terms, per_month
 from torpor.spans import HOUR_S
-from torpor_endpoint.core.prices import PRICES, Prices
+from torpor.validation import NUMBER, SLO, Rule, check, optional
+from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,17 +9,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from torpor.pages.story import counted
 from torpor.simulator import fitting
-from torpor.simulator.checks import Recount
-from torpor.simulator.engine import Recorded, Simulation
+from torpor.simulator.engine.instance import Call
+from torpor.simulator.engine.kernel import Kernel
+from torpor.simulator.engine.recount import Recount
+from torpor.simulator.engine.variant import Recorded, Simulation
 from torpor.simulator.fitting import Memory
-from torpor.simulator.kernel import Kernel
-from torpor.simulator.kinds import NUMBER, Kind, Rule, a, check, optional, whole
 from torpor.simulator.outcome import Result, Tally, outcome
-from torpor.simulator.profile import ModelProfile, Spread
 from torpor.simulator.scenario import MIB, BadScenario, Scenario
-from torpor.simulator.site import Call
-from torpor.simulator.workloads import (
+from torpor.validation import NUMBER, Kind, Rule, a, check, optional, whole
+from torpor.workloads import (
     Azure2019,
     BadTrace,
     Chunk,
@@ -29,15 +29,15 @@ from torpor.simulator.workloads import (
     Paced,
     Synthetic,
     Trace,
-    contents,
     drawn,
     named,
     requests,
 )
-from torpor.story import counted
+from torpor.workloads.profile import ModelProfile, Spread
+from torpor.workloads.reading import contents
 from torpor_container.core.policies import OFFLINE, Future, Policy
 from torpor_container.core.residency import Decision
-from torpor_endpoint.core.catalogue import CATALOGUE, LARGEST
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE, LARGEST
 
 Profiles = Mapping[str, ModelProfile]
 
@@ -60,7 +60,7 @@ class Spreads:
 
 TRACE: Kind = (
     Rule(
-        "is a file's name, a made one's line as zipf:models=500, or one of torpor.simulator.workloads, which has"
+        "is a file's name, a made one's line as zipf:models=500, or one of torpor.workloads, which has"
         " recorded([(time_s, model), ...]) for rows at hand",
         lambda value: isinstance(value, Path | str) or hasattr(value, "chunks"),
     ),
@@ -86,7 +86,7 @@ def simulate(
 ) -> Result:
     """What a multi-model variant would do with this traffic, decided by the live endpoint's own code.
 
-    `trace` is one of `torpor.simulator.workloads`, or a file of one (CSV, Parquet, or an endpoint's
+    `trace` is one of `torpor.workloads`, or a file of one (CSV, Parquet, or an endpoint's
     `ledger.sqlite`, with `#endpoint/variant` if it has several), or a made one by its line:
     `zipf:models=500,rate_hz=20,duration_s=3600`.
     `profiles` say what each model takes: by name, or a CSV file of them, or a ledger, which they are fitted to. Without
@@ -172,7 +172,7 @@ def _loaded(
         return Given(opened, known, spreads or spread, seed, what, left_out, profiled=profiled, scenario=around)
     if isinstance(opened, Ledger):
         return _fitted(opened, spreads, seed, what)
-    assumed = "the sizes and times of all models: drawn by the laws of torpor.simulator.workloads.TABULAR"
+    assumed = "the sizes and times of all models: drawn by the laws of torpor.workloads.TABULAR"
     return Given(opened, drawn(names_of(opened), seed), spreads or Spreads(), seed, what, (assumed,), redrawn=True)
 
 

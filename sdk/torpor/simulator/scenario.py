@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from torpor.errors import TorporError
-from torpor.simulator.costing import asleep, autoscaled, multi_model
-from torpor.simulator.engine import Machine, Plan, Rests
-from torpor.simulator.kinds import (
+from torpor.simulator.costs.alternatives import TERMS, Cost, Held, Terms
+from torpor.simulator.costs.costing import asleep, autoscaled, multi_model
+from torpor.simulator.engine.variant import Machine, Plan, Rests
+from torpor.spans import HOUR_S, MINUTE_S
+from torpor.validation import (
     AMOUNT,
     BYTES,
     COUNT,
@@ -23,11 +25,9 @@ from torpor.simulator.kinds import (
     optional,
     whole,
 )
-from torpor.simulator.ways import TERMS, Cost, Held, Terms
-from torpor.spans import HOUR_S, MINUTE_S
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
 from torpor_container.core.policies import OFFLINE, POLICIES
-from torpor_endpoint.core.catalogue import CATALOGUE, INSTANCE_DISK_MIB
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE, INSTANCE_DISK_MIB
 from torpor_endpoint.core.scaling import CONCURRENCY, Range
 
 MIB = 1024 * 1024

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract_platform import Answer, Platform
-from processes import gone, soon
 
+from tests.container.contract_platform import Answer, Platform
+from tests.processes import gone, soon
 from torpor_container import wire
-from torpor_container.warm import WarmParent
+from torpor_container.processes.zygote_client import WarmParent
 
 SERVER = Path(__file__).with_name("awkward_server.py")
 TARGET = "X-Amzn-SageMaker-Target-Model"

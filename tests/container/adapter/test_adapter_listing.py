@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from torpor_container.adapter.command import Command
 from torpor_container.adapter.listing import page_of
+from torpor_container.image.command import Command
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from torpor_container.artifacts.errors import ArtifactMissing, DownloadBroken
-from torpor_container.artifacts.folder import FolderArtifactStore
-from torpor_container.artifacts.store import ArtifactHead, Listed
-from torpor_container.keys import aside
+from torpor_container.artifacts.keys import aside
+from torpor_container.artifacts.stores.folder import FolderArtifactStore
+from torpor_container.artifacts.stores.store import ArtifactHead, Listed
 
 
 class Elsewhere:

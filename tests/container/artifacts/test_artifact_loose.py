@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.errors import ArtifactInvalid, ArtifactMissing, DownloadBroken
 from torpor_container.artifacts.loose import LooseFiles
-from torpor_container.artifacts.store import ArtifactHead, Listed
-from torpor_container.artifacts.unpack import UnpackLimits
+from torpor_container.artifacts.stores.store import ArtifactHead, Listed
 
 
 class Bucket:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tar_bytes import member, tar_gz_of, tar_of, tar_with, with_checksum
 
-from torpor_container.artifacts.stream import MEMBERS_MAX
-from torpor_container.artifacts.unpack import Unpacked, UnpackLimits, unpack
+from tests.container.artifacts.tar_bytes import member, tar_gz_of, tar_of, tar_with, with_checksum
+from torpor_container.artifacts.archives.stream import MEMBERS_MAX
+from torpor_container.artifacts.archives.unpack import Unpacked, UnpackLimits, unpack
 
 MODEL = {"model.json": b"{}", "code/inference.py": b"pass", "deep/er/still": b"x" * 5000}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from torpor_container.content import DECODERS, TOOLKIT
-from torpor_container.content.json_rows import ENVELOPES, INSTRUCTIONS
+from torpor_container.content.reading.json_rows import ENVELOPES, INSTRUCTIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "content.md").read_text()
 

@@ -15,8 +15,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
 from torpor_container.content import DECODERS, Layout, Rows, decode
-from torpor_container.content.csv_rows import MANY_BYTES
-from torpor_container.content.libsvm_rows import CELLS_MAX
+from torpor_container.content.reading.csv_rows import MANY_BYTES
+from torpor_container.content.reading.libsvm_rows import CELLS_MAX
 from torpor_container.errors import BadInput, UnsupportedContentType
 
 ROWS = np.array([[1.5, 2.0, nan], [-3.0, 0.0, 4.25]])

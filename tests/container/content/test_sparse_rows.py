@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from torpor_container.content import Layout, decode
-from torpor_container.content.npz_rows import EXPANDED_MAX_BYTES
+from torpor_container.content.reading.npz_rows import EXPANDED_MAX_BYTES
 from torpor_container.errors import BadInput
 
 NPZ = "application/x-npz"

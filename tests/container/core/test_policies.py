@@ -8,11 +8,11 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from benchmarks.policy_trace import replay, replay_knowing, zipf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from benchmarks.policy_trace import replay, replay_knowing, zipf
 from torpor_container.core.policies import LRU, OFFLINE, POLICIES, S3FIFO, Future, Nobody, Policy, policy
 
 NAMES = "abcdefgh"

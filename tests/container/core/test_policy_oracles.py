@@ -12,10 +12,10 @@ from typing import Any
 import cachetools
 import numpy as np
 import pytest
-from benchmarks.policy_trace import Trace, replay, replay_knowing, zipf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.policy_trace import Trace, replay, replay_knowing, zipf
 from torpor_container.core.policies import GDSF, LFU, LRU2, S3FIFO, SIEVE, Belady, Policy, policy
 
 ZIPF = zipf(requests=100_000, models=10_000, seed=1)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from format_models import ARTIFACTS, COLUMNS, Trained
+
+from tests.container.formats.format_models import ARTIFACTS, COLUMNS, Trained
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,11 @@ from hypothesis.extra import numpy as arrays
 
 from torpor_container.content import Rows
 from torpor_container.content.media import NPY
-from torpor_container.formats import Conventions, boosters, dense
-from torpor_container.formats.boosters import PIECE_ROWS
+from torpor_container.formats import Conventions
+from torpor_container.formats.xgboost import boosters, dense
+from torpor_container.formats.xgboost.boosters import PIECE_ROWS
 from torpor_container.invocation import Invocation
-from torpor_container.memory import allocated_bytes
+from torpor_container.processes.memory import allocated_bytes
 
 COLUMNS = 4
 KINDS: dict[str, dict[str, Any]] = {

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from script_processes import write_script
 
+from tests.container.script_processes import write_script
 from torpor_container import formats
 from torpor_container.errors import AmbiguousArtifact, LoadFailed, UnknownFormat
 from torpor_container.formats import Conventions, available, detect

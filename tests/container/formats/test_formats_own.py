@@ -14,7 +14,6 @@ import numpy as np
 import onnx
 import pytest
 import xgboost
-from format_models import Trained
 from onnx import TensorProto, helper
 from sklearn.ensemble import (
     GradientBoostingRegressor,
@@ -26,9 +25,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from tests.container.formats.format_models import Trained
 from torpor_container.errors import BadInput, LoadFailed
-from torpor_container.formats import Conventions, Model, boosters, detect
-from torpor_container.formats.estimators import serve
+from torpor_container.formats import Conventions, Model, detect
+from torpor_container.formats.sklearn.estimators import serve
+from torpor_container.formats.xgboost import boosters
 from torpor_container.invocation import Invocation
 
 CONVENTIONS = Conventions()

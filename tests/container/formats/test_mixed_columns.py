@@ -21,12 +21,12 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from torpor.rows import encode
+from torpor.calling.rows import encode
 from torpor_container.errors import BadInput, PredictionFailed, UnsupportedContentType
 from torpor_container.formats import Conventions
-from torpor_container.formats.columns import taken_by
-from torpor_container.formats.estimators import serve
-from torpor_container.formats.mixed import reader
+from torpor_container.formats.sklearn.columns import taken_by
+from torpor_container.formats.sklearn.estimators import serve
+from torpor_container.formats.sklearn.mixed import reader
 from torpor_container.invocation import Invocation
 
 JSON, HEADED = "application/json", "text/csv; header=present"

@@ -13,9 +13,10 @@ import xgboost
 from onnx import TensorProto, helper
 from scipy import sparse
 
-from torpor.rows import encode
+from torpor.calling.rows import encode
 from torpor_container.errors import BadInput, PredictionFailed
-from torpor_container.formats import Conventions, Model, boosters, detect
+from torpor_container.formats import Conventions, Model, detect
+from torpor_container.formats.xgboost import boosters
 from torpor_container.invocation import Invocation
 
 JSON, CSV, HEADED = "application/json", "text/csv", "text/csv; header=present"

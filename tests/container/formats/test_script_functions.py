@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from format_models import Trained
 from scipy import sparse
-from script_processes import started, write_script
 
+from tests.container.formats.format_models import Trained
+from tests.container.script_processes import started, write_script
 from torpor_container.errors import BadInput, ContainerError, LoadFailed, PredictionFailed, UnsupportedContentType
 from torpor_container.formats.script.context import Headers
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.warm import WarmParent
+from torpor_container.processes.zygote_client import WarmParent
 
 Invoke = Callable[..., list[Reply]]
 CSV_ROW = Invocation(b"1,2,3,4", "text/csv")

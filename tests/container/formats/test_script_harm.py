@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import gone
-from script_processes import started, write_script
 
+from tests.container.script_processes import started, write_script
+from tests.processes import gone
 from torpor_container.errors import (
     BadInput,
     ContainerError,
@@ -27,8 +27,8 @@ from torpor_container.errors import (
 from torpor_container.formats.script.frames import PREFIX
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.processes import descendants
-from torpor_container.warm import WarmParent
+from torpor_container.processes.process_tree import descendants
+from torpor_container.processes.zygote_client import WarmParent
 
 MIB = 1024 * 1024
 Steps = Callable[[ScriptProcess], Awaitable[Any]]

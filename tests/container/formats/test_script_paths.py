@@ -5,13 +5,13 @@ import os
 from pathlib import Path
 
 import pytest
-from script_processes import started, write_script
 
+from tests.container.script_processes import started, write_script
 from torpor_container.errors import LoadFailed
 from torpor_container.formats.script.paths import mentions, show
 from torpor_container.invocation import Invocation
-from torpor_container.namespaces import NoNamespace
-from torpor_container.warm import WarmParent
+from torpor_container.processes.namespaces import NoNamespace
+from torpor_container.processes.zygote_client import WarmParent
 
 
 @pytest.mark.parametrize(

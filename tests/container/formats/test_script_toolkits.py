@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from script_processes import started, write_script
 
+from tests.container.script_processes import started, write_script
 from torpor_container.errors import PredictionFailed
 from torpor_container.formats.script import toolkits
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation
-from torpor_container.warm import WarmParent
+from torpor_container.processes.zygote_client import WarmParent
 
 SCRIPT = """
 def model_fn(model_dir):

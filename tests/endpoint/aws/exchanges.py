@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from torpor_endpoint.aws.asgi import App, Message
+from torpor_endpoint.aws.wire.asgi import App, Message
 
 
 @dataclass(frozen=True)

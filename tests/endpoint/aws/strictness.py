@@ -9,8 +9,8 @@ from xml.etree import ElementTree as Xml
 from botocore.model import OperationModel, Shape
 from botocore.parsers import RpcV2CBORParser
 
-from torpor_endpoint.aws.reading import read
 from torpor_endpoint.aws.validation import violations
+from torpor_endpoint.aws.wire.reading import read
 
 
 @dataclass(frozen=True)

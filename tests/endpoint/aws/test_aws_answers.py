@@ -5,25 +5,36 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
-from artifacts import booster, packed, put
-from live import LiveEndpoint
-from strictness import complaints
-from walk import Row, Walk
-from walk_rows import AUTOSCALING, CLOUDWATCH, IAM, INVOKING, LOGS, S3, SAGEMAKER, SAGEMAKER_END, STS, TRAINING
 
-from torpor_endpoint import sts
-from torpor_endpoint.autoscaling import service as autoscaling
+from tests.endpoint.artifacts import booster, packed, put
+from tests.endpoint.aws.strictness import complaints
+from tests.endpoint.aws.walk import Row, Walk
+from tests.endpoint.aws.walk_rows import (
+    AUTOSCALING,
+    CLOUDWATCH,
+    IAM,
+    INVOKING,
+    LOGS,
+    S3,
+    SAGEMAKER,
+    SAGEMAKER_END,
+    STS,
+    TRAINING,
+)
+from tests.endpoint.live import LiveEndpoint
 from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.cloudwatch import service as cloudwatch
-from torpor_endpoint.cloudwatch.alarms import operations as alarms
-from torpor_endpoint.cloudwatch.registry import MetricRegistry
-from torpor_endpoint.cloudwatch.service import CloudWatch
 from torpor_endpoint.compatibility import FACES
-from torpor_endpoint.control import operations as sagemaker
-from torpor_endpoint.iam import service as iam
-from torpor_endpoint.logs import service as logs
-from torpor_endpoint.s3 import routes as s3
-from torpor_endpoint.training import operations as training
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.services.autoscaling import service as autoscaling
+from torpor_endpoint.services.cloudwatch import service as cloudwatch
+from torpor_endpoint.services.cloudwatch.alarms import operations as alarms
+from torpor_endpoint.services.cloudwatch.service import CloudWatch
+from torpor_endpoint.services.iam import service as iam
+from torpor_endpoint.services.logs import service as logs
+from torpor_endpoint.services.s3 import routes as s3
+from torpor_endpoint.services.sagemaker import operations as sagemaker
+from torpor_endpoint.services.sts import service as sts
+from torpor_endpoint.services.training import operations as training
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.aws.asgi import App, Receive, Scope, Send
-from torpor_endpoint.aws.late import Late
+from torpor_endpoint.aws.lazy import Late
+from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send
 
 
 async def nothing(*_: Any) -> Any:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from torpor_endpoint.aws.asgi import Request
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.methods import check_method
-from torpor_endpoint.aws.protocols import protocol_of
+from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.protocols import protocol_of
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 TARGET = {"x-amz-target": "SageMaker.ListModels", "content-type": "application/x-amz-json-1.1"}

@@ -9,14 +9,14 @@ from botocore.model import ServiceModel
 from botocore.serialize import create_serializer
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import outcome
 
-from torpor_endpoint.aws.asgi import Request
-from torpor_endpoint.aws.cbor import Cbor
+from tests.endpoint.aws.refusals import outcome
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.json_rpc import JsonRpc
-from torpor_endpoint.aws.protocols import protocol_of
-from torpor_endpoint.aws.query import Query
+from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.cbor import Cbor
+from torpor_endpoint.aws.wire.json_rpc import JsonRpc
+from torpor_endpoint.aws.wire.protocols import protocol_of
+from torpor_endpoint.aws.wire.query import Query
 
 PROTOCOLS = ["json", "query", "smithy-rpc-v2-cbor"]
 FORM = {"content-type": "application/x-www-form-urlencoded"}

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from exchanges import call
 
+from tests.endpoint.aws.exchanges import call
 from torpor_endpoint.aws.refusing import Refusing, misdirected, unserved
 
 BODY = b"a" * (5 << 20)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.aws.scope import MISDIRECTED, TARGETS, UNSIGNED_FORM, region_of, service_of, signing_name
+from torpor_endpoint.aws.wire.scope import MISDIRECTED, TARGETS, UNSIGNED_FORM, region_of, service_of, signing_name
 
 FORM = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
 

@@ -6,11 +6,11 @@ from typing import Any
 import botocore.exceptions
 import pytest
 
-from torpor_endpoint.aws.asgi import DRAIN_MAX_BYTES, App, Message, Receive, Request, Response, taken
 from torpor_endpoint.aws.calls import Call, Operation
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, Service
+from torpor_endpoint.aws.wire.asgi import DRAIN_MAX_BYTES, App, Message, Receive, Request, Response, taken
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012:model/a"
 JSON = {"content-type": "application/x-amz-json-1.1"}

@@ -7,7 +7,8 @@ import pytest
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.parsers import create_parser
-from strictness import Answered, complaints
+
+from tests.endpoint.aws.strictness import Answered, complaints
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012:model/a"
 

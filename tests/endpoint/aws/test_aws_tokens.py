@@ -2,16 +2,16 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable
 
 import pytest
-from hostile_tokens import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import outcome
 
-from torpor_endpoint.aws import tokens
+from tests.endpoint.aws.hostile_tokens import HOSTILE
+from tests.endpoint.aws.refusals import outcome
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.paging import cut, page
-from torpor_endpoint.control.listing import page as control_page
-from torpor_endpoint.logs.filter_log_events import _decoded
+from torpor_endpoint.aws.wire import tokens
+from torpor_endpoint.aws.wire.paging import cut, page
+from torpor_endpoint.services.logs.filter_log_events import _decoded
+from torpor_endpoint.services.sagemaker.listing import page as control_page
 
 INVALID = AwsError("InvalidToken")
 READERS: dict[str, Callable[[str], object]] = {

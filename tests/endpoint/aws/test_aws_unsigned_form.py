@@ -1,10 +1,10 @@
 """Query calls that nobody signed find their service by the form alone."""
 
 import pytest
-from exchanges import Reply, call
 
-from torpor_endpoint.aws.unsigned_form import FORM_LIMIT_BYTES, UnsignedForm
-from torpor_endpoint.sts import sts_service
+from tests.endpoint.aws.exchanges import Reply, call
+from torpor_endpoint.aws.wire.unsigned_form import FORM_LIMIT_BYTES, UnsignedForm
+from torpor_endpoint.services.sts.service import sts_service
 
 FORM = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
 WHOAMI = b"Action=GetCallerIdentity&Version=2011-06-15"

@@ -6,12 +6,12 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel, Shape
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import outcome
 
+from tests.endpoint.aws.refusals import outcome
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.reading import read
 from torpor_endpoint.aws.service import refusal
 from torpor_endpoint.aws.validation import JAVA_PATTERNS, message, violations
+from torpor_endpoint.aws.wire.reading import read
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,8 @@ import socket
 from http.client import HTTPResponse
 
 import pytest
-from live import LiveEndpoint
+
+from tests.endpoint.live import LiveEndpoint
 
 SIGNED = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
 JSON = {"content-type": "application/x-amz-json-1.1", "x-amz-target": "SageMaker.ListModels"}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from strictness import Answered
+from tests.endpoint.aws.strictness import Answered
 
 Params = dict[str, Any]
 Row = Params | Callable[["Walk"], Params]

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from walk import Row, Walk
+from tests.endpoint.aws.walk import Row, Walk
 
 ACCOUNT = "123456789012"
 SAGEMAKER_ARN = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}"

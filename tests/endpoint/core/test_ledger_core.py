@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_site import NOON_S, invocation
 
+from tests.ledger_site import NOON_S, invocation
 from torpor_container.wire import Effort, Step
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums, adds_up, is_cold, milliseconds, minute_of
 

@@ -21,7 +21,7 @@ from torpor_endpoint.core.scaling import (
     size_range,
 )
 from torpor_endpoint.core.traffic import Traffic
-from torpor_endpoint.records import Container, Serverless, Variant
+from torpor_endpoint.storage.records import Container, Serverless, Variant
 
 PLAIN = Variant("AllTraffic", "houses", Container("torpor"), instance_type="ml.m5.large", instance_count=2)
 MANAGED = replace(PLAIN, instances_min=0, instances_max=4)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import children, gone, soon, stop
-from warm_parents import LIGHT
 
-from torpor_container.upstream import Upstream, UpstreamError
-from torpor_container.warm import OwnedWarmParent
+from tests.processes import children, gone, soon, stop
+from tests.warm_parents import LIGHT
+from torpor_container.processes.zygote_client import OwnedWarmParent
+from torpor_container.transport.upstream import Upstream, UpstreamError
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.local import LocalHost
 

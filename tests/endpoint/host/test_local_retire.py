@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.warm import OwnedWarmParent
+from torpor_container.processes.zygote_client import OwnedWarmParent
 from torpor_endpoint.host import LaunchSpec, Phase, Slot
 from torpor_endpoint.host.local import LocalHost
 
-BARE = 'from torpor_container import zygote as z; z.PRELOAD, z.PREPARE = (), "gc:collect"; z.main()'
+BARE = 'from torpor_container.processes import zygote as z; z.PRELOAD, z.PREPARE = (), "gc:collect"; z.main()'
 """A warm parent with nothing imported: it comes and goes in no time."""
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_site import FIRST_USE, NOON_S, Site, invocation, life
 
+from tests.ledger_site import FIRST_USE, NOON_S, Site, invocation, life
 from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums
+from torpor_endpoint.core.ledger_records import Invocation, Look, Warm
 from torpor_endpoint.ledger.keeping import COLD_PENDING_MAX, Ledger
-from torpor_endpoint.ledger.records import Invocation, Look, Warm
 from torpor_endpoint.ledger.tables import ENDED, MIGRATIONS, Retention, Tables, names
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_site import FIRST_USE, NOON_S, Site, answer, invocation, life
 
+from tests.ledger_site import FIRST_USE, NOON_S, Site, answer, invocation, life
 from torpor_container.wire import Cold
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}

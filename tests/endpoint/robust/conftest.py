@@ -4,7 +4,8 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from processes import marked, soon
+
+from tests.processes import marked, soon
 
 
 @pytest.fixture(scope="module")

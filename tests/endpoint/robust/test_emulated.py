@@ -4,10 +4,9 @@ import random
 import time
 from pathlib import Path
 
-import requests_of
-from artifacts import ROW, booster, packed, put
-from live import LiveEndpoint, Variant, many
-
+from tests.endpoint import requests_of
+from tests.endpoint.artifacts import ROW, booster, packed, put
+from tests.endpoint.live import LiveEndpoint, Variant, many
 from torpor_endpoint.core.emulation import AWS
 
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 20}}

@@ -9,7 +9,8 @@ from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 
 import pytest
-from worst_requests import WARMING, WORST, request
+
+from tests.endpoint.worst_requests import WARMING, WORST, request
 
 SERVER = Path(__file__).parent.parent / "lagging_server.py"
 MOST_MS = 50.0

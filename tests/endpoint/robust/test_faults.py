@@ -12,26 +12,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests_of
-from artifacts import put, script
 from botocore.exceptions import ClientError
-from constants import SLEEPER, constant, number_of, sleeper, traffic
-from live import LiveEndpoint, Variant, many, one
-from processes import children, gone, soon
-from warm_parents import LIGHT
 
-from torpor_container.upstream import UpstreamError
-from torpor_container.warm import OwnedWarmParent
-from torpor_endpoint.crew import Crew, Numbers
-from torpor_endpoint.disks import Disks
+from tests.endpoint import requests_of
+from tests.endpoint.artifacts import put, script
+from tests.endpoint.constants import SLEEPER, constant, number_of, sleeper, traffic
+from tests.endpoint.live import LiveEndpoint, Variant, many, one
+from tests.processes import children, gone, soon
+from tests.warm_parents import LIGHT
+from torpor_container.processes.zygote_client import OwnedWarmParent
+from torpor_container.transport.upstream import UpstreamError
+from torpor_endpoint.core.ledger_records import Life
+from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.paces import Paces
+from torpor_endpoint.fleet.variant_instances import Crew, Numbers
 from torpor_endpoint.host import Slot
+from torpor_endpoint.host.disks import Disks
+from torpor_endpoint.host.launch import Surroundings, launch_spec
 from torpor_endpoint.host.local import LocalHost
-from torpor_endpoint.launch import Surroundings, launch_spec
-from torpor_endpoint.ledger.records import Life
-from torpor_endpoint.paces import Paces
-from torpor_endpoint.records import Container
-from torpor_endpoint.records import Variant as VariantRecord
-from torpor_endpoint.yard import Yard
+from torpor_endpoint.storage.records import Container
+from torpor_endpoint.storage.records import Variant as VariantRecord
 
 MODELS = {"a.tar": 1.0, "b.tar": 2.0}
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 100}}

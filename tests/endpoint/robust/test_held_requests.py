@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.crew import Crew, Numbers
-from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.variant_instances import Crew, Numbers
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
-from torpor_endpoint.records import Container, Variant
-from torpor_endpoint.runtime.errors import Place, RuntimeFault
-from torpor_endpoint.runtime.request import Invoke
-from torpor_endpoint.runtime.router import CrewClosed, Limits, Route, Router
-from torpor_endpoint.yard import Yard
+from torpor_endpoint.services.runtime.errors import Place, RuntimeFault
+from torpor_endpoint.services.runtime.request import Invoke
+from torpor_endpoint.services.runtime.router import CrewClosed, Limits, Route, Router
+from torpor_endpoint.storage.records import Container, Variant
 
 PLACE = Place("shop", "123456789012", "us-east-1", "1")
 

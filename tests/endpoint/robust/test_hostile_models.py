@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import requests_of
+from botocore.exceptions import ClientError
+
 from benchmarks.hostile.files import Hostile, booster, of_kind
 from benchmarks.scene import ROW
-from botocore.exceptions import ClientError
-from live import LiveEndpoint, Variant, many
+from tests.endpoint import requests_of
+from tests.endpoint.live import LiveEndpoint, Variant, many
 
 KINDS = (
     "XGBoost JSON, 300,000,000 classes",

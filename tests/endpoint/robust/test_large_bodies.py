@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import xgboost
-from artifacts import COLUMNS, ROW, booster, put
+
 from benchmarks.memory import peak_growth
-from live import LiveEndpoint, Variant, many
-from processes import descendants
+from tests.endpoint.artifacts import COLUMNS, ROW, booster, put
+from tests.endpoint.live import LiveEndpoint, Variant, many
+from tests.processes import descendants
 
 MIB = 1024 * 1024
 CELL = "0.12345678901234567"

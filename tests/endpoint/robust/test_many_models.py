@@ -3,11 +3,12 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import requests_of
-from artifacts import put
-from constants import MIB, Traffic, constant, number_of, traffic
-from live import LiveEndpoint, Variant, many
-from processes import soon
+
+from tests.endpoint import requests_of
+from tests.endpoint.artifacts import put
+from tests.endpoint.constants import MIB, Traffic, constant, number_of, traffic
+from tests.endpoint.live import LiveEndpoint, Variant, many
+from tests.processes import soon
 
 BALLAST_BYTES = 4 * MIB
 

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-import requests_of
-from artifacts import put
 from botocore.exceptions import ClientError, HTTPClientError
-from constants import Traffic, constant, number_of, sleeper, traffic
-from live import LiveEndpoint, Variant, many
-from processes import children, gone, marked, serving, soon, state
 
-from torpor_endpoint.data_dir import DataDir
+from tests.endpoint import requests_of
+from tests.endpoint.artifacts import put
+from tests.endpoint.constants import Traffic, constant, number_of, sleeper, traffic
+from tests.endpoint.live import LiveEndpoint, Variant, many
+from tests.processes import children, gone, marked, serving, soon, state
+from torpor_endpoint.storage.data_dir import DataDir
 
 MODELS = {"a.tar": 1.0, "b.tar": 2.0}
 SLOW = "slow.tar.gz"

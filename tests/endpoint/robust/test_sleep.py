@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import requests_of
-from artifacts import put
 from botocore.exceptions import ClientError
-from constants import constant, number_of
-from live import LiveEndpoint, Variant, many, one
-from processes import soon
+
+from tests.endpoint import requests_of
+from tests.endpoint.artifacts import put
+from tests.endpoint.constants import constant, number_of
+from tests.endpoint.live import LiveEndpoint, Variant, many, one
+from tests.processes import soon
 
 SLEEPS: dict[str, dict[str, Any]] = {
     "serverless": {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 100}},

@@ -5,6 +5,7 @@ from math import inf
 from pathlib import Path
 
 import pytest
+
 from benchmarks.soak.answers import Call, History, Kill, Known, Verdict, judged
 from benchmarks.soak.leftovers import Leftovers, leaks
 from benchmarks.soak.soaking import soak

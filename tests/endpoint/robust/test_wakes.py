@@ -6,11 +6,12 @@ from http.client import HTTPResponse
 from pathlib import Path
 
 import pytest
-import requests_of
-from artifacts import put
-from constants import constant
-from live import LiveEndpoint, Variant, many
-from processes import descendants, soon
+
+from tests.endpoint import requests_of
+from tests.endpoint.artifacts import put
+from tests.endpoint.constants import constant
+from tests.endpoint.live import LiveEndpoint, Variant, many
+from tests.processes import descendants, soon
 
 MODELS = {f"m{number:02}.tar": float(number) for number in range(20)}
 TO_ZERO = {

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from torpor.prices import SERVERLESS, SHIPPED
-from torpor_endpoint.core.catalogue import USD_PER_HOUR
-from torpor_endpoint.core.prices import PRICES
+from torpor_endpoint.core.pricing.catalogue import USD_PER_HOUR
+from torpor_endpoint.core.pricing.prices import PRICES
 
 
 def test_the_simulators_prices_are_the_ledgers() -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from price_files import HOUSE, Product, as_csv, as_json
 from typer.testing import CliRunner, Result
 
+from tests.sdk.prices.price_files import HOUSE, Product, as_csv, as_json
 from torpor.cli import app
 from torpor.prices import DATA_MOVED, SERVERLESS, PriceFileRefused, read
 

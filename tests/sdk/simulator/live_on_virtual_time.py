@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import cast
 
 import httptools
-from virtual_loop import VirtualLoop, run
 
-from torpor.simulator.engine import Machine, Plan
-from torpor.simulator.profile import ModelProfile
-from torpor.simulator.workloads import Request, Trace, requests
+from tests.sdk.simulator.virtual_loop import VirtualLoop, run
+from torpor.simulator.engine.variant import Machine, Plan
+from torpor.workloads import Request, Trace, requests
+from torpor.workloads.profile import ModelProfile
+from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.disk import DiskTier, Entry
 from torpor_container.artifacts.location import Prefix
-from torpor_container.artifacts.store import ArtifactHead, Listed
-from torpor_container.artifacts.unpack import UnpackLimits
+from torpor_container.artifacts.stores.store import ArtifactHead, Listed
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, policy
 from torpor_container.core.residency import Decision, Residency
@@ -31,26 +31,26 @@ from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Line, Sharing, Turns
 from torpor_container.errors import ContainerError
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.keeper import Keeper, Patience
-from torpor_container.predicting import Asked, Outcome, Predictors
-from torpor_container.rest import Rest
-from torpor_container.runners import Runner
-from torpor_container.serving import Kept
-from torpor_container.shelf import UNPACKED_RATIO, Shelf
-from torpor_container.threads import T, Threads
-from torpor_container.timing import Timing
-from torpor_container.workshop import Found, Loaded, Placed, Settled
-from torpor_endpoint.crew import Crew, Numbers
-from torpor_endpoint.fleet import Fleet, LiveEndpoint
+from torpor_container.measuring.timing import Timing
+from torpor_container.models.disk_tier import UNPACKED_RATIO, Shelf
+from torpor_container.models.keep_alive import Rest
+from torpor_container.models.keeper import Keeper, Patience
+from torpor_container.models.loader import Found, Loaded, Placed, Settled
+from torpor_container.modes.serving import Kept
+from torpor_container.processes.threads import T, Threads
+from torpor_container.running.predicting import Asked, Outcome, Predictors
+from torpor_container.running.runners import Runner
+from torpor_endpoint.core.ledger_records import Life
+from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.paces import Paces
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.sizer import Sizer
+from torpor_endpoint.fleet.variant_instances import Crew, Numbers
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
-from torpor_endpoint.ledger.records import Life
-from torpor_endpoint.paces import Paces
-from torpor_endpoint.records import Container, Variant
-from torpor_endpoint.runtime.errors import Place
-from torpor_endpoint.runtime.request import TARGET_MODEL, Invoke
-from torpor_endpoint.runtime.router import Limits, Router
-from torpor_endpoint.sizer import Sizer
-from torpor_endpoint.yard import Yard
+from torpor_endpoint.services.runtime.errors import Place
+from torpor_endpoint.services.runtime.request import TARGET_MODEL, Invoke
+from torpor_endpoint.services.runtime.router import Limits, Router
+from torpor_endpoint.storage.records import Container, Variant
 
 ENDPOINT, VARIANT = "endpoint", "variant"
 PATIENT_S = 1e6

@@ -13,12 +13,12 @@ from itertools import accumulate, zip_longest
 from typing import Any
 
 import pytest
-from live_on_virtual_time import Answered, Span, lived
 
-from torpor.simulator.engine import Machine, Plan, Rests, Simulation
-from torpor.simulator.profile import ModelProfile
-from torpor.simulator.site import Call
-from torpor.simulator.workloads import Request, Trace, recorded
+from tests.sdk.simulator.live_on_virtual_time import Answered, Span, lived
+from torpor.simulator.engine.instance import Call
+from torpor.simulator.engine.variant import Machine, Plan, Rests, Simulation
+from torpor.workloads import Request, Trace, recorded
+from torpor.workloads.profile import ModelProfile
 from torpor_container.core.residency import Decision
 from torpor_endpoint.core.scaling import Range
 

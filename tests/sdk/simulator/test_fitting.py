@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
-from ledger_site import NOON_S, Site, invocation, life
-from sdk_models import CITIES, ROWS
 
 import torpor
+from tests.ledger_site import NOON_S, Site, invocation, life
+from tests.sdk.sdk_models import CITIES, ROWS
 from torpor.simulator.fitting import Fitted, Law, Line, fitted, given, write
 from torpor.simulator.fitting.laws import ANY
 from torpor.simulator.fitting.records import DISK, STORE
-from torpor.simulator.profile import ModelProfile
-from torpor.simulator.workloads import BadTrace
+from torpor.workloads import BadTrace
+from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import Cold, Effort
-from torpor_endpoint.ledger.records import Invocation, Life
+from torpor_endpoint.core.ledger_records import Invocation, Life
 
 MB = 1_000_000
 WARM = {"predict": 0.002, "overhead": 0.001}

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.engine import Look
+from torpor.simulator.engine.instance import FAILED, FOUND, LOADED, Call
+from torpor.simulator.engine.variant import Look
 from torpor.simulator.outcome import PERIOD_S, ROWS_MAX, Result, Tally, Timeline
-from torpor.simulator.profile import ModelProfile
 from torpor.simulator.running import simulate
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.site import FAILED, FOUND, LOADED, Call
-from torpor.simulator.workloads import Recorded, recorded, zipf
-from torpor_endpoint.core.catalogue import CATALOGUE
-from torpor_endpoint.core.prices import PRICES
+from torpor.workloads import Recorded, recorded, zipf
+from torpor.workloads.profile import ModelProfile
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE
+from torpor_endpoint.core.pricing.prices import PRICES
 
 MIB = 1024 * 1024
 HOUR_USD = PRICES.usd_per_hour("ml.m5.large")

@@ -7,13 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from ledger_site import NOON_S, Site, invocation, life
 
+from tests.ledger_site import NOON_S, Site, invocation, life
 from torpor.simulator.fitting import source
 from torpor.simulator.running import load, simulate
-from torpor.simulator.workloads import BadTrace, recorded
+from torpor.workloads import BadTrace, recorded
 from torpor_container.wire import Cold
-from torpor_endpoint.ledger.records import Look
+from torpor_endpoint.core.ledger_records import Look
 
 MIB = 2**20
 

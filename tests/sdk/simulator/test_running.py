@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ledger_site import Site, invocation
 
 import torpor
+from tests.ledger_site import Site, invocation
 from torpor.simulator.fitting import write as write_profiles
 from torpor.simulator.outcome import Result
-from torpor.simulator.profile import ModelProfile
 from torpor.simulator.running import Digest, Given, Spreads, drawn_anew, load, recounted, run, simulate
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.workloads import (
+from torpor.workloads import (
     Azure2019,
     BadTrace,
     Chunk,
@@ -33,6 +32,7 @@ from torpor.simulator.workloads import (
     write,
     zipf,
 )
+from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import Cold
 
 MIB = 1024 * 1024

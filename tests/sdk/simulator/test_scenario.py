@@ -10,7 +10,7 @@ from botocore.validate import ParamValidator
 
 from torpor.simulator.scenario import ENVIRONMENT, OWN_BYTES, BadScenario, Scenario
 from torpor_container.settings import SETTINGS, Settings
-from torpor_endpoint.core.catalogue import CATALOGUE
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE
 from torpor_endpoint.core.scaling import Range
 
 GIB = 1024**3

@@ -6,6 +6,7 @@ from itertools import chain, repeat
 from math import exp, inf
 
 import pytest
+
 from benchmarks.simfaas.__main__ import play, run
 from benchmarks.simfaas.measured import (
     IDLE_S,
@@ -16,7 +17,6 @@ from benchmarks.simfaas.measured import (
 )
 from benchmarks.simfaas.model import Outcome, Platform, Traffic, exponential
 from benchmarks.simfaas.scoring import error_percent
-
 from torpor_container.core.keepalive import Fixed
 
 MEASURED = experiments()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from torpor.errors import MissingExtra
 from torpor.extras import require
-from torpor.simulator.workloads import BadTrace, Chunk, Recorded, read, recorded, requests, write, zipf
-from torpor.simulator.workloads.files import READERS, WRITERS
+from torpor.workloads import BadTrace, Chunk, Recorded, read, recorded, requests, write, zipf
+from torpor.workloads.reading.files import READERS, WRITERS
 
 try:
     require("", "parquet")

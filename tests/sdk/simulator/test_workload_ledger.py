@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from torpor.simulator.workloads import BadTrace, Ledger, named, read, requests
-from torpor.simulator.workloads.trace import CHUNK_REQUESTS
+from torpor.workloads import BadTrace, Ledger, named, read, requests
+from torpor.workloads.trace import CHUNK_REQUESTS
 from torpor_container.wire import Step
 from torpor_endpoint.core.ledger import Kind, Sums, is_cold, minute_of
-from torpor_endpoint.ledger.records import Invocation, Life
+from torpor_endpoint.core.ledger_records import Invocation, Life
 from torpor_endpoint.ledger.tables import Batch, Tables
 
 SINCE_S = 1_700_000_040.0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torpor.simulator.workloads import BURSTY, BadTrace, made
-from torpor.simulator.workloads.naming import MADE
+from torpor.workloads import BURSTY, BadTrace, made
+from torpor.workloads.naming import MADE
 
 
 def test_the_knobs_are_those_of_the_functions() -> None:

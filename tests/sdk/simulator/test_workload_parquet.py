@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from torpor.simulator.workloads import BadTrace, read, requests
+from torpor.workloads import BadTrace, read, requests
 
 arrow: Any = pytest.importorskip("pyarrow")
 parquet: Any = pytest.importorskip("pyarrow.parquet")

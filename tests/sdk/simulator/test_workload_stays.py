@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from torpor.simulator.workloads.stays import SEEN_WITHIN_S, Called, Stays, Told
+from torpor.workloads.reading.stays import SEEN_WITHIN_S, Called, Stays, Told
 
 MINUTE = Called(3, 0.0, 60.0, seen=False)
 

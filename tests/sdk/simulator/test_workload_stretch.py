@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.profile import ModelProfile
 from torpor.simulator.running import simulate
-from torpor.simulator.workloads import Chunk, Lasting, Peak, Recorded, awake_s, busiest, recorded
+from torpor.workloads import Chunk, Lasting, Peak, Recorded, awake_s, busiest, recorded
+from torpor.workloads.profile import ModelProfile
 
 TIMES = st.lists(st.integers(0, 500), min_size=1, max_size=60).map(sorted)
 

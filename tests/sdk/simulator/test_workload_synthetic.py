@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torpor.simulator.workloads import (
+from torpor.workloads import (
     BURSTY,
     DAILY,
     POISSON,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torpor.simulator.workloads import BadTrace, Chunk, Paced, Recorded, Request, recorded, requests
+from torpor.workloads import BadTrace, Chunk, Paced, Recorded, Request, recorded, requests
 
 
 @pytest.mark.parametrize("row", [(0.0,), ("noon", "a"), (0.0, ""), (0.0, ["a"]), 7, (None, "a")])

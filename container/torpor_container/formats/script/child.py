@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from torpor_container.effort import Clocks, process_s
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory, OutOfMemory, PredictionFailed
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.script import frames, paths, toolkits
@@ -17,6 +16,7 @@ from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 from torpor_container.formats.script.functions import failure_of
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.invocation import Invocation
+from torpor_container.measuring.effort import Clocks, process_s
 
 CLOCKS = Clocks(work=process_s)
 """All that the script does, in whatever threads and processes: it is alone here."""

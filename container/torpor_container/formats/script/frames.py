@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
 
-from torpor_container.effort import Effort
+from torpor_container.measuring.effort import Effort
 
 PREFIX = struct.Struct(">IQ")
 HEAD_MAX = 64 * 1024

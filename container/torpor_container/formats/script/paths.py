@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torpor_container.errors import LoadFailed
-from torpor_container.namespaces import NoNamespace, bind_mounts
+from torpor_container.processes.namespaces import NoNamespace, bind_mounts
 
 MODEL = "/opt/ml/model"
 CODE = "/opt/ml/code"

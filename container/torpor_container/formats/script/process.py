@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import NoReturn, Protocol
 
 from torpor_container import errors
-from torpor_container.effort import Effort
 from torpor_container.errors import (
     KILLED_EXITS,
     BadInput,
@@ -21,6 +20,7 @@ from torpor_container.errors import (
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, Frame, Kind
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.measuring.effort import Effort
 from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, TARGET_MODEL
 
 RAISED: dict[str, type[ContainerError]] = {

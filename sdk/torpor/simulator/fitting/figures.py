@@ -9,7 +9,7 @@ import numpy as np
 from torpor.simulator.fitting.laws import LOADS_MIN, Laws, grouped
 from torpor.simulator.fitting.records import Effort, Load, Record, quiet_s
 from torpor.simulator.fitting.times import DELAYS, FITTED, WAITS
-from torpor.simulator.profile import ModelProfile
+from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import Step
 from torpor_endpoint.core.ledger import ERROR_FROM, NOTICED_S
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from torpor.simulator.fitting.sound import unsound
 from torpor.simulator.fitting.times import TIMES
-from torpor.simulator.profile import ModelProfile
-from torpor.simulator.workloads.columns import with_commas
-from torpor.simulator.workloads.delimited import opened, same_width
-from torpor.simulator.workloads.trace import BadTrace
+from torpor.workloads.profile import ModelProfile
+from torpor.workloads.reading.columns import with_commas
+from torpor.workloads.reading.delimited import opened, same_width
+from torpor.workloads.trace import BadTrace
 
 COLUMNS = ("model", *(one.name for one in fields(ModelProfile)[1:]))
 NEEDED = ("model", "memory_bytes")

@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 from torpor.simulator.fitting.records import Cold, Memory, Record, Warm, Whole
-from torpor.simulator.workloads.ledger import ONE, be_ledger, one_variant
-from torpor.simulator.workloads.trace import BadTrace
+from torpor.workloads.reading.ledger import ONE, be_ledger, one_variant
+from torpor.workloads.trace import BadTrace
 from torpor_container import wire
 from torpor_endpoint.core.ledger import ERROR_FROM, MINUTE_S
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from torpor.simulator.fitting.times import TIMES
-from torpor.simulator.kinds import AMOUNT, BYTES, Kind, a, check, wrong
-from torpor.simulator.profile import ModelProfile
-from torpor.simulator.workloads.trace import BadTrace
+from torpor.validation import AMOUNT, BYTES, Kind, a, check, wrong
+from torpor.workloads.profile import ModelProfile
+from torpor.workloads.trace import BadTrace
 
 PROFILES = a(Mapping, "is a CSV file's name, or a ModelProfile by the name of each model")
 PROFILE = a(ModelProfile, "is a ModelProfile")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from torpor.simulator.fitting import files
 from torpor.simulator.fitting.variant import Fitted, fitted
-from torpor.simulator.profile import ModelProfile
-from torpor.simulator.workloads.contents import SQLITE, csv_or_refused, kind
+from torpor.workloads.profile import ModelProfile
+from torpor.workloads.reading.contents import SQLITE, csv_or_refused, kind
 
 ACCEPTED = (
     "Profiles are a CSV with model and memory_bytes (.csv, .csv.gz), or an endpoint's ledger.sqlite"

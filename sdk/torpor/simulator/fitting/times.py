@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import fields
 
-from torpor.simulator.profile import ModelProfile
+from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import Step
 
 TIMES: Mapping[str, float] = {one.name: one.default for one in fields(ModelProfile) if isinstance(one.default, float)}

@@ -9,8 +9,8 @@ from torpor.simulator.fitting import figures
 from torpor.simulator.fitting.laws import Law, Laws, grouped
 from torpor.simulator.fitting.reading import read
 from torpor.simulator.fitting.records import Effort, Memory
-from torpor.simulator.profile import ModelProfile
-from torpor.simulator.workloads.trace import BadTrace
+from torpor.workloads.profile import ModelProfile
+from torpor.workloads.trace import BadTrace
 
 Explained = dict[str, str | float | None]
 

@@ -1,0 +1,173 @@
+"""Turns an artifact into a folder without trusting it: nothing is written outside the folder, every size is bounded.
+
+A gzipped tar, a plain tar, or one bare model file, told apart by their first bytes and never by name. Links are all
+refused: they are the one thing in an archive that makes a path mean something else than it says. Modes, owners and
+times are dropped. A name that comes twice is refused. For worker threads: it blocks.
+"""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from torpor_container.artifacts.archives.stream import GZIP_MAGIC, Bounded, Gunzip, Readable, Refused
+from torpor_container.artifacts.archives.tar import BLOCK, Member, is_header, members
+from torpor_container.artifacts.errors import ArtifactInvalid, disk_full_for
+
+COPY_BYTES = 1024 * 1024
+ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
+RATIO_FLOOR_BYTES = 16 * 1024 * 1024
+"""An archive this small when unpacked is never called a bomb, however well it packs."""
+
+
+@dataclass(frozen=True)
+class UnpackLimits:
+    """How far an artifact may expand."""
+
+    bytes_max: int = 10 * 1024**3
+    ratio_max: float = 200.0
+    entries_max: int = 10_000
+    path_bytes_max: int = 1024
+    depth_max: int = 32
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    files: int
+    size_bytes: int
+
+
+def unpack(archive: Path, into: Path, limits: UnpackLimits, name: str) -> Unpacked:
+    """Unpack `archive` into the new folder `into`; `name` is its object's key. Raises ArtifactInvalid and DiskFull.
+
+    What it wrote before it raised stays: the folder is the caller's to remove.
+    """
+    try:
+        with disk_full_for(name), archive.open("rb") as file:
+            before = os.fstat(file.fileno())
+            into.mkdir()
+            unpacked = _unpack_any(file, before.st_size, _Folder(into, limits), name)
+            if _moved_on(before, os.fstat(file.fileno())):
+                raise Refused("it changed while it was read")
+    except Refused as refused:
+        raise ArtifactInvalid(name, str(refused)) from refused
+    return unpacked
+
+
+def _unpack_any(file: BinaryIO, packed_bytes: int, folder: "_Folder", name: str) -> Unpacked:
+    first = file.read(BLOCK)
+    file.seek(0)
+    if not first:
+        raise Refused("it is empty")
+    if first.startswith(GZIP_MAGIC):
+        return _unpack_tar(Gunzip(file), packed_bytes, folder)
+    if is_header(first):
+        return _unpack_tar(file, packed_bytes, folder)
+    if name.endswith(ARCHIVE_SUFFIXES):
+        raise Refused("it is neither a gzip file nor a tar archive, though its name says so")
+    return folder.write_bare(name.rpartition("/")[2], file, packed_bytes)
+
+
+def _unpack_tar(source: Readable, packed_bytes: int, folder: "_Folder") -> Unpacked:
+    stream = _bounded(source, packed_bytes, folder.limits)
+    for member in members(stream):
+        folder.add(member, stream)
+    if not folder.files:
+        raise Refused("it holds no file")
+    return Unpacked(folder.files, folder.size_bytes)
+
+
+def _bounded(source: Readable, packed_bytes: int, limits: UnpackLimits) -> Bounded:
+    by_ratio = max(int(packed_bytes * limits.ratio_max), RATIO_FLOOR_BYTES)
+    if by_ratio < limits.bytes_max:
+        return Bounded(source, by_ratio, f"it expands more than {limits.ratio_max:g} times")
+    return Bounded(source, limits.bytes_max, f"it expands to more than {limits.bytes_max} bytes")
+
+
+class _Folder:
+    """The folder being filled. Only it writes, and only below its own path."""
+
+    def __init__(self, path: Path, limits: UnpackLimits) -> None:
+        self.limits = limits
+        self.files = 0
+        self.size_bytes = 0
+        self._path = str(path)
+        self._entries = 0
+        self._made = {""}
+
+    def add(self, member: Member, content: Readable) -> None:
+        self._entries += 1
+        if self._entries > self.limits.entries_max:
+            raise Refused(f"it holds more than {self.limits.entries_max} files and folders")
+        if member.is_folder and not member.path.strip("/"):
+            return  # the archive's own root: the SageMaker SDK packs a "/" when it puts code into an artifact
+        parts = _parts(member.path, self.limits)
+        if member.is_folder:
+            self._make("/".join(parts))
+        elif parts:
+            self._make("/".join(parts[:-1]))
+            self._write("/".join(parts), content, member.size_bytes)
+        else:
+            raise Refused("a file has no name")
+
+    def write_bare(self, name: str, file: BinaryIO, size_bytes: int) -> Unpacked:
+        if size_bytes > self.limits.bytes_max:
+            raise Refused(f"it is larger than {self.limits.bytes_max} bytes")
+        if not _parts(name, self.limits):
+            raise Refused("its key ends in no file name")
+        with open(f"{self._path}/{name}", "xb") as copy:
+            shutil.copyfileobj(file, copy, COPY_BYTES)
+        return Unpacked(1, size_bytes)
+
+    def _make(self, folder: str) -> None:
+        if folder in self._made:
+            return
+        self._make(folder.rpartition("/")[0])
+        try:
+            os.mkdir(f"{self._path}/{folder}", 0o755)
+        except FileExistsError:
+            raise Refused(f"{folder!r} is both a file and a folder") from None
+        self._made.add(folder)
+
+    def _write(self, path: str, content: Readable, size_bytes: int) -> None:
+        try:
+            file = os.open(f"{self._path}/{path}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        except FileExistsError:
+            raise Refused(f"{path!r} comes twice") from None
+        try:
+            _copy(content, file, size_bytes)
+        finally:
+            os.close(file)
+        self.files += 1
+        self.size_bytes += size_bytes
+
+
+def _copy(content: Readable, file: int, size_bytes: int) -> None:
+    while size_bytes:
+        piece = content.read(min(size_bytes, COPY_BYTES))
+        if not piece:
+            raise Refused("it ends in the middle of a file")
+        size_bytes -= len(piece)
+        while piece:
+            piece = piece[os.write(file, piece) :]
+
+
+def _parts(path: str, limits: UnpackLimits) -> list[str]:
+    """The path's segments, `.` and empty ones left out. Refuses every path that might lead elsewhere."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if path.startswith("/"):
+        raise Refused(f"{path[:200]!r} is an absolute path")
+    if ".." in parts:
+        raise Refused(f"{path[:200]!r} leads out of the archive")
+    if "\0" in path:
+        raise Refused(f"{path[:200]!r} is no file name")
+    if len(parts) > limits.depth_max or len(os.fsencode(path)) > limits.path_bytes_max:
+        raise Refused(f"{path[:200]!r}... is too long or too deep")
+    if any(len(os.fsencode(part)) > 255 for part in parts):
+        raise Refused(f"{path[:200]!r}... has a name of more than 255 bytes")
+    return parts
+
+
+def _moved_on(before: os.stat_result, after: os.stat_result) -> bool:
+    return (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns)

@@ -1,0 +1,114 @@
+"""Artifacts that lie on this machine, read in place: a bucket is a folder, and a key is a path in it."""
+
+import asyncio
+import os
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, disk_full_for
+from torpor_container.artifacts.keys import RESERVED, aside, ordinary
+from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore, Listed
+from torpor_container.uncancellable import to_its_end
+
+
+@dataclass(frozen=True)
+class FolderArtifactStore:
+    """`root/<bucket>/<key>`, and for whatever is not a plain file there, the other store (if there is one)."""
+
+    root: Path
+    bucket: str = ""
+    otherwise: ArtifactStore | None = None
+    copy: Callable[[Path, Path], object] = shutil.copyfile
+
+    async def head(self, key: str) -> ArtifactHead:
+        head = await asyncio.to_thread(self._local_head, key)
+        if head is not None:
+            return head
+        if self.otherwise is not None:
+            return await self.otherwise.head(key)
+        raise ArtifactMissing(self._named, key)
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        path = await asyncio.to_thread(self.local_path, key)
+        if path is not None:
+            await to_its_end(self._copy, key, head, path, into)
+        elif self.otherwise is not None:
+            await self.otherwise.get(key, head, into)
+        else:
+            raise ArtifactMissing(self._named, key)
+
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        """The embedded store's own list is asked for: it knows what lies aside, too."""
+        if self.otherwise is not None:
+            return await self.otherwise.listed(prefix, at_most)
+        found = await asyncio.to_thread(lambda: sorted(key for key in self._keys("") if key.startswith(prefix)))
+        heads = [(key, await self.head(key)) for key in found[: at_most + 1]]
+        return [Listed(key, head.size_bytes, head.version) for key, head in heads]
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        """Those of files in place."""
+        return await asyncio.to_thread(lambda: list(islice(self._keys(folder), at_most)))
+
+    def local_path(self, key: str) -> Path | None:
+        """The key's own file: a regular one, and no link that leads out of the bucket.
+
+        The object of a key that is no plain path lies aside, and only in the embedded object store.
+        """
+        if not ordinary(key):
+            if self.otherwise is None:
+                return None
+            key = aside(key)
+        try:
+            root = self.root.resolve(strict=True)
+            folder = (root / self.bucket).resolve(strict=True)
+            path = (folder / key).resolve(strict=True)
+        except (OSError, RuntimeError):  # not there, a file where a folder should be, or links in a circle
+            return None
+        inside = path.is_relative_to(folder) and folder.is_relative_to(root)
+        return path if inside and path.is_file() else None
+
+    @property
+    def _named(self) -> str:
+        return self.bucket or str(self.root)
+
+    def _keys(self, folder: str) -> Iterator[str]:
+        """The keys of files in place below a folder (empty, or with a slash at its end), in no order."""
+        folders = deque([folder] if not folder or ordinary(folder[:-1]) else [])
+        while folders:
+            above = folders.popleft()
+            with suppress(OSError), os.scandir(self.root / self.bucket / above) as entries:
+                for entry in entries:
+                    key = above + entry.name
+                    if entry.is_dir(follow_symlinks=False) and key != RESERVED:
+                        folders.append(f"{key}/")
+                    elif entry.is_file() and ordinary(key):
+                        yield key
+
+    def _local_head(self, key: str) -> ArtifactHead | None:
+        path = self.local_path(key)
+        if path is None:
+            return None
+        try:
+            with path.open("rb") as file:
+                found = os.fstat(file.fileno())
+        except PermissionError as error:
+            raise ArtifactForbidden(self._named, key) from error
+        except FileNotFoundError:
+            return None
+        return ArtifactHead(found.st_size, f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}", path)
+
+    def _copy(self, key: str, head: ArtifactHead, path: Path, into: Path) -> None:
+        partial = into.with_name(into.name + ".part")
+        try:
+            with disk_full_for(key):
+                self.copy(path, partial)
+            if self._local_head(key) != head:
+                raise DownloadBroken(self._named, key, "it was overwritten while it was read")
+            partial.replace(into)
+        finally:
+            partial.unlink(missing_ok=True)

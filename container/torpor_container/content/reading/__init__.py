@@ -1,0 +1,1 @@
+"""Reads request bodies to rows, one module for each content type."""

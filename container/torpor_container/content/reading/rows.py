@@ -1,0 +1,65 @@
+"""Decodes a request body to rows of numbers, by its content type, and checks that they fit the model."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from torpor_container.content.layout import Layout, Rows
+from torpor_container.content.media import CSV, JSON, JSONLINES, LIBSVM, NPY, NPZ, media_type, parameters
+from torpor_container.content.reading.csv_rows import decode_csv, decode_csv_with_header
+from torpor_container.content.reading.json_rows import decode_json, decode_jsonlines
+from torpor_container.content.reading.libsvm_rows import decode_libsvm
+from torpor_container.content.reading.npy_rows import decode_npy
+from torpor_container.content.reading.npz_rows import decode_npz
+from torpor_container.errors import BadInput, UnsupportedContentType
+
+__all__ = ["DECODERS", "Layout", "Rows", "csv_has_header", "decode"]
+
+Decoder = Callable[[bytes, Layout], Rows]
+
+DECODERS: Mapping[str, Decoder] = {
+    CSV: decode_csv,
+    LIBSVM: decode_libsvm,
+    JSON: decode_json,
+    JSONLINES: decode_jsonlines,
+    NPY: decode_npy,
+    NPZ: decode_npz,
+}
+
+UNLABELLED = "0"
+"""The `label_size` of rows to predict: SageMaker's own algorithms say by it how many columns are labels."""
+
+
+def decode(body: bytes, content_type: str, layout: Layout) -> Rows:
+    """Rows as the model wants them: an array, or a sparse matrix where the body holds one and the layout takes it.
+
+    Raises BadInput, or UnsupportedContentType with the list of the known ones.
+
+    Without a content type the body is CSV, as in the first of SageMaker's XGBoost containers; later ones take it
+    for libsvm, in which a CSV body is rows without a feature.
+    """
+    decoder = _decoder(content_type)
+    if not body or body.isspace():
+        raise BadInput("the request body is empty")
+    return layout.fit(decoder(body, layout))
+
+
+@lru_cache(maxsize=64)
+def _decoder(content_type: str) -> Decoder:
+    """Raises BadInput for a parameter that cannot be obeyed, and UnsupportedContentType."""
+    kind = media_type(content_type) if content_type else CSV
+    if kind not in DECODERS:
+        raise UnsupportedContentType.of(content_type, DECODERS)
+    return decode_csv_with_header if kind == CSV and csv_has_header(content_type) else DECODERS[kind]
+
+
+def csv_has_header(content_type: str) -> bool:
+    """What the parameter `header` says of CSV (RFC 4180, section 3), absent where it is not there. Raises BadInput."""
+    told = parameters(content_type)
+    header = told.get("header", "absent").lower()
+    if header not in ("present", "absent"):
+        raise BadInput(f"header={header} in the content type {content_type!r}: it is present or absent")
+    if told.get("label_size", UNLABELLED) != UNLABELLED:
+        raise BadInput(
+            f"label_size={told['label_size']} in the content type {content_type!r}: send rows without labels"
+        )
+    return header == "present"

@@ -1,0 +1,100 @@
+"""scikit-learn estimators, and whatever else has `predict`, as served models. NaN is for the estimator to judge."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from torpor_container.content import Layout, decode
+from torpor_container.content.reading.npz_rows import densely
+from torpor_container.formats.format import Conventions
+from torpor_container.formats.frameworks import inherits
+from torpor_container.formats.naming import lazily
+from torpor_container.formats.served import ServedModel
+from torpor_container.formats.sklearn import columns, forests, mixed
+
+SCIKIT_LEARN = "scikit-learn"
+
+TREES = frozenset({"BaseDecisionTree", "BaseForest", "BaseGradientBoosting", "BaseHistGradientBoosting"})
+"""scikit-learn's own bases of what looks at each row by itself. Linear algebra rounds otherwise with more rows."""
+
+KNOWN = frozenset({"builtins", "lightgbm", "numpy", "scipy", "sklearn", "xgboost"})
+PLAIN = (str, bytes, int, float, np.ndarray, np.generic, type(None))
+
+
+def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
+    """An estimator, ready to predict in the calling thread.
+
+    SageMaker's container hands it float32. It gets float64 here, so that the answer is that of `predict` on the
+    caller's own numbers. One that takes text, or columns by name, gets a data frame with the names it was fitted with.
+    """
+    parts = list(_parts(estimator))
+    for part in parts:
+        if getattr(part, "n_jobs", None) is not None:
+            part.n_jobs = 1  # one row needs no pool, and a pool per model would outnumber the cores
+        forests.quicken(part)
+    names = lazily(estimator, lambda asked: getattr(asked, "feature_names_in_", None))
+    layout = Layout(np.float64, columns=_columns(estimator), absent=0.0, names=names)
+    taken = columns.taken_by(estimator) if columns.may_differ({type(part) for part in parts}) else None
+    return ServedModel(
+        format=SCIKIT_LEARN,
+        native=estimator,
+        read=mixed.reader(taken) if taken else lambda call: decode(call.body, call.content_type, layout),
+        predict=estimator.predict if taken else _predictor(estimator, layout),
+        answers=conventions.toolkit,
+        refusals=(ValueError,),  # scikit-learn's word for rows it does not take, such as NaN
+        rowwise=taken is None and inherits(estimator, "sklearn", *TREES),
+        foreign=not all(map(_is_known, parts)),
+    )
+
+
+def _columns(estimator: Any) -> int | None:
+    """How many columns a row has, where the estimator tells."""
+    if inherits(estimator, "lightgbm", "Booster"):
+        return int(estimator.num_feature())
+    return getattr(estimator, "n_features_in_", None)
+
+
+def _predictor(estimator: Any, layout: Layout) -> Callable[[Any], Any]:
+    predict: Callable[[Any], Any] = estimator.predict
+
+    def predicted(rows: Any) -> Any:
+        return predict(rows) if isinstance(rows, np.ndarray) else _of_sparse(estimator, rows, layout)
+
+    return predicted
+
+
+def _of_sparse(estimator: Any, matrix: Any, layout: Layout) -> Any:
+    """Sparse where the estimator takes it so, else with its zeros. Some say that they do and refuse it then, such as a
+    support vector machine that was fitted on dense rows. Raises BadInput for one that is too large."""
+    with suppress(TypeError, ValueError):
+        return estimator.predict(matrix)
+    return estimator.predict(densely(matrix, layout))
+
+
+def _parts(estimator: Any) -> Iterator[Any]:
+    """The estimator and whatever it holds, to any depth."""
+    seen: set[int] = set()
+    waiting = [estimator]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, list | tuple):
+            waiting.extend(part)
+        elif isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, np.ndarray) and part.dtype.hasobject:
+            waiting.extend(part.ravel().tolist())
+        elif not isinstance(part, PLAIN):
+            yield part
+            if hasattr(part, "get_params") and hasattr(part, "__dict__"):
+                waiting.extend(vars(part).values())
+
+
+def _is_known(part: Any) -> bool:
+    """Whether its code is of a library that computes and comes to an end."""
+    module = getattr(part, "__module__", None) or type(part).__module__
+    return module.partition(".")[0] in KNOWN

@@ -1,0 +1,41 @@
+"""scikit-learn: estimators saved by joblib, pickle or skops."""
+
+from pathlib import Path
+from typing import Any
+
+from torpor_container.errors import LoadFailed
+from torpor_container.formats import pickled
+from torpor_container.formats.format import Conventions, Format, Model, named
+from torpor_container.formats.sklearn import estimators
+
+SKOPS = ".skops"
+
+
+def load(path: Path, conventions: Conventions) -> Model:
+    """Raises LoadFailed."""
+    if path.suffix.lower() == SKOPS:
+        return estimators.serve(_read_skops(path), conventions)
+    return pickled.load(path, conventions)
+
+
+def _read_skops(path: Path) -> Any:
+    """Only types that skops knows to be safe: an unknown one could run code of its own."""
+    import skops.io
+
+    try:
+        unknown = skops.io.get_untrusted_types(file=path)
+        if not unknown:
+            return skops.io.load(path, trusted=[])
+    except Exception as error:  # a damaged archive fails in as many ways as zip, JSON and numpy have
+        raise LoadFailed(f"{path.name} is not a skops file: {type(error).__name__}: {error}") from error
+    raise LoadFailed(f"{path.name} holds types that skops does not trust: {', '.join(unknown)}")
+
+
+FORMAT = Format(
+    estimators.SCIKIT_LEARN,
+    named("*.joblib", "*.pkl", "*.pickle", f"*{SKOPS}"),
+    load,
+    bytes_per_artifact_byte=1.5,
+    fixed_bytes=64 * 1024,
+    frameworks=("joblib", "sklearn.base", "sklearn.utils"),
+)

@@ -1,0 +1,168 @@
+"""XGBoost boosters as served models, however they were saved.
+
+The answer is the objective's own output, as `Booster.predict` gives it. After early stopping it is that of the best
+iteration, as in SageMaker's container.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from math import nan
+from typing import Any, TypeVar
+
+import numpy as np
+
+from torpor_container.content import Layout, Rows
+from torpor_container.formats.format import Conventions
+from torpor_container.formats.naming import lazily
+from torpor_container.formats.served import ServedModel
+from torpor_container.formats.xgboost import aws_image, dense, selectable
+
+XGBOOST = "xgboost"
+
+PIECE_ROWS = 4096
+"""More are predicted so many at a time."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What decides how a booster predicts: of which kind it is, and which boosting rounds count; (0, 0) is all."""
+
+    kind: str = "gbtree"
+    iterations: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A booster and what is known of it, ready to predict on one thread."""
+
+    booster: Any
+    missing: float = nan
+    """The number that stands for a missing value."""
+    traits: Traits | None = None
+    pickled: bool = False
+    """SageMaker's container looks otherwise at the columns of a booster that was pickled."""
+    note: str = ""
+
+    @property
+    def columns(self) -> int:
+        return int(self.booster.num_features())
+
+    def objective(self) -> str:
+        return str(self.configuration()["objective"]["name"])
+
+    def configuration(self) -> Any:
+        """XGBoost's own account of the learner. It takes a trip to another thread and back."""
+        return _apart(lambda: json.loads(self.booster.save_config())["learner"])
+
+    def predictor(self) -> Callable[[Rows], Any]:
+        booster = self.booster
+        known = self.traits or _apart(lambda: Traits(_kind(booster), _iterations(booster)))
+        return _predictor(booster, known, self.missing)
+
+
+def serve(
+    booster: Any, conventions: Conventions, missing: float = nan, traits: Traits | None = None, pickled: bool = False
+) -> ServedModel[Rows]:
+    """A booster as a model. Where the traits are not known the booster is asked for them. Raises LoadFailed."""
+    return serve_members([Member(booster, missing, traits, pickled)], conventions)
+
+
+def serve_members(
+    members: Sequence[Member], conventions: Conventions, combined: Callable[[list[Any]], Any] | None = None
+) -> ServedModel[Rows]:
+    """One or several boosters as a model; `combined` makes one prediction of those of all. Raises LoadFailed."""
+    from xgboost.core import XGBoostError
+
+    for member in members:
+        # Nothing that is set here needs looking over, which takes a fifth of a millisecond.
+        member.booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
+    first = members[0]
+    names = lazily(first.booster, lambda asked: asked.feature_names, on=_apart)
+    layout = Layout(columns=first.columns, names=names)
+    answers = conventions.xgboost
+    if conventions.inference_output:
+        answers = selectable.answers(conventions, first.configuration())
+    return ServedModel(
+        format=XGBOOST,
+        native=[member.booster for member in members],
+        read=aws_image.reader(layout, conventions, first.pickled),
+        predict=in_pieces(_combined([member.predictor() for member in members], combined)),
+        answers=answers,
+        refusals=(XGBoostError,),  # SageMaker's container too answers 400 for whatever XGBoost finds in the rows
+        rowwise=True,
+        freed=_apart,
+        note="; ".join(member.note for member in members if member.note),
+    )
+
+
+def _combined(
+    predictors: list[Callable[[Rows], Any]], combined: Callable[[list[Any]], Any] | None
+) -> Callable[[Rows], Any]:
+    if combined is None:
+        (predict,) = predictors
+        return predict
+    return lambda rows: combined([predict(rows) for predict in predictors])
+
+
+def in_pieces(predict: Callable[[Rows], Any]) -> Callable[[Rows], Any]:
+    """The same answers, for a row's is the same alone and among others.
+
+    XGBoost keeps a booster's last answer for the thread that asked, also once another thread has freed the booster: it
+    may not be large.
+    """
+
+    def predicted(rows: Rows) -> Any:
+        count = rows.shape[0]  # a sparse matrix has no len
+        if count <= PIECE_ROWS:
+            return predict(rows)
+        starts = range(0, count, PIECE_ROWS)
+        return np.concatenate([predict(rows[start : start + PIECE_ROWS]) for start in starts])
+
+    return predicted
+
+
+def _predictor(booster: Any, traits: Traits, missing: float) -> Callable[[Rows], Any]:
+    iterations = traits.iterations
+
+    def by_matrix(rows: Rows) -> Any:
+        """Also a sparse matrix, in which XGBoost takes for missing what is not there."""
+        from xgboost import DMatrix
+
+        matrix = DMatrix(rows, missing=missing, nthread=1)
+        # The columns' names were matched as the rows were read.
+        return booster.predict(matrix, iteration_range=iterations, validate_features=False)
+
+    if traits.kind != "gbtree":
+        return (
+            by_matrix  # XGBoost does not predict in place with gblinear, and adds dart's trees in another order there
+        )
+    in_place = dense.predictor(booster, iterations, missing)
+    return lambda rows: in_place(rows) if isinstance(rows, np.ndarray) else by_matrix(rows)
+
+
+def _iterations(booster: Any) -> tuple[int, int]:
+    best = booster.attr("best_iteration")
+    return (0, 0) if best is None else (0, int(best) + 1)
+
+
+def _kind(booster: Any) -> str:
+    return str(json.loads(booster.save_config())["learner"]["gradient_booster"]["name"])
+
+
+def _apart(work: Callable[[], T]) -> T:
+    """Do it on the one thread that asks boosters about themselves and frees them.
+
+    XGBoost keeps what a booster answered a thread until that thread frees it. If another does, it is kept for ever:
+    most of a kilobyte a load.
+    """
+    return _the_thread().submit(work).result()
+
+
+@cache
+def _the_thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "boosters")

@@ -1,0 +1,60 @@
+"""Several boosters that answer as one, such as the models of a k-fold training: they are averaged, or they vote.
+
+sagemaker-xgboost-container loads every file of its model folder and predicts with all (SAGEMAKER_INFERENCE_ENSEMBLE, by
+default true): what `multi:softmax` and `binary:hinge` predict are classes, which vote, and all else is averaged.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torpor_container.content import Rows
+from torpor_container.errors import LoadFailed
+from torpor_container.formats.format import Conventions, Format, Model
+from torpor_container.formats.xgboost import boosters, xgboost
+from torpor_container.formats.xgboost.boosters import Member
+
+VOTING = frozenset({"multi:softmax", "binary:hinge"})
+"""Objectives whose predictions are classes."""
+
+
+def joined(format: Format, paths: Sequence[Path]) -> Format:
+    """The same format, whose load reads all of these files."""
+    return replace(format, load=partial(_load, tuple(paths)))
+
+
+def _load(paths: Sequence[Path], path: Path, conventions: Conventions) -> Model:
+    """Raises LoadFailed, also for boosters that take different rows or predict different things."""
+    members = [xgboost.member(each, conventions) for each in paths]
+    for each, member in zip(paths, members, strict=True):
+        if (told := _kind(member)) != (first := _kind(members[0])):
+            raise LoadFailed(
+                f"{each.name} has {told}, and {paths[0].name} {first}: they cannot answer together. Keep one of "
+                "them, or set SAGEMAKER_INFERENCE_ENSEMBLE=false"
+            )
+    return boosters.serve_members(members, conventions, combination(members[0].objective()))
+
+
+def _kind(member: Member) -> str:
+    return f"{member.columns} columns and the objective {member.objective()}"
+
+
+def combination(objective: str) -> Callable[[list[Rows]], Any]:
+    """How the predictions of several boosters become one."""
+    return vote if objective in VOTING else average
+
+
+def average(predictions: list[Rows]) -> Any:
+    return np.mean(predictions, axis=0)
+
+
+def vote(predictions: list[Rows]) -> Any:
+    """The class that most predict; of equals the smallest, as `scipy.stats.mode` has it."""
+    each = np.stack(predictions)
+    classes = np.unique(each)
+    counts = np.stack([np.count_nonzero(each == one, axis=0) for one in classes])
+    return classes[np.argmax(counts, axis=0)]

@@ -1,0 +1,200 @@
+"""Models of old versions of XGBoost, which the installed one does not read: an older one reads each once, in a process
+of its own, and saves it as UBJSON, which is served from then on.
+
+XGBoost 3.1 dropped the binary format, in which `save_model` wrote up to 1.x and `pickle` up to 1.5. XGBoost 2.1 reads
+both. It is installed in a folder of its own, for one Python holds one XGBoost, and never imported here. The file that
+it saved is served only if the installed XGBoost predicts the same with it, on rows that reach the model's own splits.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from math import nan
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from torpor_container.errors import LoadFailed, LoadOutOfMemory
+from torpor_container.formats.format import Conventions
+from torpor_container.formats.xgboost.boosters import Member
+
+OLDER = "2.1.4"
+PACKAGE = "xgboost" if sys.platform == "darwin" else "xgboost-cpu"
+FOLDER = Path(sys.prefix) / "share" / "torpor" / "older-xgboost"
+"""Where the older XGBoost is installed, and nothing else."""
+READER = Path(__file__).with_name("older_versions_reader.py")
+TIMEOUT_S = 120.0
+KEPT = "read-by-older-xgboost"
+"""Beside the folder of an unpacked artifact: what its models became. It goes with that version of the artifact."""
+MODEL, PROBE, TOLD = "model.ubj", "probe.npz", "told.json"
+
+ELSE = "or load it with the XGBoost that saved it, and save it as .json or .ubj"
+EQUAL_WITHIN = 1e-5
+"""Predictions of both versions may differ by so much, relatively: they add the trees up in the same order."""
+
+
+class OldModel(LoadFailed):
+    """The installed XGBoost does not read this model. The message is the reason, as a sentence."""
+
+    @classmethod
+    def in_old_format(cls, path: Path) -> Self:
+        return cls(
+            f"{path.name} was saved in XGBoost's old binary format, which XGBoost 3.1 and later no longer read "
+            f"(XGBoost {installed()} is installed)."
+        )
+
+    @classmethod
+    def pickled(cls, path: Path, error: Exception) -> Self:
+        """`error` is what XGBoost raised. The check of a pickle's first bytes tells a reader nothing of their age."""
+        said = _said(error)
+        if not said.startswith("header"):
+            return cls(f"{path.name} was pickled, and XGBoost {installed()} does not read the booster in it: {said}.")
+        return cls(
+            f"{path.name} was pickled with XGBoost {PICKLED_WITH[drops_binary()]}, and XGBoost {installed()} no longer "
+            "reads such pickles."
+        )
+
+
+PICKLED_WITH = {True: "1.5 or before", False: "0.90 or before"}
+"""Whose pickles an XGBoost does not read, by whether it dropped the binary format. From 1.0 to 1.5 they have a head."""
+
+
+def drops_binary() -> bool:
+    """Whether the installed XGBoost is 3.1 or later."""
+    major, minor = installed().split(".")[:2]
+    return (int(major), int(minor)) >= (3, 1)
+
+
+def command(folder: Path = FOLDER) -> str:
+    """What installs the older XGBoost."""
+    return f"{sys.executable} -m pip install --no-deps --target {folder} {PACKAGE}=={OLDER}"
+
+
+def read(path: Path, conventions: Conventions, reason: str, timeout_s: float = TIMEOUT_S) -> Member:
+    """The booster in an old file or pickle, as the installed XGBoost reads what the older one saved.
+
+    Raises LoadFailed: for want of the older XGBoost with the command that installs it, else with what went wrong.
+    LoadOutOfMemory where reading it took more than `conventions.memory_bytes`.
+    """
+    folder = Path(conventions.older_xgboost) if conventions.older_xgboost else FOLDER
+    kept = path.parent.parent / KEPT / path.name
+    if (known := _reopened(kept, path)) is not None:
+        return known
+    if not (folder / "xgboost").is_dir():
+        raise LoadFailed(
+            f"{reason} XGBoost {OLDER} reads it, once it is installed beside by `{command(folder)}`; {ELSE}"
+        )
+    with tempfile.TemporaryDirectory(prefix="older-xgboost-") as made:
+        _run_reader(path, Path(made), folder, conventions.memory_bytes, timeout_s, reason)
+        member = _opened(Path(made), path, reason)
+        _keep(Path(made), kept, path)
+    return member
+
+
+# -- the older one at work ---------------------------------------------------------------------------------------------
+def _run_reader(path: Path, made: Path, folder: Path, memory_bytes: int, timeout_s: float, reason: str) -> None:
+    arguments = [sys.executable, "-P", "-W", "ignore", str(READER), str(path), str(made), str(memory_bytes)]
+    environment = {"PYTHONPATH": str(folder), "PATH": os.defpath, "OMP_NUM_THREADS": "1", "HOME": str(made)}
+    process = subprocess.Popen(
+        arguments,
+        env=environment,
+        cwd=made,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with process:
+        try:
+            _, printed = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            raise LoadFailed(f"{reason} XGBoost {OLDER} did not read it within {timeout_s:g} s") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    _check(_told(made), process.returncode, printed.decode(errors="replace"), reason)
+
+
+def _check(told: dict[str, Any], exit_code: int, printed: str, reason: str) -> None:
+    """Raises LoadFailed or LoadOutOfMemory, unless the reader says that all is well."""
+    if told.get("memory"):
+        raise LoadOutOfMemory(f"{reason} XGBoost {OLDER} ran out of memory while it read it")
+    if "error" in told or not told:
+        last = next(iter(printed.strip().splitlines()[-1:]), f"exit code {exit_code}")
+        raise LoadFailed(f"{reason} XGBoost {OLDER} does not read it either: {told.get('error', last)}; {ELSE}")
+
+
+def _told(made: Path) -> dict[str, Any]:
+    try:
+        told: dict[str, Any] = json.loads((made / TOLD).read_text())
+    except (OSError, ValueError):
+        return {}
+    return told
+
+
+# -- what it saved -----------------------------------------------------------------------------------------------------
+def _opened(made: Path, path: Path, reason: str) -> Member:
+    """The booster, once it predicts what it predicted before. Raises LoadFailed."""
+    from xgboost import Booster, DMatrix
+    from xgboost.core import XGBoostError
+
+    told = _told(made)
+    try:
+        booster = Booster()
+        booster.load_model(bytearray((made / MODEL).read_bytes()))
+        booster.set_param({"nthread": 1, "device": "cpu"})
+        with np.load(made / PROBE, allow_pickle=False) as probe:
+            rows, expected = probe["rows"], probe["predictions"]
+        predicted = booster.predict(DMatrix(rows, nthread=1), validate_features=False, output_margin=True)
+    except (XGBoostError, OSError, ValueError, KeyError) as error:
+        raise LoadFailed(f"{reason} What XGBoost {OLDER} made of it cannot be used: {_said(error)}") from error
+    if not np.allclose(predicted, expected, rtol=EQUAL_WITHIN, atol=EQUAL_WITHIN, equal_nan=True):
+        raise LoadFailed(f"{reason} XGBoost {installed()} predicts otherwise than XGBoost {OLDER} with the same trees")
+    note = f"{path.name} was read by XGBoost {told['version']} and is served as UBJSON, equal on {len(rows)} probe rows"
+    missing = told.get("missing")
+    return Member(booster, nan if missing is None else float(missing), pickled=bool(told["pickled"]), note=note)
+
+
+def _reopened(kept: Path, path: Path) -> Member | None:
+    """What an earlier load made of this very file."""
+    told = _told(kept)
+    if not told or told.get("source") != _identity(path):
+        return None
+    with suppress(LoadFailed):  # it is read anew then
+        return _opened(kept, path, "")
+    return None
+
+
+def _keep(made: Path, kept: Path, path: Path) -> None:
+    """Whole, or not at all. A folder that cannot be written to costs the next load the same time again."""
+    with suppress(OSError):
+        told = {**_told(made), "source": _identity(path)}
+        (made / TOLD).write_text(json.dumps(told))
+        kept.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as beside:
+            copy = shutil.copytree(made, Path(beside) / "whole")
+            shutil.rmtree(kept, ignore_errors=True)
+            copy.rename(kept)
+
+
+def _identity(path: Path) -> list[int]:
+    told = path.stat()
+    return [told.st_size, told.st_mtime_ns]
+
+
+def installed() -> str:
+    from xgboost import __version__
+
+    return str(__version__)
+
+
+def _said(error: Exception) -> str:
+    """What XGBoost checked, without where in its sources, and without its stack."""
+    line = next((one for one in str(error).splitlines() if one.strip()), type(error).__name__)
+    return line.rpartition("Check failed: ")[2].strip().rstrip("(: ") or type(error).__name__

@@ -1,0 +1,111 @@
+"""XGBoost: `.json`, `.ubj` and `.model` files, SageMaker's `xgboost-model`, and boosters that were pickled."""
+
+from pathlib import Path
+from typing import Any
+
+from torpor_container.errors import LoadFailed
+from torpor_container.formats import contents, pickled
+from torpor_container.formats.format import Conventions, Format, Model, named
+from torpor_container.formats.xgboost import boosters, older_versions
+from torpor_container.formats.xgboost.boosters import Member
+
+PICKLE = contents.PICKLED
+
+
+def _text(text: bytes) -> bytes:
+    """As XGBoost writes it in UBJSON: its length, and then itself."""
+    return b"L%b%b" % (len(text).to_bytes(8, "big"), text)
+
+
+TREES = _text(b"name") + b"S" + _text(b"gbtree") + b"}" + _text(b"learner_model_param")
+"""In UBJSON, of plain trees alone: keys are sorted, and dart has more after this name."""
+BEST = b"best_iteration"
+"""Where this is nowhere in a UBJSON model, which escapes no letters, all its boosting rounds count."""
+
+NAMES = ("xgboost-model", "xgboost-model-[0-9]*", "*.model", "*.ubj", "*.bst", "*.xgb")
+
+
+def files(directory: Path) -> list[Path]:
+    """By name; a `.json` file may be anything, and is looked into. If it is alone, loading it is proof enough."""
+    documents = named("*.json")(directory)
+    is_model = contents.begins_as_xgboost if named("*")(directory) == documents else contents.is_xgboost
+    return named(*NAMES)(directory) + [path for path in documents if is_model(path)]
+
+
+def load(path: Path, conventions: Conventions) -> Model:
+    """Raises LoadFailed."""
+    if _is_pickle(path):
+        return pickled.load(path, conventions)
+    return boosters.serve_members([_read(path, conventions)], conventions)
+
+
+def member(path: Path, conventions: Conventions) -> Member:
+    """The booster in a file, for use with others. Raises LoadFailed."""
+    return pickled.member(path, conventions) if _is_pickle(path) else _read(path, conventions)
+
+
+def _is_pickle(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(contents.HEAD_BYTES)
+    if contents.is_old_xgboost(head) and not head.startswith(PICKLE):
+        return False
+    return head.startswith((PICKLE, *contents.OLDEST_PICKLED, *contents.COMPRESSED))
+
+
+def _read(path: Path, conventions: Conventions) -> Member:
+    content = _content(path)
+    try:
+        return Member(_booster(path, content), traits=_traits(content))
+    except older_versions.OldModel as old:
+        return older_versions.read(path, conventions, str(old))
+
+
+def _traits(content: bytearray) -> boosters.Traits | None:
+    """What a model says itself, which most do: to ask a booster takes a trip to another thread and back. None if it
+    must be asked."""
+    return boosters.Traits() if content.rfind(TREES) >= 0 and BEST not in content else None
+
+
+def _booster(path: Path, content: bytearray) -> Any:
+    """Raises LoadFailed, or OldModel for what older versions of XGBoost read."""
+    from xgboost import Booster
+    from xgboost.core import XGBoostError
+
+    if not content:
+        raise LoadFailed(f"{path.name} is empty")  # XGBoost itself would end the process
+    booster = Booster()
+    try:
+        # From memory XGBoost tells JSON from UBJSON by content; from a file, by a name that need not be right.
+        booster.load_model(content)
+    except UnicodeDecodeError as error:  # XGBoost's own message holds what it found there, and is no text then
+        raise _unread(path, content, "it is neither JSON nor UBJSON") from error
+    except XGBoostError as error:
+        raise _unread(path, content, str(error).splitlines()[0]) from error
+    return booster
+
+
+def _unread(path: Path, content: bytearray, said: str) -> Exception:
+    if older_versions.drops_binary() and contents.is_old_xgboost(bytes(content[: contents.HEAD_BYTES])):
+        return older_versions.OldModel.in_old_format(path)
+    return LoadFailed(f"{path.name} is not a model that XGBoost can read: {said}")
+
+
+def _content(path: Path) -> bytearray:
+    """All of a file, held once."""
+    content = bytearray(path.stat().st_size)
+    with path.open("rb", buffering=0) as file, memoryview(content) as whole:
+        at = 0
+        while count := file.readinto(whole[at:]):
+            at += count
+    return content
+
+
+FORMAT = Format(
+    boosters.XGBOOST,
+    files,
+    load,
+    bytes_per_artifact_byte=1.35,
+    fixed_bytes=64 * 1024,
+    frameworks=("xgboost",),
+    by_malloc=True,
+)

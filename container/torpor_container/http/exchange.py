@@ -1,0 +1,66 @@
+"""One request and its answer between a server's connection and an ASGI application, whole on both sides."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+from starlette.types import ASGIApp, Message, Scope
+
+from torpor_container.transport.frames import Header
+
+Tell = Callable[[int, list[Header], bytes], None]
+"""Takes an answer's status, headers and body, and raises nothing."""
+
+
+@runtime_checkable
+class AtOnce(Protocol):
+    """What an ASGI application has that can take up some requests at once, with no task for them."""
+
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """False, and nothing is done, for a request that is to come by ASGI. Else `tell` is called once, before this
+        returns or after. What it raises it raises before that."""
+
+
+@runtime_checkable
+class Framed(Protocol):
+    """What an ASGI application has that takes requests as frames too (see `frames`)."""
+
+    framed: bytes
+    """The path that they are for."""
+
+
+class Exchange:
+    """As ASGI has them. The answer is kept until it is whole."""
+
+    __slots__ = ("_body", "_gone", "_taken", "body", "finished", "headers", "status")
+
+    def __init__(self, body: bytes, gone: asyncio.Event) -> None:
+        """`gone`: when the client is."""
+        self._body = body
+        self._gone = gone
+        self._taken = False
+        self.status = 0
+        self.headers: list[Header] = []
+        self.body = b""
+        self.finished = False
+
+    async def answered_by(self, app: ASGIApp, scope: Scope) -> None:
+        """Raises what the application raises, and ValueError where it returns too early."""
+        await app(scope, self.receive, self.send)
+        if not self.finished:
+            raise ValueError("the application returned before its answer was whole")
+
+    async def receive(self) -> Message:
+        if self._taken:
+            await self._gone.wait()
+        if self._gone.is_set():
+            return {"type": "http.disconnect"}
+        self._taken = True
+        return {"type": "http.request", "body": self._body, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self.headers = message["status"], list(message["headers"])
+        elif message["type"] == "http.response.body":
+            self.body += message.get("body", b"")
+            self.finished = not message.get("more_body", False)

@@ -1,0 +1,250 @@
+"""Invocations that arrive whole are parsed by httptools and answered in one piece; all else is left to gunicorn.
+
+A warm prediction takes less time than gunicorn's own parser, so this stands in front of it. What comes in parts, wants
+`100 Continue`, is chunked, upgrades, closes its connection or is not quite right is gunicorn's, from its first byte.
+"""
+
+import asyncio
+import re
+from typing import Any
+
+import httptools
+from gunicorn.asgi.protocol import _CACHED_SERVER_HEADER, _get_cached_date_header, _get_cached_status_line
+from starlette.types import Scope
+
+from torpor_container.core.patience import Stage
+from torpor_container.http.bounded_requests import HOST_MAX_BYTES, BoundedRequests
+from torpor_container.http.exchange import Exchange
+from torpor_container.http.framed_requests import Client, FramedRequests
+from torpor_container.http.server import FIELD_MAX_BYTES
+from torpor_container.transport.frames import UPGRADE, UPGRADED, BadHeaders, Header, valid_lines
+
+INVOCATION = re.compile(rb"POST (/[!-$&-<>@-~]*/(?:invocations|invoke)|/invocations) HTTP/1\.1\r\n")
+"""A path that is neither quoted nor has a query means the same to every parser."""
+
+NOT_PLAIN = frozenset({b"expect", b"transfer-encoding", b"upgrade", b"proxy-connection"})
+ONLY_ONCE = frozenset({b"host", b"content-type"})
+"""A request that has one of these twice is refused, by gunicorn."""
+
+WATCHED = NOT_PLAIN | ONLY_ONCE
+HEADERS_MAX = 100
+HELD_MAX_BYTES = 256 * 1024
+"""Of the requests that come before the last one is answered, no more is read."""
+
+
+class Reader:
+    """What httptools tells of one connection's plain requests, one after another."""
+
+    def __init__(self) -> None:
+        self.headers: list[Header] = []
+        self.body = b""
+        self._whole = 0
+        self._plain = True
+        self._once: list[bytes] = []
+        self._parser = httptools.HttpRequestParser(self)
+
+    def read(self, data: bytes) -> bool:
+        """Whether these bytes are one plain request, neither more nor less. If they are not, it can read no more."""
+        self.headers, self.body, self._whole, self._plain, self._once = [], b"", 0, True, []
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            return False
+        head_bytes = data.find(b"\r\n\r\n") + 4
+        alone = head_bytes + len(self.body) == len(data)  # httptools takes in a next one's first bytes too
+        small = len(self.headers) <= HEADERS_MAX and head_bytes <= FIELD_MAX_BYTES  # so each header is short enough
+        return self._plain and self._whole == 1 and alone and small
+
+    def take(self) -> tuple[list[Header], bytes]:
+        """The headers and the body that were read, kept here no longer: a connection may be idle for long."""
+        headers, body = self.headers, self.body
+        self.headers, self.body = [], b""
+        return headers, body
+
+    # -- httptools -------------------------------------------------------------------------------------------------
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        self.headers.append((name, value.rstrip(b" \t")))  # httptools strips the left side only
+        if name in WATCHED:
+            self._plain = self._plain and name in ONLY_ONCE and name not in self._once
+            if name == b"host" and len(value) > HOST_MAX_BYTES:
+                self._plain = False
+            self._once.append(name)
+
+    def on_body(self, body: bytes) -> None:
+        self.body += body
+
+    def on_message_complete(self) -> None:
+        self._whole += 1
+        self._plain = self._plain and self._parser.should_keep_alive()  # it knows only now
+
+
+class ShortRequests(BoundedRequests):
+    """gunicorn's connection, with a shorter way for short requests. It takes one at a time, and the rest in turn."""
+
+    def __init__(self, worker: Any) -> None:
+        super().__init__(worker)
+        self._busy = False
+        self._answering: asyncio.Task[None] | None = None
+        self._reader = Reader()
+        self._held = bytearray()
+        self._gone = asyncio.Event()
+        self._used = False
+        self._framed: FramedRequests | None = None
+
+    def data_received(self, data: bytes) -> None:
+        if self._framed is not None:
+            self._framed.read(data)
+        elif self._busy:
+            self._hold(data)
+        elif (invocation := INVOCATION.match(data)) and self._idle() and self._read(data):
+            self._used = True
+            if self._keepalive_handle is None and not self._finishing_calls and not self.ended:
+                self._arm_keepalive_timer()  # gunicorn does it after its own first answer
+            headers, body = self._reader.take()
+            self._begin(self._scope(invocation[1], headers), body)
+        elif (asked := UPGRADE.fullmatch(data)) and self.app.framed == asked[1] and self._idle():
+            scope, client = self._scope(asked[1], []), Client(self._safe_write, self._close_transport)
+            self._framed = FramedRequests(self.app, scope, client, self._gone, self.log)
+            self._safe_write(UPGRADED)
+        else:
+            self.take_in(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone.set()
+        self._held.clear()
+        if self._answering is not None:
+            self._cancel_late(self._answering)
+        if self._framed is not None:
+            for task in self._framed.answering:
+                self._cancel_late(task)
+        super().connection_lost(exc)
+
+    def _cancel_late(self, task: "asyncio.Task[None]") -> None:
+        """Let it go on without its client, but not for ever."""
+        late = self.worker.loop.call_later(self.cfg.asgi_disconnect_grace_period, task.cancel)
+        task.add_done_callback(lambda _: late.cancel())
+
+    def _idle(self) -> bool:
+        """Whether gunicorn waits for the first byte of a request, and will take another after it."""
+        parser = self._callback_parser
+        if parser is None or parser._state != "request_line" or parser._buffer or self._unread:
+            return False
+        return (self._awaiting_request or not self.req_count) and self.worker.alive
+
+    def _read(self, data: bytes) -> bool:
+        plain = self._reader.read(data)
+        if not plain:
+            self._reader = Reader()
+        return plain
+
+    def _hold(self, data: bytes) -> None:
+        self._held += data
+        if len(self._held) > HELD_MAX_BYTES:
+            self._pause_reading()
+
+    def _keepalive_timeout(self) -> None:
+        """gunicorn has not seen what was answered here: a connection that was used meanwhile stays."""
+        if self._framed is not None:
+            return  # its client closes it
+        if self._used:
+            self._used = self._busy
+            self._arm_keepalive_timer()
+        else:
+            super()._keepalive_timeout()
+
+    # -- one request -----------------------------------------------------------------------------------------------
+    def _scope(self, path: bytes, headers: list[Header]) -> Scope:
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "http",
+            "path": path.decode("ascii"),
+            "raw_path": path,
+            "query_string": b"",
+            "root_path": self._root_path,
+            "headers": headers,
+            "server": None,
+            "client": None,
+            "state": self.worker.state.copy(),
+        }
+
+    def _begin(self, scope: Scope, body: bytes) -> None:
+        self._busy = True
+        try:
+            if not self._flow_control.write_paused and self.app.at_once(scope, body, self._tell):
+                return
+        except Exception:  # the outer edge of a request, as below
+            self.log.exception("Error in ASGI application")
+            self._fail()
+            return
+        self._answering = self.worker.loop.create_task(self._answer(scope, Exchange(body, self._gone)))
+
+    def _tell(self, status: int, headers: list[Header], body: bytes) -> None:
+        try:
+            self._write(status, headers, body)
+        except BadHeaders:
+            self.log.exception("Error in ASGI application")
+            self._fail()
+        self._take_up()
+
+    async def _answer(self, scope: Scope, exchange: Exchange) -> None:
+        try:
+            await exchange.answered_by(self.app, scope)
+            self._write(exchange.status, exchange.headers, exchange.body)
+        except Exception:  # the outer edge of a request: it is logged, and its connection ends
+            self.log.exception("Error in ASGI application")
+            self._fail()
+        if self._flow_control.write_paused:
+            await self._flow_control.drain()
+        self._answering = None
+        self._take_up()
+
+    def _fail(self) -> None:
+        self._send_error_response(500, "Internal Server Error")
+        self._close_transport()
+
+    def _write(self, status: int, headers: list[Header], body: bytes) -> None:
+        """The whole answer in one piece. Raises BadHeaders."""
+        if self._closed:
+            return
+        if self._response_omits_body("POST", status):
+            headers, body = self._strip_body_framing_headers(headers, status), b""
+        lines = valid_lines(headers)
+        closing = b"" if self.worker.alive else b"Connection: close\r\n"
+        first = _get_cached_status_line((1, 1), status)
+        head = (first, lines, _CACHED_SERVER_HEADER, _get_cached_date_header(), closing, b"\r\n")
+        self._safe_write(b"".join((*head, body)))
+        if closing:
+            self._close_transport()
+
+    def _take_up(self) -> None:
+        """What came meanwhile."""
+        self._busy = False
+        if self._held and not self._closed:
+            held = bytes(self._held)
+            self._held.clear()
+            self._resume_reading()
+            self.data_received(held)
+        if self.ended:
+            self.end_if_over()
+
+    # -- what others ask of it -------------------------------------------------------------------------------------
+    @property
+    def unanswered(self) -> bool:
+        if self._framed is not None:
+            return bool(self._framed.unanswered)
+        return self._busy or bool(self._held) or super().unanswered
+
+    def stage(self) -> Stage:
+        return Stage.at_rest() if self._busy or self._framed is not None else super().stage()
+
+    @property
+    def used(self) -> bool:
+        return self._keepalive_handle is not None or super().used
+
+    @property
+    def idle(self) -> bool:
+        return not self._busy and self._framed is None and super().idle

@@ -1,0 +1,1 @@
+"""What models take: memory, processor time, and the steps of each load."""

@@ -1,0 +1,301 @@
+"""The built-in workshop: loads known formats in this process and user scripts in their own, and measures them."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+from torpor_container.artifacts.submitted_code import Submitted
+from torpor_container.core.sizing import Prior, Sizing
+from torpor_container.core.turns import Sharing, Turns
+from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow
+from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
+from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
+from torpor_container.formats.xgboost.boosters import XGBOOST
+from torpor_container.measuring.cpu_time import Spent
+from torpor_container.measuring.effort import Clocks, Effort, measured
+from torpor_container.measuring.gauge import Gauge, Others
+from torpor_container.measuring.meter import Meter
+from torpor_container.models.loader import Found, Loaded, Placed, Settled
+from torpor_container.models.quarantine import PROVED, Load, Quarantine, Version, mark_of, software_of
+from torpor_container.processes.memory import give_back, no_memory, uss_bytes
+from torpor_container.processes.threads import Threads
+from torpor_container.running.predicting import Predictors
+from torpor_container.running.runners import InProcess, Runner
+from torpor_container.running.scripts import Scripts
+from torpor_container.settings import Settings
+from torpor_container.trials import verdicts
+from torpor_container.trials.suspects import Suspects
+from torpor_container.trials.trial_process import Candidate, Trials
+
+LOST_THREADS_MAX = 16
+NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids to run it: serve the model file alone, or allow scripts"
+FLOOR_BYTES = 64 * 1024
+"""No model takes less: where the C library does not tell what is allocated, a load can fill pages that others left."""
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A model on disk before its load: its format, its file, its bytes on disk and those predicted in memory."""
+
+    placed: Placed
+    format: Format
+    path: Path
+    disk_bytes: int
+    predicted_bytes: int
+
+
+class BuiltInWorkshop:
+    """Recognises, loads and measures models for one instance."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        conventions: Conventions,
+        scripts: Scripts,
+        clock: Callable[[], float],
+        submitted: Submitted | None = None,
+        meter: Meter | None = None,
+        gauge: Gauge | None = None,
+        give_back: Callable[[], None] = give_back,
+        trials: Trials | None = None,
+        suspects: Suspects | None = None,
+    ) -> None:
+        """`submitted`: where the script of every model comes from, if not from its own artifact. `meter` is told of
+        whatever else takes memory in this process, `gauge` tells how much, and `give_back` returns what was freed.
+        `trials`: where versions of models are tried before they are loaded, if they are; `suspects` records what
+        predicts."""
+        self._settings = settings
+        self._conventions = conventions
+        self._formats = available()
+        self._clock = clock
+        self._submitted = submitted
+        sharing = Sharing(
+            settings.vcpu,
+            settings.model_concurrency or settings.vcpu,
+            settings.batch_size or 1,
+            settings.batch_delay_s,
+        )
+        self._predictors = Predictors(Threads(settings.vcpu, "predict"), Turns(sharing), clock)
+        self._loaders = Threads(settings.loads_max, "load")
+        self._measurers = Threads(1, "measure")  # never behind a model's own code
+        self._gauge = gauge or Gauge(clock)
+        self._give_back = give_back
+        self._others = Others(clock)
+        self._others_bytes = 0  # when they were last looked at
+        self._scripts = scripts
+        self._sizing = Sizing(
+            {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in self._formats}
+        )
+        self._meter = meter or Meter()
+        self._imported: set[str] = set()
+        self._runners: set[Runner] = set()
+        self._scripted: set[Runner] = set()  # of those, whose processes hold memory of their own
+        self._spent = Spent()
+        self._settling: asyncio.Future[Settled] | None = None  # it has not begun
+        self._suspects = suspects
+        self._quarantine = Quarantine(trials, self._free_bytes, self.unload) if trials is not None else None
+
+    async def start(self) -> None:
+        """It is always open."""
+
+    def expect_new(self) -> None:
+        """No version of anything has been tried on this disk: the first one that is called will be."""
+        if self._quarantine is not None:
+            self._quarantine.expect()
+
+    async def close(self) -> None:
+        async with AsyncExitStack() as closing:
+            for part in (self._measurers, self._loaders, self._predictors):
+                closing.callback(part.close)
+            closing.push_async_callback(self._unload_all)
+            if self._quarantine is not None:
+                closing.push_async_callback(self._quarantine.close)
+
+    async def _unload_all(self) -> None:
+        """Side by side: a script that resists takes a second or two."""
+        ended = await asyncio.gather(*map(self.unload, tuple(self._runners)), return_exceptions=True)
+        for failure in ended:
+            if isinstance(failure, BaseException):
+                raise failure
+
+    def unready(self) -> str | None:
+        """An instance with many threads stuck in models' own code is worn out: it asks to be replaced."""
+        lost = self._predictors.lost + self._loaders.lost
+        return f"{lost} threads are stuck in models' own code" if lost > LOST_THREADS_MAX else None
+
+    async def recognise(self, placed: Placed) -> Found:
+        if self._submitted and not self._settings.scripts:
+            raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {NO_SCRIPTS}")
+        script = await self._submitted.script() if self._submitted else None
+        try:
+            known, path, disk_bytes, tried = await self._loaders.run(
+                _look, placed, script, self._settings.program, self._formats, self._conventions
+            )
+        except OSError as error:
+            raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
+        if known.name == SCRIPT and not self._settings.scripts:
+            raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {NO_SCRIPTS}")
+        predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
+        load: Load = partial(self._load, Recognised(placed, known, path, disk_bytes, predicted))
+        if self._quarantine is not None and tried is not None:
+            load, _ = await asyncio.gather(self._quarantine.passed(tried, load), self._import(known))
+        return Found(predicted, load)
+
+    async def unload(self, runner: Runner) -> Effort | None:
+        if runner in self._scripted:
+            await self.cpu_s()  # while it still tells
+        self._runners.discard(runner)
+        self._scripted.discard(runner)
+        with self._meter.window():
+            return await runner.close()
+
+    async def settle(self) -> Settled:
+        """Those who come while it has not begun share it: giving back costs a millisecond, however much is freed."""
+        if self._settling is None:
+            self._settling = asyncio.ensure_future(self._settle())
+        return await asyncio.shield(self._settling)
+
+    async def used_bytes(self) -> int:
+        """Read off here; on a thread where pages have to be walked."""
+        held = None if self._scripted else self._gauge.counted_bytes()
+        return await self._measurers.run(self._measure) if held is None else held
+
+    async def cpu_s(self) -> float:
+        return await self._measurers.run(self._count_seconds)
+
+    # -- the two ways to load --------------------------------------------------------------------------------------
+    async def _load(self, found: Recognised) -> Loaded:
+        """Load it and measure it."""
+        began_s = self._clock()
+        loading = self._start_script if found.format.name == SCRIPT else self._load_here
+        loaded = await loading(found)
+        self._runners.add(loaded.runner)
+        return replace(loaded, took_s=self._clock() - began_s)
+
+    async def _load_here(self, found: Recognised) -> Loaded:
+        """In this process."""
+        await self._import(found.format)
+        size_bytes = found.predicted_bytes
+        with self._meter.window() as alone:
+            if not self._sizing.to_be_measured(found.placed.model_id, found.format.name, found.disk_bytes):
+                model, effort = await self._loaders.run(measured, _read, found, self._conventions)
+            else:
+                (model, grown_bytes), effort = await self._loaders.run(
+                    measured, _read_and_measure, found, self._conventions, self._gauge
+                )
+                if alone():
+                    size_bytes = max(grown_bytes, FLOOR_BYTES)
+                    self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
+        if self._suspects is not None and found.placed.record is not None and found.format.name not in PROVED:
+            model = self._suspects.watched(model, found.placed.model_id)
+        runner = InProcess(model, self._predictors, Clocks(self._clock), self._settings.batch_size)
+        return Loaded(runner, size_bytes, effort=effort, note=getattr(model, "note", ""))
+
+    async def _import(self, known: Format) -> None:
+        if not self._imported.issuperset(known.frameworks):
+            await self._loaders.run(_import_all, known.frameworks)
+            self._imported.update(known.frameworks)
+
+    async def _start_script(self, found: Recognised) -> Loaded:
+        """In a process of its own."""
+        runner, effort = await self._scripts.start(found.placed.directory, found.path)
+        async with AsyncExitStack() as unknown:  # as long as nobody knows of it who could close it
+            unknown.push_async_callback(runner.close)
+            size_bytes = await self._measurers.run(_held_bytes, runner)
+            unknown.pop_all()
+        self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
+        self._scripted.add(runner)
+        return Loaded(runner, size_bytes, effort=effort)
+
+    def _free_bytes(self) -> int:
+        return self._settings.memory_bytes - self._gauge.last_bytes() - self._others_bytes
+
+    # -- measuring -------------------------------------------------------------------------------------------------
+    async def _settle(self) -> Settled:
+        with self._meter.window():
+            return Settled(*await self._measurers.run(measured, self._measure_after_trim))
+
+    def _measure(self) -> int:
+        pids = (pid for runner in tuple(self._scripted) for pid in runner.processes())
+        self._others_bytes = self._others.used_bytes(pids)
+        return self._gauge.used_bytes() + self._others_bytes
+
+    def _count_seconds(self) -> float:
+        return self._spent.seconds([runner.processes() for runner in tuple(self._scripted)])
+
+    def _measure_after_trim(self) -> int:
+        self._settling = None  # who comes from now on may have freed what this does not see
+        self._give_back()
+        return self._measure()
+
+
+def _held_bytes(runner: Runner) -> int:
+    """By processes of its own."""
+    return sum(map(uss_bytes, runner.processes()))
+
+
+def _import_all(modules: Sequence[str]) -> None:
+    for module in modules:
+        import_module(module)
+
+
+def _read_and_measure(found: Recognised, conventions: Conventions, gauge: Gauge) -> tuple[Model, int]:
+    """The model, and what the process has grown by meanwhile."""
+    grown = gauge.grown(found.format.by_malloc)
+    return _read(found, conventions), grown()
+
+
+def _read(found: Recognised, conventions: Conventions) -> Model:
+    try:
+        model = found.format.load(found.path, conventions)
+        if conventions.inference_output and model.format != XGBOOST:
+            raise LoadFailed(
+                f"SAGEMAKER_INFERENCE_OUTPUT is set, which selects what XGBoost models tell, and {found.path.name} "
+                f"is a {model.format} model: unset it"
+            )
+        return model
+    except LoadFailed as error:
+        if error.__cause__ is not None and no_memory(error.__cause__):
+            raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
+        raise
+    except ContainerError:
+        raise
+    except MemoryError as error:
+        raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
+    except BaseException as error:  # a pickle runs code as it loads: it may even exit, and must not take us along
+        raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
+
+
+def _look(
+    placed: Placed, script: Path | None, program: str, formats: Sequence[Format], conventions: Conventions
+) -> tuple[Format, Path, int, Version | None]:
+    """The last is None for a script, which has a process of its own anyway."""
+    known, path = (SCRIPT_FORMAT, script) if script else detect(placed.directory, program, formats, conventions)
+    disk_bytes = _size_bytes(placed.directory)
+    if known.name == SCRIPT:
+        return known, path, disk_bytes, None
+    verdict = verdicts.read(placed.record) if placed.record is not None else None
+    candidate = Candidate(known.name, path, disk_bytes)
+    return (
+        known,
+        path,
+        disk_bytes,
+        Version(candidate, software_of(known.frameworks), placed.record, mark_of(path), verdict),
+    )
+
+
+def _size_bytes(directory: str | Path) -> int:
+    """Of all files in a folder and below it."""
+    size_bytes = 0
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_file():
+                size_bytes += entry.stat().st_size
+            elif entry.is_dir(follow_symlinks=False):
+                size_bytes += _size_bytes(entry.path)
+    return size_bytes

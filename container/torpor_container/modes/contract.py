@@ -1,0 +1,147 @@
+"""Contract mode: the platform loads and unloads, as SageMaker does, and this instance only obeys."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from torpor_container.core.residency import Admit, Residency
+from torpor_container.errors import AlreadyLoaded, LoadOutOfMemory, ModelNotFound
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.measuring.timing import Timing
+from torpor_container.models.loader import Placed, Workshop
+from torpor_container.models.memory_tier import Tier
+from torpor_container.running.retry import until_called
+from torpor_container.running.runners import Runner
+from torpor_container.wire import Fault, LoadedModel, Step
+
+
+class Contract:
+    """Many models, loaded and unloaded by the platform. Over budget is 507; nothing is evicted by itself."""
+
+    def __init__(self, workshop: Workshop, books: Residency, clock: Callable[[], float], timeout_s: float) -> None:
+        self._workshop = workshop
+        self._tier = Tier(books, clock, self._unload, self._settled)
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._loaded: dict[str, tuple[str, Runner]] = {}  # url and runner, by the platform's model_name
+        self._closing: set[str] = set()
+        self._reviving = asyncio.Lock()
+
+    async def start(self) -> None:
+        await self._workshop.start()
+        self._tier.books.measured(await self._workshop.used_bytes())
+
+    async def close(self) -> None:
+        await self._tier.close()
+
+    def unready(self) -> str | None:
+        return self._workshop.unready()
+
+    def fault(self) -> Fault | None:
+        return None
+
+    def models(self) -> list[LoadedModel]:
+        """Those that can be called: one that is being unloaded is listed no more, whoever still uses it."""
+        callable_now = self._loaded.keys() - self._closing
+        return self._tier.models({name: self._loaded[name][1] for name in callable_now})
+
+    def url_of(self, name: str) -> str:
+        """Raises ModelNotFound."""
+        if name not in self._loaded or name in self._closing:
+            raise ModelNotFound(name)
+        return self._loaded[name][0]
+
+    async def load(self, name: str, url: str) -> None:
+        """LoadModel. A model that is being unloaded is loaded again once it is gone.
+
+        Raises AlreadyLoaded, ModelNotFound (no such folder), LoadFailed, LoadOutOfMemory.
+        """
+        books = self._tier.books
+        while name in self._closing:
+            await self._tier.change()
+        if books.get(name) is not None:
+            raise AlreadyLoaded(name)
+        books.request(name, self._clock())
+        with self._tier.coming_in(name):
+            runner, size_bytes, took_s = await self._load(name, Path(url))
+        self._loaded[name] = (url, runner)
+        books.loaded(name, size_bytes, took_s, self._clock())
+        try:
+            fits = await self._fits()
+        finally:
+            self._tier.released(name)
+        if not fits:
+            await self.unload(name)
+            raise LoadOutOfMemory(f"{name} takes {size_bytes:,} bytes, more than was left of {books.budget_bytes:,}")
+
+    async def unload(self, name: str) -> None:
+        """UnloadModel: no new calls from now on, those in flight end, and only then is it let go."""
+        self.url_of(name)
+        self._closing.add(name)
+        try:
+            while not self._tier.books.drop(name, "the platform unloads it", self._clock()):
+                await self._tier.change()
+            await self._tier.dismiss((name,))
+        finally:
+            self._closing.discard(name)
+            self._tier.changed()
+
+    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
+        name = target or ""
+        self.url_of(name)
+        self._tier.books.request(name, self._clock())
+        try:
+            return await until_called(partial(self._invoke, name, invocation, timing), self._timeout_s)
+        finally:
+            self._tier.released(name)
+
+    async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
+        runner = await self._living(name, timing)
+        return await runner.invoke(invocation, self._timeout_s, timing)
+
+    async def _living(self, name: str, timing: Timing) -> Runner:
+        """The model's runner. A script whose process has ended is started again: the platform does not know of it."""
+        if self._loaded[name][1].alive:
+            return self._loaded[name][1]
+        with timing.step(Step.LOAD):
+            async with self._reviving:
+                url, runner = self._loaded[name]
+                if not runner.alive:
+                    await self._workshop.unload(runner)
+                    found = await self._workshop.recognise(Placed(name, name, Path(url)))
+                    self._loaded[name] = (url, (await found.load()).runner)
+        return self._loaded[name][1]
+
+    async def _load(self, name: str, directory: Path) -> tuple[Runner, int, float]:
+        if not await asyncio.to_thread(_is_there, directory):
+            raise ModelNotFound(str(directory), "model store")
+        found = await self._workshop.recognise(Placed(name, name, directory))
+        plan = await self._tier.planned(name, found.predicted_bytes)
+        if not isinstance(plan, Admit):
+            raise LoadOutOfMemory(plan.reason)
+        loaded = await found.load()
+        return loaded.runner, loaded.size_bytes, loaded.took_s
+
+    async def _fits(self) -> bool:
+        """Whether all that is loaded is within the budget, as measured."""
+        books = self._tier.books
+        books.measured(await self._workshop.used_bytes())
+        if not books.has_room(0):
+            books.measured(await self._settled())
+        return books.has_room(0)
+
+    async def _settled(self) -> int:
+        return (await self._workshop.settle()).used_bytes
+
+    async def _unload(self, name: str) -> None:
+        _, runner = self._loaded.pop(name)
+        await self._workshop.unload(runner)
+        self._tier.books.measured(await self._settled(), gone=name)
+
+
+def _is_there(folder: Path) -> bool:
+    try:
+        return folder.is_dir()
+    except OSError:  # a name longer than any is
+        return False

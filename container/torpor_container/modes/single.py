@@ -1,0 +1,130 @@
+"""Single-model mode: one artifact, loaded at the start; `/ping` fails until it is."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.measuring.timing import Story, Timing
+from torpor_container.models.disk_tier import Shelf
+from torpor_container.models.keeper import Patience
+from torpor_container.models.loader import Placed, Workshop
+from torpor_container.running.retry import until_called
+from torpor_container.running.runners import Runner
+from torpor_container.wire import Fault, LoadedModel, Step
+
+log = logging.getLogger(__name__)
+
+
+class Single:
+    """One model."""
+
+    def __init__(
+        self,
+        workshop: Workshop,
+        directory: Path,
+        shelf: Shelf | None,
+        key: str,
+        clock: Callable[[], float],
+        patience: Patience,
+        timeout_s: float,
+    ) -> None:
+        self._workshop = workshop
+        self._directory = directory
+        self._shelf = shelf
+        self._key = key
+        self._clock = clock
+        self._patience = patience
+        self._timeout_s = timeout_s
+        self._runner: Runner | None = None
+        self._size_bytes = 0
+        self._hits = self._in_flight = 0
+        self._used_s = clock()
+        self._loading: asyncio.Task[None] | None = None
+        self.failure: ContainerError | None = None
+
+    async def start(self) -> None:
+        await self._workshop.start()
+        self._loading = asyncio.create_task(self._load())
+
+    async def close(self) -> None:
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
+
+    def unready(self) -> str | None:
+        if self.failure is not None:
+            return str(self.failure)
+        return self._workshop.unready() if self._runner is not None else "the model is still loading"
+
+    def fault(self) -> Fault | None:
+        return self.failure.fault if self.failure is not None else None
+
+    def models(self) -> list[LoadedModel]:
+        if self._runner is None:
+            return []
+        return [
+            {
+                "name": self._key or "model",
+                "size_bytes": self._size_bytes,
+                "in_flight": self._in_flight,
+                "idle_s": 0.0 if self._in_flight else self._clock() - self._used_s,
+                "format": self._runner.format,
+                "hits": self._hits,
+            }
+        ]
+
+    async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
+        return await until_called(partial(self._invoke, invocation, timing), self._timeout_s)
+
+    async def _invoke(self, invocation: Invocation, timing: Timing) -> Reply:
+        runner = await self._ready(timing)
+        self._hits += 1
+        self._in_flight += 1
+        try:
+            return await runner.invoke(invocation, self._timeout_s, timing)
+        finally:
+            self._in_flight -= 1
+            self._used_s = self._clock()
+            if runner is self._runner and not runner.alive:
+                self._runner = None
+                self._loading = asyncio.create_task(self._load(instead_of=runner))
+
+    async def _ready(self, timing: Timing) -> Runner:
+        """The runner. Who comes while a script is started again waits for it."""
+        if self._runner is None and self._loading is not None:
+            with timing.step(Step.LOAD):
+                await asyncio.wait((self._loading,), timeout=self._patience.ready_wait_s)
+        if self._runner is None:
+            raise self.failure or NotReady(self._key or "model", self._patience.ready_wait_s)
+        return self._runner
+
+    async def _load(self, instead_of: Runner | None = None) -> None:
+        try:
+            if instead_of is not None:
+                await self._workshop.unload(instead_of)
+            async with asyncio.timeout(self._patience.load_timeout_s):
+                found = await self._workshop.recognise(await self._placed())
+                loaded = await found.load()
+        except ContainerError as error:
+            self.failure = error
+        except TimeoutError:
+            self.failure = LoadTimedOut(self._key or "model", self._patience.load_timeout_s)
+        except Exception as error:
+            log.exception("the model cannot be loaded")
+            self.failure = LoadFailed(f"the model cannot be loaded: {type(error).__name__}: {error}")
+        else:
+            self._runner, self._size_bytes = loaded.runner, loaded.size_bytes
+            if loaded.note:
+                log.warning("%s", loaded.note)
+
+    async def _placed(self) -> Placed:
+        if self._shelf is not None:
+            return replace(await self._shelf.take(self._key, Story(self._clock)), model_id="model")
+        if not await asyncio.to_thread(self._directory.is_dir):
+            raise LoadFailed(f"there is no model: no ModelDataUrl was given, and no folder {self._directory} is here")
+        return Placed(self._key, "model", self._directory)

@@ -1,0 +1,49 @@
+"""The warm parent that an instance forks from: the endpoint's, or one of its own, started when first needed."""
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from torpor_container.processes.zygote_client import Child, Job, OwnedWarmParent, WarmParent
+
+
+class Parent:
+    """`path` is the socket of the endpoint's warm parent; empty for an instance that runs alone."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._own: OwnedWarmParent | None = None
+        self._sockets: tempfile.TemporaryDirectory[str] | None = None
+        self._starting = asyncio.Lock()
+
+    async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
+        """Raises OSError when there is no warm parent to be had."""
+        warm = await self._warm()
+        try:
+            return await warm.fork(job, descriptors)
+        except ConnectionError:
+            if self._path:
+                raise
+            async with self._starting:
+                if warm is self._own:  # it has ended a moment ago: nobody has waited for it yet
+                    await self.close()
+            return await (await self._warm()).fork(job, descriptors)
+
+    async def close(self) -> None:
+        own, self._own = self._own, None
+        sockets, self._sockets = self._sockets, None
+        if own is not None:
+            await own.close()
+        if sockets is not None:
+            sockets.cleanup()
+
+    async def _warm(self) -> WarmParent:
+        if self._path:
+            return WarmParent(Path(self._path))
+        async with self._starting:
+            if self._own is None or not self._own.running:
+                await self.close()  # of one that has ended
+                self._sockets = tempfile.TemporaryDirectory(prefix="torpor-")
+                self._own = await OwnedWarmParent.start(Path(self._sockets.name) / "warm")
+        return self._own

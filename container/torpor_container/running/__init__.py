@@ -1,0 +1,1 @@
+"""How a loaded model answers: the threads and processes that run its code."""

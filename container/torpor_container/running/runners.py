@@ -1,0 +1,238 @@
+"""A loaded model that can be invoked, in this process or in one of its own. They know nothing of residency."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from torpor_container.core.pace import LONG_S, Pace
+from torpor_container.core.turns import Line
+from torpor_container.errors import ContainerError, PredictionFailed, TimedOut
+from torpor_container.formats import Model
+from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.measuring.effort import CLOCKS, Clocks, Effort, measured
+from torpor_container.measuring.timing import Timing
+from torpor_container.processes.process_tree import descendants
+from torpor_container.running.predicting import Outcome, Predictors
+from torpor_container.transport.loop_batch import OneTurn
+from torpor_container.wire import Step
+
+log = logging.getLogger(__name__)
+
+CHEAP_BYTES = 64 * 1024
+"""A larger body is never predicted on the event loop."""
+TOGETHER_MAX = 32
+"""So many requests that are there at once share a prediction on the event loop, if nobody says otherwise. None of them
+waits for it: their answers leave together anyway."""
+PREDICT = Step.PREDICT
+"""Looked up once: an enumeration finds its member anew each time."""
+MEASURED_EVERY = 16
+"""Of a model's predictions on the event loop the first is measured, and then one in so many: the clocks cost a part of
+what they measure."""
+
+
+class Runner(Protocol):
+    """One loaded model."""
+
+    format: str
+    needs_folder: bool
+    """Whether it may read the model's folder for as long as it is loaded."""
+
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        """Predict, and tell what it took. Raises the container's errors; `TimedOut` after `timeout_s`."""
+
+    async def close(self) -> Effort | None:
+        """Let go of everything it holds. What that took, where it can be told from others'."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can answer again."""
+
+    def processes(self) -> list[int]:
+        """Those of its own, the one that the others belong to first; none for a model inside this process."""
+
+
+Then = Callable[[Reply | ContainerError], None]
+"""Called once, with the answer or with why there is none. It raises nothing."""
+
+
+class Asking(NamedTuple):
+    """A request that is answered on the event loop."""
+
+    invocation: Invocation
+    timing: Timing
+    since_s: float
+    then: Then
+
+
+class InProcess:
+    """A model of a known format. What predicts cheaply, as measured, does so on the event loop, where no time limit
+    holds; the rest on a thread, and always what runs code that nobody knows."""
+
+    def __init__(
+        self,
+        model: Model,
+        predictors: Predictors,
+        clocks: Clocks = CLOCKS,
+        batch_size: int | None = None,
+    ) -> None:
+        """Up to `batch_size` requests that come in one turn of the event loop share a prediction, if the model is
+        `rowwise`; TOGETHER_MAX if it is None."""
+        together_max = TOGETHER_MAX if batch_size is None else batch_size
+        self.format = model.format
+        self.needs_folder = False
+        self._model = model
+        self._predictors = predictors
+        self._line = Line(shares=model.rowwise)
+        self._clocks = clocks
+        self._clock = clocks.wall
+        self._pace = Pace()
+        self._unmeasured = MEASURED_EVERY - 1
+        shares = model.rowwise and together_max > 1
+        self._together = OneTurn(self._answer_together, together_max) if shares else None
+
+    def cheap(self, body: bytes) -> bool:
+        """Whether `answer` takes so little that nobody else need go on meanwhile."""
+        return self._pace.cheap and len(body) <= CHEAP_BYTES and not self._model.foreign
+
+    def answer(self, invocation: Invocation, timing: Timing) -> Reply:
+        """Predict here and now."""
+        (outcome,) = self._here([invocation], ((timing, self._clock()),))
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def answer_soon(self, invocation: Invocation, timing: Timing, then: Then) -> None:
+        """Predict on the event loop, and tell: now, or with the others that came in this turn of it."""
+        asking = Asking(invocation, timing, self._clock(), then)
+        if self._together is None:
+            self._answer_together((asking,))
+        else:
+            self._together.add(asking)
+
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        if self.cheap(invocation.body):
+            return self.answer(invocation, timing)
+        with timing.step(Step.PREDICT):  # waiting for a thread included, as in SageMaker's ModelLatency
+            try:
+                async with asyncio.timeout(timeout_s):
+                    reply = await self._predictors.predict(self._line, self._predict, invocation)
+            except TimeoutError:
+                raise TimedOut(timeout_s) from None
+        timing.effort = reply.effort
+        return reply
+
+    async def close(self) -> Effort:
+        _, effort = await asyncio.to_thread(measured, self._model.close)
+        return effort
+
+    @property
+    def alive(self) -> bool:
+        return True
+
+    def processes(self) -> list[int]:
+        return []
+
+    def _predict(self, invocations: Sequence[Invocation]) -> Sequence[Reply | Exception]:
+        if len(invocations) > 1:
+            return self._measured_together(invocations)
+        return [self._measured(invocations[0])]
+
+    def _answer_together(self, asking: Sequence[Asking]) -> None:
+        invocations = [one.invocation for one in asking]
+        outcomes = self._here(invocations, [(one.timing, one.since_s) for one in asking])
+        for one, outcome in zip(asking, outcomes, strict=True):
+            one.then(_told(outcome))
+
+    def _here(self, invocations: Sequence[Invocation], waiting: Sequence[tuple[Timing, float]]) -> Sequence[Outcome]:
+        """Predict on the event loop, for those who wait since then: each has waited for the others too. What one
+        request takes is its part of the whole; what holds it up is the whole."""
+        self._unmeasured = unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
+        stopwatch = None if unmeasured else self._clocks.start()
+        began_s = self._clock()
+        outcomes = self._outcomes(invocations)
+        until_s = self._clock()
+        for timing, since_s in waiting:
+            timing.add(PREDICT, until_s - since_s)
+        if stopwatch is not None and _predicted(outcomes):
+            effort = stopwatch().shared(len(waiting))
+            self._pace.took(effort.work_s, effort.wall_s)
+            for timing, _ in waiting:
+                timing.effort = effort
+        if until_s - began_s > LONG_S:
+            self._pace.held_up()
+        return outcomes
+
+    def _outcomes(self, invocations: Sequence[Invocation]) -> Sequence[Outcome]:
+        try:
+            if len(invocations) > 1:
+                return self._model.invoke_together(invocations)
+            return [self._model.invoke(invocations[0])]
+        except Exception as error:  # noqa: BLE001  each that asked is told, whatever it is
+            return [error] * len(invocations)
+
+    def _measured_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
+        stopwatch = self._clocks.start()
+        outcomes = self._model.invoke_together(invocations)
+        effort = stopwatch().shared(len(invocations))
+        return [one._replace(effort=effort) if isinstance(one, Reply) else one for one in outcomes]
+
+    def _measured(self, invocation: Invocation) -> Reply:
+        stopwatch = self._clocks.start()
+        reply = self._model.invoke(invocation)
+        effort = stopwatch()
+        self._pace.took(effort.work_s, effort.wall_s)
+        return reply._replace(effort=effort)
+
+
+def _predicted(outcomes: Sequence[Outcome]) -> bool:
+    """Whether there is an answer: what the model refuses, or fails with, tells nothing of what a prediction takes."""
+    return any(isinstance(outcome, Reply) for outcome in outcomes)
+
+
+def _told(outcome: Outcome) -> Reply | ContainerError:
+    """What is neither is a fault of ours, and its traceback is worth having."""
+    if isinstance(outcome, Reply | ContainerError):
+        return outcome
+    log.error("a prediction ended with an error that is no model's", exc_info=outcome)
+    return PredictionFailed.because(outcome)
+
+
+class Scripted:
+    """A user script in its own process: it may crash, leak or hang, and only it pays."""
+
+    format = "script"
+    needs_folder = True
+
+    def __init__(self, process: ScriptProcess) -> None:
+        self._process = process
+
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        """Its time begins with its turn: to wait for others is no fault of the script, and does not end it."""
+        laps = timing.laps()
+        try:
+            async with asyncio.timeout(timeout_s) as patience:
+
+                def began() -> None:
+                    laps(Step.QUEUE)
+                    patience.reschedule(asyncio.get_running_loop().time() + timeout_s)
+
+                reply = await self._process.invoke(invocation, began)
+        except TimeoutError:
+            raise TimedOut(timeout_s) from None
+        finally:
+            laps(Step.PREDICT)
+        timing.effort = reply.effort
+        return reply
+
+    async def close(self) -> None:
+        await self._process.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.alive
+
+    def processes(self) -> list[int]:
+        """The script's, and all that it started."""
+        return [self._process.pid, *descendants(self._process.pid)]

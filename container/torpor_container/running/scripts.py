@@ -1,0 +1,81 @@
+"""Starts user scripts, each in a process of its own forked from a warm parent."""
+
+import os
+import socket
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+from torpor_container.errors import LoadFailed
+from torpor_container.formats import Conventions
+from torpor_container.formats.script import root_of
+from torpor_container.formats.script.environment import Place, environment
+from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.measuring.effort import CLOCKS, Effort
+from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_client import Child, Job
+from torpor_container.running.requirements import Requirements
+from torpor_container.running.runners import Scripted
+from torpor_container.settings import Settings
+
+START = "torpor_container.formats.script.child:start"
+OUTPUT = (1, 2)
+
+
+class Scripts:
+    """The instance's way to script processes. What they print goes where the instance's own output goes."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        conventions: Conventions,
+        parent: Parent,
+        environment: Mapping[str, str],
+        installer: Mapping[str, str] | None = None,
+    ) -> None:
+        """`environment` is the container's, to which comes what AWS's images set for a script. `installer` is what an
+        installer of packages sees, if not this process's own."""
+        self._settings = settings
+        self._conventions = conventions
+        self._parent = parent
+        self._environment = environment
+        self._requirements = Requirements(settings.requirements, Path(settings.base_dir), installer or os.environ)
+
+    async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
+        """Run the script, and wait until it has loaded; what that took. Raises LoadFailed, LoadOutOfMemory."""
+        began_s = CLOCKS.wall()
+        root = root_of(script, self._settings.program)
+        packages = await self._requirements.met(root, directory, self._settings.load_timeout_s)
+        async with AsyncExitStack() as unfinished:
+            process = await self._forked(directory, script, packages)
+            unfinished.push_async_callback(process.close)
+            try:
+                effort = await process.loaded(self._settings.load_timeout_s)
+            except TimeoutError:
+                raise LoadFailed(f"the script did not load within {self._settings.load_timeout_s:g} s") from None
+            unfinished.pop_all()
+        return Scripted(process), effort._replace(wall_s=CLOCKS.wall() - began_s)
+
+    async def _forked(self, directory: Path, script: Path, packages: Path | None) -> ScriptProcess:
+        ours, theirs = socket.socketpair()
+        with theirs, ExitStack() as unfinished:
+            unfinished.enter_context(ours)
+            child = await self._fork(directory, script, packages, theirs)
+            unfinished.pop_all()
+        return ScriptProcess(ours, child)
+
+    async def _fork(self, directory: Path, script: Path, packages: Path | None, theirs: socket.socket) -> Child:
+        arguments = {
+            "directory": str(directory),
+            "script": str(script),
+            "root": str(root_of(script, self._settings.program)),
+            "packages": str(packages) if packages else None,
+            "memory_bytes": self._settings.memory_bytes,
+            "conventions": asdict(self._conventions),
+            "environment": environment(Place(directory, script, self._environment)),
+        }
+        try:
+            return await self._parent.fork(Job(START, arguments, guarded=True), [theirs.fileno(), *OUTPUT])
+        except (OSError, ValueError) as error:
+            raise LoadFailed(f"no process could be started for the script: {error}") from error

@@ -1,0 +1,334 @@
+"""The hop to a server on this machine: a keep-alive pool of asyncio protocols, with httptools for parsing.
+
+The endpoint reaches its instances so, over Unix sockets, and an instance a foreign container, over loopback.
+
+Requests and answers are bytes and stay bytes. A connection that the other side has closed is dropped. What was sent is
+sent again only if it may be done twice, and nothing of an answer came.
+"""
+
+import asyncio
+import errno
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from typing import cast
+
+import httptools
+
+from torpor_container.transport.frames import lines
+
+Headers = Sequence[tuple[bytes, bytes]]
+Body = list[bytes]
+"""In as many chunks as it came: to join a large one takes as much memory again."""
+Address = str | tuple[str, int]
+"""A Unix socket's path, or a host and a port."""
+
+JOINED_MAX_BYTES = 64 * 1024
+"""A longer body is not copied to stand behind its head."""
+ANSWER_MAX_BYTES = 64 * 1024 * 1024
+REPEATABLE = frozenset({"GET", "DELETE"})
+NOT_NOW = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS})
+"""The server is there: its line of connections is full, or this process has no descriptor left just now."""
+LOOKED_AGAIN_S = 0.005
+
+
+class UpstreamError(Exception):
+    """The server gave no whole answer."""
+
+
+class UpstreamRefused(UpstreamError):
+    """Nobody took the connection, or it was lost first: the request was never sent."""
+
+
+class UpstreamBroken(UpstreamError):
+    """The connection broke after the request was sent: the server may or may not have acted on it."""
+
+
+class UpstreamStale(UpstreamBroken):
+    """A connection used before was closed, and nothing of an answer came: the other side had gone first."""
+
+
+class UpstreamTimedOut(UpstreamError):
+    """No answer in time."""
+
+
+@dataclass
+class Answer:
+    """A server's answer. Header names are in lower case."""
+
+    status: int = 0
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    chunks: Body = field(default_factory=list)
+
+    @property
+    def body(self) -> bytes:
+        return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first of this name."""
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return None
+
+
+Then = Callable[[Answer | UpstreamError], None]
+"""Called once, with an answer or with why there is none. It raises nothing."""
+
+
+class Connection(asyncio.Protocol):
+    """One connection, one request at a time."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._answer = Answer()
+        self._received_bytes = 0
+        self._headed = False
+        self._then: Then | None = None
+        self._whole: Answer | None = None
+        self.open = False
+        self.used = False
+        self.idle_since_s = 0.0
+        self._timeout_s = inf
+        self._until_s = inf
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def request(self, head: bytes, body: Body, timeout_s: float, then: Then) -> bool:
+        """`then` is called with the answer, UpstreamBroken or UpstreamTimedOut.
+
+        False, and nothing else is done, where the other side has just gone: nobody has read anything of the request.
+        """
+        assert self._transport is not None
+        self._answer, self._received_bytes, self._headed = Answer(), 0, False
+        if size_of(body) <= JOINED_MAX_BYTES:
+            self._transport.write(b"".join((head, *body)))
+        else:
+            self._transport.writelines((head, *body))
+        if self._transport.is_closing():
+            return False
+        self._then = then
+        self._patience(timeout_s)
+        return True
+
+    def close(self) -> None:
+        self.open = False
+        if self._alarm is not None:
+            self._alarm.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    # -- patience --------------------------------------------------------------------------------------------------
+    def _patience(self, timeout_s: float) -> None:
+        """One alarm outlasts many requests: to set one for each costs more than to look again when it rings."""
+        self._timeout_s, self._until_s = timeout_s, self._loop.time() + timeout_s
+        if self._alarm is not None and self._alarm.when() > self._until_s:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._alarm is None:
+            self._alarm = self._loop.call_at(self._until_s, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._then is None:
+            return
+        if self._loop.time() < self._until_s:
+            self._alarm = self._loop.call_at(self._until_s, self._ring)
+        else:
+            self._fail(UpstreamTimedOut(f"no answer within {round(self._timeout_s, 2):g} s"))
+
+    # -- asyncio.Protocol ------------------------------------------------------------------------------------------
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
+        self.open = True
+
+    def data_received(self, data: bytes) -> None:
+        self._received_bytes += len(data)
+        if self._received_bytes > ANSWER_MAX_BYTES:
+            self._fail(UpstreamBroken(f"the answer is over {ANSWER_MAX_BYTES} bytes"))
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(UpstreamBroken(f"the answer is no HTTP: {error}"))
+        self._pass_on()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end of an answer that did not say how long it is, and else of all hope for one."""
+        if self._headed and exc is None and not self._announced():
+            self.open = False
+            self.on_message_complete()
+            self._pass_on()
+        elif self.used and not self._received_bytes:
+            self._fail(UpstreamStale("the connection had been closed"))
+        else:
+            self._fail(UpstreamBroken("the connection was closed before the answer was whole"))
+
+    def _announced(self) -> bool:
+        """Whether the answer said how long it is."""
+        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self._answer.headers)
+
+    def _fail(self, error: UpstreamError) -> None:
+        self.close()
+        self._pass_on()  # what was whole before it
+        self._tell(error)
+
+    def _pass_on(self) -> None:
+        """Tell of an answer that is whole, once its bytes have been read to their end: the next request may follow."""
+        if self._whole is not None:
+            answer, self._whole = self._whole, None
+            self._tell(answer)
+
+    def _tell(self, outcome: Answer | UpstreamError) -> None:
+        then, self._then = self._then, None
+        if then is not None:
+            then(outcome)
+
+    # -- httptools -------------------------------------------------------------------------------------------------
+    def on_message_begin(self) -> None:
+        if self._then is None or self._whole is not None:
+            self.close()  # nobody asked: what comes next on this connection is no answer to anything
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._answer.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        self._headed = True
+
+    def on_body(self, body: bytes) -> None:
+        self._answer.chunks.append(body)
+
+    def on_message_complete(self) -> None:
+        self._answer.status = self._parser.get_status_code()
+        self._headed = False
+        if self._answer.status < 200:  # an interim answer, such as 100 Continue
+            self._answer = Answer()
+            return
+        answer, self._answer = self._answer, Answer()
+        self.open = self.open and self._parser.should_keep_alive()
+        if self._whole is None:
+            self._whole = answer
+
+
+class Upstream:
+    """The connections to one server. Idle ones are reused, newest first; there are as many as requests at once.
+
+    `idle_max_s`: a server that is not ours may close a connection just as it is used again, so one that was idle for
+    longer is not. Once one has closed without a word, none is used again.
+    """
+
+    def __init__(self, address: Address, idle_max_s: float = inf) -> None:
+        self._address = address
+        self._idle_max_s = idle_max_s
+        self._idle: deque[Connection] = deque()
+
+    async def send(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
+        """One request, and the connection for it, within `timeout_s`.
+
+        Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut. What may be done twice is sent again if its connection
+        had been closed. The body of all else is emptied as it is sent: a large one need not be held beside its answer.
+        """
+        try:
+            return await self._sent(method, path, headers, body, timeout_s)
+        except UpstreamStale:
+            if self._idle_max_s < inf:
+                self._idle_max_s = 0.0
+            if method not in REPEATABLE:
+                raise
+            self.close()
+            return await self._sent(method, path, headers, body, timeout_s)
+
+    async def _sent(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
+        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        head, then = _head(method, path, headers, size_of(body)), partial(_settle, waiting)
+        connection = self._kept()
+        while connection is not None and not connection.request(head, body, timeout_s, then):
+            connection.close()
+            connection = self._kept()
+        if connection is None:
+            until_s = asyncio.get_running_loop().time() + timeout_s
+            connection = await self._opened(timeout_s)
+            if not connection.request(head, body, until_s - asyncio.get_running_loop().time(), then):
+                connection.close()
+                raise UpstreamRefused("it hung up before anything was sent")
+        if method not in REPEATABLE:
+            body.clear()
+        with ExitStack() as unanswered:
+            unanswered.callback(connection.close)
+            answer = await waiting
+            unanswered.pop_all()
+        self._keep(connection)
+        return answer
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _keep(self, connection: Connection) -> None:
+        """For the next request, if it may serve one."""
+        if connection.open and self._idle_max_s:
+            connection.used = True
+            if self._idle_max_s < inf:
+                connection.idle_since_s = asyncio.get_running_loop().time()
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _kept(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.open and self._fresh(connection):
+                return connection
+            connection.close()
+        return None
+
+    async def _opened(self, within_s: float) -> Connection:
+        try:
+            async with asyncio.timeout(within_s):
+                return await _connected(self._address)
+        except TimeoutError as error:
+            raise UpstreamRefused(f"it took no connection within {within_s:g} s") from error
+        except OSError as error:
+            raise UpstreamRefused(f"it does not take connections: {error}") from error
+
+    def _fresh(self, connection: Connection) -> bool:
+        if self._idle_max_s == inf:
+            return True
+        return asyncio.get_running_loop().time() - connection.idle_since_s <= self._idle_max_s
+
+
+def _settle(waiting: "asyncio.Future[Answer]", outcome: Answer | UpstreamError) -> None:
+    if waiting.done():  # it was cancelled
+        return
+    if isinstance(outcome, UpstreamError):
+        waiting.set_exception(outcome)
+    else:
+        waiting.set_result(outcome)
+
+
+def size_of(body: Body) -> int:
+    """In bytes."""
+    return sum(map(len, body))
+
+
+async def _connected(address: Address) -> Connection:
+    """As soon as it can be. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            if isinstance(address, str):
+                return (await loop.create_unix_connection(Connection, address))[1]
+            return (await loop.create_connection(Connection, *address))[1]
+        except OSError as error:
+            if error.errno not in NOT_NOW:
+                raise
+        await asyncio.sleep(LOOKED_AGAIN_S)
+
+
+def _head(method: str, path: str, headers: Headers, length: int) -> bytes:
+    first = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n".encode("latin-1")
+    return b"".join((first, lines(headers), b"\r\n"))

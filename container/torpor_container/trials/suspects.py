@@ -1,0 +1,116 @@
+"""Finds the model whose prediction ended an instance. The instance that takes its place counts, and quarantines it.
+
+While a model predicts that was not proved sound, its version stands with its thread in a file in the slot's folder. A
+process that ends by SIGSEGV, SIGABRT, SIGBUS, SIGFPE or SIGILL writes which thread that was (`faulthandler`). One that
+is killed, or leaves by itself, writes nothing, and nobody is suspected.
+"""
+
+import faulthandler
+import mmap
+import re
+import struct
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from torpor_container.core.trials import after_death
+from torpor_container.formats import Model
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.trials import verdicts
+
+MARKS, CRASH = "predicting", "crash.log"
+_MARK = struct.Struct("<Q32s")
+_NOTHING = bytes(_MARK.size)
+MARKS_MAX = 256
+"""Threads of an instance that are watched; what others predict is not."""
+_THREAD = re.compile(rb"Current thread 0x([0-9a-f]+)")
+_HOW = re.compile(rb"Fatal Python error: ([^\n]+)")
+
+
+class Suspects:
+    """What predicts now, in a file that outlives this process. One process at a time has a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / MARKS).write_bytes(_NOTHING * MARKS_MAX)
+        with (folder / MARKS).open("r+b") as file:
+            self._marks = mmap.mmap(file.fileno(), 0)
+        self._crash: IO[bytes] = (folder / CRASH).open("wb")
+        self._free = list(range(MARKS_MAX))
+        self._own = threading.local()
+
+    def watch(self) -> None:
+        """From now on this process says which thread ended it."""
+        faulthandler.enable(self._crash, all_threads=True)  # or it does not say which thread it is
+
+    def watched(self, model: Model, model_id: str) -> Model:
+        """The same model, whose predictions stand in the file while they go on."""
+        return _Watched(model, model_id.encode(), self)
+
+    def enter(self, model_id: bytes) -> int:
+        """Where it stands; -1 where no place is free."""
+        try:
+            at: int = self._own.at
+        except AttributeError:
+            at = self._own.at = self._free.pop() * _MARK.size if self._free else -1
+        if at >= 0:
+            _MARK.pack_into(self._marks, at, threading.get_ident(), model_id)
+        return at
+
+    def leave(self, at: int) -> None:
+        if at >= 0:
+            self._marks[at : at + _MARK.size] = _NOTHING
+
+
+class _Watched:
+    """A model, and where its predictions stand."""
+
+    def __init__(self, model: Model, model_id: bytes, suspects: Suspects) -> None:
+        self.format, self.rowwise, self.foreign = model.format, model.rowwise, model.foreign
+        self.model = model
+        self.model_id = model_id
+        self.suspects = suspects
+
+    def invoke(self, invocation: Invocation) -> Reply:
+        at = self.suspects.enter(self.model_id)
+        try:
+            return self.model.invoke(invocation)
+        finally:
+            self.suspects.leave(at)
+
+    def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
+        at = self.suspects.enter(self.model_id)
+        try:
+            return self.model.invoke_together(invocations)
+        finally:
+            self.suspects.leave(at)
+
+    def close(self) -> None:
+        self.model.close()
+
+
+def judge(folder: Path, models: Path) -> str | None:
+    """Count the last end of an instance against the model that predicted in its thread; None if there is none.
+
+    `models` has the folder of each version.
+    """
+    try:
+        crash, marks = (folder / CRASH).read_bytes(), (folder / MARKS).read_bytes()
+    except OSError:
+        return None
+    thread, how = _THREAD.search(crash), _HOW.search(crash)
+    if thread is None or how is None:
+        return None
+    ident = int(thread[1], 16)
+    guilty = next((name.decode() for mark, name in _marks(marks) if mark == ident), "")
+    file = models / guilty / verdicts.NAME
+    if not guilty or (known := verdicts.read(file)) is None:
+        return None
+    verdicts.write(file, after_death(known, known.software, how[1].decode(errors="replace")))
+    return guilty
+
+
+def _marks(marks: bytes) -> Iterator[tuple[int, bytes]]:
+    whole = len(marks) - len(marks) % _MARK.size
+    yield from _MARK.iter_unpack(marks[:whole])

@@ -1,0 +1,26 @@
+"""A service that is made at its first call, in a thread: at rest it is not even imported."""
+
+import asyncio
+from collections.abc import Callable
+
+from torpor_endpoint.aws.descriptors import once_there_are_some
+from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send
+
+
+class Late:
+    """An ASGI app that `make` makes once, when somebody calls. Who calls meanwhile waits for it too."""
+
+    def __init__(self, make: Callable[[], App]) -> None:
+        self._make = make
+        self._making = asyncio.Lock()
+        self._app: App | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app or await self._made()
+        await app(scope, receive, send)
+
+    async def _made(self) -> App:
+        async with self._making:
+            if self._app is None:
+                self._app = await once_there_are_some(self._make)
+            return self._app

@@ -1,0 +1,37 @@
+"""Which of AWS's wire protocols a request speaks; one service may be called in several."""
+
+from typing import Any, Protocol
+
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.models import OperationModel, ServiceModel, Shape
+from torpor_endpoint.aws.wire.asgi import Request, Response
+from torpor_endpoint.aws.wire.json_rpc import JSON_1_1, JsonRpc
+from torpor_endpoint.aws.wire.query import Query
+from torpor_endpoint.aws.wire.scope import FORM, media_type
+
+
+class WireProtocol(Protocol):
+    """Reads requests and writes answers and errors in one wire form."""
+
+    def operation(self, request: Request) -> str: ...
+
+    def params(self, request: Request, shape: Shape) -> dict[str, Any]: ...
+
+    def answer(self, operation: OperationModel, answer: dict[str, Any], request_id: str) -> Response: ...
+
+    def error(self, error: AwsError, service: ServiceModel, request_id: str) -> Response: ...
+
+    def unknown(self, message: str) -> AwsError: ...
+
+
+def protocol_of(request: Request) -> WireProtocol:
+    content_type = media_type(request.headers)
+    if request.path.startswith("/service/") or "smithy-protocol" in request.headers:
+        from torpor_endpoint.aws.wire.cbor import Cbor  # with botocore's codec
+
+        return Cbor()
+    if "x-amz-target" in request.headers:
+        return JsonRpc(content_type or JSON_1_1)
+    if content_type == FORM or "Action=" in request.query:
+        return Query()
+    return JsonRpc(JSON_1_1)

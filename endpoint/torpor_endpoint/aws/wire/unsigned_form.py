@@ -1,0 +1,59 @@
+"""Hands unsigned query calls to their services: only the form in the body, or in the URL, says which one is meant.
+
+AssumeRoleWithWebIdentity is such a call: who makes it has no credentials yet.
+"""
+
+from collections.abc import Callable
+from urllib.parse import parse_qsl
+
+from torpor_endpoint.aws.bounds import FORM_FIELDS_MAX, form_fields
+from torpor_endpoint.aws.errors import AwsError, unreadable
+from torpor_endpoint.aws.off_loop import off_loop
+from torpor_endpoint.aws.refusing import refused
+from torpor_endpoint.aws.wire.asgi import App, Disconnected, Message, Receive, Request, Scope, Send, opened, taken
+from torpor_endpoint.aws.wire.scope import VERSIONS
+
+FORM_LIMIT_BYTES = 1 << 20
+
+
+class UnsignedForm:
+    """`service` finds one by botocore's name."""
+
+    def __init__(self, service: Callable[[str], App | None]) -> None:
+        self._service = service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = opened(scope)
+        try:
+            body = await taken(scope, receive, FORM_LIMIT_BYTES)
+            app = await off_loop(len(body), self._meant, request, body)
+        except Disconnected:
+            return
+        except AwsError as error:
+            await refused(request, error, send)
+        else:
+            await app(scope, _again(body, receive), send)
+
+    def _meant(self, request: Request, body: bytes) -> App:
+        form = f"{request.query}&{body.decode('latin-1')}"
+        if form_fields(form) > FORM_FIELDS_MAX:
+            raise unreadable(f"The form has more than {FORM_FIELDS_MAX} fields.")
+        fields = dict(parse_qsl(form, encoding="latin-1"))
+        action, version = fields.get("Action"), fields.get("Version")
+        if action is None:
+            raise AwsError("MissingAction", 400, "The request must contain the parameter Action.")
+        name = VERSIONS.get(version or "")
+        app = self._service(name) if name else None
+        if app is None:
+            raise AwsError("InvalidAction", 400, f"Could not find operation {action} for version {version}.")
+        return app
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The body that was read already, and then whatever comes behind it."""
+    read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return read.pop() if read else await receive()
+
+    return received

@@ -1,0 +1,1 @@
+"""Decides when a scaling policy changes a variant's number of instances."""

@@ -1,0 +1,80 @@
+"""Target tracking: a metric's data points against its target, as two alarms, and the capacity they ask for. Pure.
+
+The rules are those of "How target tracking scaling works" in the Application Auto Scaling user guide.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from torpor_endpoint.core.alarms import Rule, State, judged
+from torpor_endpoint.core.autoscaling.deciding import Wish
+from torpor_endpoint.core.autoscaling.samples import Point
+
+LOW_SHARE = 0.9
+"""Where AWS puts the threshold of the alarm that scales in, as a share of the target."""
+
+TINY = 1e-9
+"""What arithmetic may add to a whole number of instances without making it one more."""
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Keep a metric at or below `target`: out after `points_out` data points above it, in after `points_in` well
+    below."""
+
+    target: float
+    points_out: int = 3
+    points_in: int = 15
+    scale_out_cooldown_s: float = 300.0
+    scale_in_cooldown_s: float = 300.0
+    scales_in: bool = True
+
+    @property
+    def high(self) -> Rule:
+        return Rule("GreaterThanThreshold", self.target, self.points_out, self.points_out)
+
+    @property
+    def low(self) -> Rule:
+        return Rule("LessThanThreshold", self.target * LOW_SHARE, self.points_in, self.points_in)
+
+
+@dataclass(frozen=True)
+class Causes:
+    """What an activity says that was asked for by the high alarm, and by the low one."""
+
+    high: str
+    low: str
+
+
+def state(rule: Rule, points: Sequence[Point]) -> State:
+    """ "If the metric is missing data points, this causes the CloudWatch alarm state to change to INSUFFICIENT_DATA.
+    When this happens, Application Auto Scaling cannot scale your scalable target until new data points are found." """
+    values = [point.value for point in points[-rule.looks_back :]]
+    padded = [None] * (rule.looks_back - len(values)) + values
+    return judged(rule, padded, State.INSUFFICIENT_DATA)
+
+
+def desired(tracking: Tracking, point: Point) -> int:
+    """The fewest that bring the metric to its target or below: "Because it is not possible to add 1.5 instances, we
+    round up"; and no more are removed than that, so that "scaling in won't cause oscillation".
+
+    It counts from the capacity that the data point was measured at, so what was added since is part of it.
+    """
+    return ceil((point.value or 0.0) * point.capacity / tracking.target - TINY)
+
+
+def wish(tracking: Tracking, points: Sequence[Point], capacity: int, causes: Causes) -> Wish | None:
+    known = [point for point in points if point.value is not None]
+    if known and state(tracking.high, points) is State.ALARM:
+        to = max(desired(tracking, known[-1]), capacity)
+        return Wish(True, to, causes.high, tracking.scale_out_cooldown_s)
+    if known and tracking.scales_in and agrees_to_scale_in(tracking, points):
+        to = min(desired(tracking, known[-1]), capacity)
+        return Wish(False, to, causes.low, tracking.scale_in_cooldown_s, yields=True)
+    return None
+
+
+def agrees_to_scale_in(tracking: Tracking, points: Sequence[Point]) -> bool:
+    """One whose scale-in is disabled has no say."""
+    return not tracking.scales_in or state(tracking.low, points) is State.ALARM

@@ -1,0 +1,70 @@
+"""What costs are reckoned from, prices apart: a window of time, and each variant's lives and traffic in it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from torpor_endpoint.core.ledger import Sums
+from torpor_endpoint.core.ledger_records import SERVERLESS, Life
+
+MIB_PER_GB = 1024
+
+
+@dataclass(frozen=True)
+class Window:
+    since_s: float
+    until_s: float
+
+    @property
+    def length_s(self) -> float:
+        return max(0.0, self.until_s - self.since_s)
+
+    def alive_s(self, life: Life) -> float:
+        """The part of a life that lies in the window. One that has not ended lasts."""
+        return max(0.0, self.end_s(life) - max(life.started_s, self.since_s))
+
+    def end_s(self, life: Life) -> float:
+        return self.until_s if life.stopped_s is None else min(life.stopped_s, self.until_s)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """One model's requests in the window, on instances of one size ("" if they never reached one)."""
+
+    endpoint: str
+    variant: str
+    model: str
+    size: str
+    sums: Sums
+
+
+@dataclass
+class Account:
+    """What one variant had in the window."""
+
+    endpoint: str
+    variant: str
+    lives: list[Life] = field(default_factory=list)
+    traffic: list[Traffic] = field(default_factory=list)
+
+
+def accounts(lives: Iterable[Life], traffic: Iterable[Traffic], window: Window) -> list[Account]:
+    """Of every variant that had an instance or a request in the window, in order of name.
+
+    `traffic` is what arrived in the window; lives may reach beyond it, or lie outside it.
+    """
+    found: dict[tuple[str, str], Account] = {}
+
+    def of(one: Life | Traffic) -> Account:
+        return found.setdefault((one.endpoint, one.variant), Account(one.endpoint, one.variant))
+
+    for life in lives:
+        if window.alive_s(life):
+            of(life).lives.append(life)
+    for one in traffic:
+        of(one).traffic.append(one)
+    return [found[name] for name in sorted(found)]
+
+
+def memory_gb(size: str) -> float | None:
+    """A serverless instance's memory; None for one that is billed by the hour."""
+    return int(size.removeprefix(SERVERLESS)) / MIB_PER_GB if size.startswith(SERVERLESS) else None

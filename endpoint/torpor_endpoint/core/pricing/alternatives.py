@@ -1,0 +1,130 @@
+"""What the same traffic would have cost on AWS, served in other ways: arithmetic, with what it assumes beside it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torpor_endpoint.core.ledger_records import Life
+from torpor_endpoint.core.pricing.accounts import MIB_PER_GB, Account, Window, memory_gb
+from torpor_endpoint.core.pricing.catalogue import InstanceType
+from torpor_endpoint.core.pricing.prices import HOUR_S, Prices
+
+LEFT_OUT = "storage, data in and out of instances that are billed by the hour, and what each way does to latency"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    way: str
+    usd: float | None
+    assumes: str
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the ledger cannot know."""
+
+    model_memory_mib: int = 2048
+    """Of an endpoint with one model, where the variant's own size says nothing: the SageMaker SDK's default for
+    serverless inference."""
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One variant, and what its traffic needs."""
+
+    account: Account
+    window: Window  # from its first instance on, so that nothing is billed for before it existed
+    prices: Prices
+    memory_mib: int
+    gpu: bool
+
+    @property
+    def hours(self) -> float:
+        return self.window.length_s / HOUR_S
+
+    @property
+    def models(self) -> int:
+        """Those that answered. A name that was only ever an error is no model."""
+        answered = (one for one in self.account.traffic if one.sums.requests > one.sums.errors)
+        return len({one.model for one in answered})
+
+    @property
+    def cheapest(self) -> InstanceType | None:
+        """Of the types whose price is known, that have the memory, and a GPU if the variant has."""
+        known = [one for one in self.prices.types.values() if one.usd_per_hour is not None]
+        fit = [one for one in known if one.memory_mib >= self.memory_mib and bool(one.gpus) == self.gpu]
+        return min(fit, key=lambda one: (one.usd_per_hour, one.name), default=None)
+
+
+def alternatives(account: Account, window: Window, prices: Prices, terms: Terms = Terms()) -> tuple[Alternative, ...]:
+    """Of a variant that had an instance in the window; of any other, none."""
+    if not account.lives:
+        return ()
+    size = max(account.lives, key=lambda life: life.started_s).size
+    own_gb = memory_gb(size)
+    own_type = prices.types.get(size)
+    since_s = max(window.since_s, min(life.started_s for life in account.lives))
+    case = _Case(
+        account,
+        Window(since_s, window.until_s),
+        prices,
+        terms.model_memory_mib if own_gb is None else round(own_gb * MIB_PER_GB),
+        own_type is not None and own_type.gpus > 0,
+    )
+    return (_each(case, 1), _each(case, 2), _always_on(case, size), _serverless(case))
+
+
+def peak(lives: Iterable[Life], window: Window) -> int:
+    """The most instances that ran at once. One that ends as another starts makes way for it."""
+    present = [life for life in lives if window.alive_s(life)]
+    starts = [(life.started_s, 1) for life in present]
+    changes = sorted([*starts, *((window.end_s(life), -1) for life in present)])
+    most = now = 0
+    for _, change in changes:
+        now += change
+        most = max(most, now)
+    return most
+
+
+def _each(case: _Case, instances: int) -> Alternative:
+    found = case.cheapest
+    hours = case.models * instances * case.hours
+    return Alternative(
+        f"an endpoint per model, {_counted(instances, 'instance')} each, always on",
+        None if found is None else case.prices.usd_by_the_hour(found.name, hours),
+        f"{_counted(case.models, 'model')} that answered, on {_cheapest(case)}, for {case.hours:,.2f} h",
+    )
+
+
+def _always_on(case: _Case, size: str) -> Alternative:
+    found = case.prices.types.get(size) if memory_gb(size) is None else case.cheapest
+    per_hour, most = found.usd_per_hour if found else None, peak(case.account.lives, case.window)
+    kind = f"{size}, its own type" if memory_gb(size) is None else _cheapest(case)
+    return Alternative(
+        "one multi-model endpoint, always on",
+        None if per_hour is None else per_hour * most * case.hours,
+        f"{_counted(most, 'instance')}, as many as ran at once, on {kind}, for {case.hours:,.2f} h",
+    )
+
+
+def _serverless(case: _Case) -> Alternative:
+    way = "serverless, an endpoint per model"
+    if case.gpu:
+        return Alternative(way, None, "serverless inference has no GPU")
+    reached = [one.sums for one in case.account.traffic if one.size]
+    billed_ms, moved_bytes = sum(one.predict_ms for one in reached), sum(one.moved_bytes for one in reached)
+    gb = case.memory_mib / MIB_PER_GB
+    return Alternative(
+        way,
+        case.prices.usd_by_the_call(billed_ms, gb, moved_bytes),
+        f"{_counted(case.models, 'endpoint')} of {case.memory_mib:,} MB, {billed_ms / 1000 * gb:,.1f} GB-s of "
+        "predicting and the data moved; no start-up or loading is billed",
+    )
+
+
+def _cheapest(case: _Case) -> str:
+    name = case.cheapest.name if case.cheapest else "no type"
+    return f"{name}, the cheapest of known price with {case.memory_mib:,} MB{' and a GPU' if case.gpu else ''}"
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -1,0 +1,45 @@
+"""A dated list of what AWS charges for hosting, and the one that ships; it prices what was used, whoever used it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from torpor_endpoint.core.pricing import catalogue
+from torpor_endpoint.core.pricing.catalogue import InstanceType
+
+HOUR_S = 3600.0
+BYTES_PER_GB = 2**30
+
+
+@dataclass(frozen=True)
+class Prices:
+    """US dollars. What it does not have is None, which makes None of every sum it is part of."""
+
+    types: Mapping[str, InstanceType] = field(repr=False)  # hundreds
+    usd_per_gb_s: float | None  # serverless inference: memory times processing
+    usd_per_gb_moved: float | None  # serverless inference: data in and out
+    priced_on: str
+    source: str
+
+    def usd_per_hour(self, size: str) -> float | None:
+        found = self.types.get(size)
+        return None if found is None else found.usd_per_hour
+
+    def usd_by_the_hour(self, size: str, instance_hours: float) -> float | None:
+        """What instances of this type cost, however many shared the hours."""
+        per_hour = self.usd_per_hour(size)
+        return None if per_hour is None else per_hour * instance_hours
+
+    def usd_by_the_call(self, billed_ms: int, gb: float, moved_bytes: int) -> float | None:
+        """What serverless inference bills for requests. Data that was not moved needs no price."""
+        if self.usd_per_gb_s is None or (moved_bytes and self.usd_per_gb_moved is None):
+            return None
+        return billed_ms / 1000 * gb * self.usd_per_gb_s + moved_bytes / BYTES_PER_GB * (self.usd_per_gb_moved or 0.0)
+
+
+PRICES = Prices(
+    catalogue.CATALOGUE,
+    catalogue.SERVERLESS_USD_PER_GB_SECOND,
+    catalogue.SERVERLESS_USD_PER_GB_MOVED,
+    catalogue.PRICED_ON,
+    catalogue.PRICE_SOURCE,
+)

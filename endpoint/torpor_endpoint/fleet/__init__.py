@@ -1,0 +1,1 @@
+"""From a stored endpoint to running instances: controller, deployment, variant, supervision of a slot."""

@@ -1,0 +1,146 @@
+"""Reads the instances' own state into the metrics: models loaded, memory, processor, disk, and what loading took."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from torpor_container import wire
+from torpor_container.transport.upstream import UpstreamError
+from torpor_endpoint.core.ledger_records import Look
+from torpor_endpoint.fleet.members import Member
+from torpor_endpoint.fleet.roster import Fleet
+from torpor_endpoint.metrics import metrics
+from torpor_endpoint.metrics.registry import MetricRegistry
+
+PERIOD_S = 20.0
+"""AWS emits these metrics every 60 s. Asked for through CloudWatch they are read at once."""
+ANSWER_WITHIN_S = 2.0
+SPAN_S = 5.0
+"""Processor use is measured over so long at least, however often it is asked for: processor time has steps of 10 ms."""
+MICROSECONDS = 1e6
+HELD = "held"
+"""The source of the requests that no instance has yet; the other sources are incarnations."""
+
+TIMES = {
+    # an instance's decision: the metric that its duration feeds
+    "downloaded": metrics.MODEL_DOWNLOADING_TIME,
+    "loaded": metrics.MODEL_LOADING_TIME,
+    "unloaded": metrics.MODEL_UNLOADING_TIME,
+}
+
+
+@dataclass
+class Reading:
+    """An instance's processor time when a span of measuring began."""
+
+    cpu_s: float
+    at_s: float
+
+
+class Collector:
+    """`epoch` gives epoch seconds."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        registry: MetricRegistry,
+        epoch: Callable[[], float],
+        looked: Callable[[Look], None] = lambda look: None,
+    ) -> None:
+        """`looked` gets what each instance takes of its memory beside its models."""
+        self._fleet = fleet
+        self._registry = registry
+        self._epoch = epoch
+        self._looked = looked
+        self._readings: dict[str, Reading] = {}
+        self._reading = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Read every instance now and then, for ever."""
+        while True:
+            await self.refresh()
+            await asyncio.sleep(PERIOD_S)
+
+    async def refresh(self) -> None:
+        """Read every ready instance now."""
+        async with self._reading:
+            members = [
+                (live.name, variant, member)
+                for live in self._fleet
+                for variant, crew in live.crews.items()
+                for member in crew.ready
+            ]
+            await asyncio.gather(*(self._read(*member) for member in members))
+            for live in self._fleet:
+                for variant, crew in live.crews.items():
+                    self._tell_held(live.name, variant, crew.traffic.held)
+            present = {member.incarnation for _, _, member in members}
+            self._readings = {name: reading for name, reading in self._readings.items() if name in present}
+
+    async def farewell(self, endpoint: str, variant: str, member: Member) -> None:
+        """Read what an instance that goes has done since it was read last."""
+        state = await state_of(member, after=member.last_seq)
+        if state is not None:
+            self._add_times(endpoint, variant, member, state)
+
+    async def _read(self, endpoint: str, variant: str, member: Member) -> None:
+        state = await state_of(member, after=member.last_seq)
+        if state is None:
+            return
+        self._add_times(endpoint, variant, member, state)
+        now_s = self._epoch()
+        if "own_bytes" in state:
+            known = state["budget_bytes"], state["own_bytes"]
+            self._looked(Look(now_s, endpoint, variant, member.incarnation, *known))
+        for metric, level in self._levels(member, state, now_s).items():
+            self._registry.series(metric, _dimensions(endpoint, variant)).put(member.incarnation, level, now_s)
+
+    def _tell_held(self, endpoint: str, variant: str, held: int) -> None:
+        """Requests that wait for an instance, beside those that the instances have. While none waits there is no
+        sample, which would lower the average over the instances: unless one has waited in this minute."""
+        series = self._registry.series(metrics.CONCURRENT_REQUESTS_PER_MODEL, _dimensions(endpoint, variant))
+        now_s = self._epoch()
+        if held or series.has(HELD, now_s):
+            series.put(HELD, float(held), now_s)
+
+    def _add_times(self, endpoint: str, variant: str, member: Member, state: wire.InstanceState) -> None:
+        for record in state["decisions"]:
+            if record["seq"] > member.last_seq and record["action"] in TIMES:  # two may have asked at once
+                series = self._registry.series(TIMES[record["action"]], _dimensions(endpoint, variant))
+                series.add(record["took_s"] * MICROSECONDS, record["at_s"])
+        member.last_seq = max(member.last_seq, state["last_seq"])
+
+    def _levels(self, member: Member, state: wire.InstanceState, now_s: float) -> dict[metrics.Metric, float]:
+        levels = {
+            metrics.CONCURRENT_REQUESTS_PER_MODEL: float(member.in_flight),
+            metrics.MEMORY_UTILIZATION: 100 * state["used_bytes"] / state["budget_bytes"],
+            metrics.DISK_UTILIZATION: 100 * state["disk_bytes"] / state["disk_budget_bytes"],
+        }
+        if state["kept"]:
+            levels[metrics.LOADED_MODEL_COUNT] = float(len(state["models"]))
+        began = self._readings.setdefault(member.incarnation, Reading(state["cpu_s"], now_s))
+        span_s = now_s - began.at_s
+        if span_s >= SPAN_S:
+            levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - began.cpu_s) / span_s
+        if not 0 <= span_s < SPAN_S:  # it is over, or the clock was set back
+            self._readings[member.incarnation] = Reading(state["cpu_s"], now_s)
+        return levels
+
+
+def _dimensions(endpoint: str, variant: str) -> dict[str, str]:
+    return {"EndpointName": endpoint, "VariantName": variant}
+
+
+async def state_of(member: Member, after: int = 0, model: str = "") -> wire.InstanceState | None:
+    """What the instance says of itself; None if it says nothing."""
+    path = f"{wire.STATE}?after={after}" + (f"&model={quote(model, safe='')}" if model else "")
+    try:
+        answer = await member.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)
+    except UpstreamError:
+        return None
+    if answer.status != 200:
+        return None
+    state: wire.InstanceState = json.loads(answer.body)
+    return state

@@ -1,0 +1,146 @@
+"""Makes endpoints become what the store says they should be, and says in the store what became of it.
+
+Level-triggered: it is told that something changed, reads the record, and acts on its status. One task per endpoint.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
+from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
+from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.storage.records import Endpoint, EndpointStatus
+from torpor_endpoint.storage.store import Store
+
+RETRY_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class Controller:
+    """The endpoints' keeper. `changed` may be called from any thread; everything else runs on the event loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        fleet: Fleet,
+        yard: Yard,
+        epoch: Callable[[], float],
+        gone: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._fleet = fleet
+        self._yard = yard
+        self._epoch = epoch
+        self._gone = gone
+        self._deployments: dict[str, Deployment] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None  # while it works
+
+    async def start(self) -> None:
+        """Take up every endpoint that the store knows: this is also how a restart goes."""
+        self._loop = asyncio.get_running_loop()
+        for endpoint in await asyncio.to_thread(self._store.endpoints):
+            if endpoint.status in SERVING:
+                self._serve(endpoint)
+            self._look(endpoint.name)
+
+    def changed(self, name: str) -> None:
+        if (loop := self._loop) is not None:
+            loop.call_soon_threadsafe(self._look, name)
+
+    async def close(self) -> None:
+        """Stop working and stop every instance; the records stay as they are."""
+        self._loop = None
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*(one.close("the endpoint stops") for one in self._deployments.values()))
+
+    # -- one endpoint ----------------------------------------------------------------------------------------------
+    def _look(self, name: str) -> None:
+        if self._loop is None:
+            return
+        if name in self._tasks:
+            self._again.add(name)
+        else:
+            self._tasks[name] = asyncio.create_task(self._settle(name), name=f"settle {name}")
+
+    async def _settle(self, name: str) -> None:
+        try:
+            while True:
+                self._again.discard(name)
+                endpoint = await asyncio.to_thread(self._store.endpoint, name)
+                if endpoint is not None:
+                    await self._act(endpoint)
+                if name not in self._again:
+                    return
+        except Exception:  # the controller's outer edge: one endpoint's fault is no other's
+            log.exception("endpoint %s could not be settled, and is looked at again", name)
+            asyncio.get_running_loop().call_later(RETRY_S, self._look, name)
+        finally:
+            del self._tasks[name]
+
+    async def _act(self, endpoint: Endpoint) -> None:
+        match endpoint.status:
+            case EndpointStatus.CREATING:
+                await self._create(endpoint)
+            case EndpointStatus.UPDATING:
+                await self._update(endpoint)
+            case EndpointStatus.ROLLING_BACK:
+                await self._record(endpoint, EndpointEvent.ROLLED_BACK)
+            case EndpointStatus.DELETING:
+                await self._delete(endpoint)
+            case EndpointStatus.IN_SERVICE | EndpointStatus.FAILED:
+                pass
+
+    async def _create(self, endpoint: Endpoint) -> None:
+        deployment = self._deployment(endpoint)
+        try:
+            await deployment.become(endpoint.variants)
+        except DeploymentFailed as failure:
+            await deployment.close("its endpoint failed")
+            await self._record(endpoint, EndpointEvent.FAILED, str(failure))
+        else:
+            self._fleet.serve(deployment.live)
+            await self._record(endpoint, EndpointEvent.READY)
+
+    async def _update(self, endpoint: Endpoint) -> None:
+        """AWS: "the new fleet first, then traffic shifts, then the old fleet is removed": no request is lost."""
+        deployment = self._deployment(endpoint)
+        try:
+            await deployment.become(endpoint.pending_variants or endpoint.variants, endpoint.pending_told)
+        except DeploymentFailed as failure:
+            await self._record(endpoint, EndpointEvent.FAILED, str(failure))
+            self._again.add(endpoint.name)
+        else:
+            await self._record(endpoint, EndpointEvent.READY)
+
+    async def _delete(self, endpoint: Endpoint) -> None:
+        self._fleet.stop(endpoint.name)
+        deployment = self._deployments.pop(endpoint.name, None)
+        if deployment is not None:
+            await deployment.close("its endpoint is deleted")
+        await self._gone(endpoint.name)  # before its name is free for another one
+        await asyncio.to_thread(self._store.remove_endpoint, endpoint.name)
+
+    async def _record(self, endpoint: Endpoint, event: EndpointEvent, reason: str | None = None) -> None:
+        moved = replace(after(endpoint, event, reason), modified_s=self._epoch())
+        await asyncio.to_thread(self._store.replace_endpoint, moved, expected_status=endpoint.status)
+
+    def _serve(self, endpoint: Endpoint) -> None:
+        deployment = self._deployment(endpoint)
+        try:
+            deployment.start(endpoint.variants)
+        except DeploymentFailed as failure:
+            log.error("endpoint %s is not served: %s", endpoint.name, failure)
+        self._fleet.serve(deployment.live)
+
+    def _deployment(self, endpoint: Endpoint) -> Deployment:
+        if endpoint.name not in self._deployments:
+            self._deployments[endpoint.name] = Deployment(LiveEndpoint(endpoint.name, endpoint.arn), self._yard)
+        return self._deployments[endpoint.name]

@@ -1,0 +1,68 @@
+"""Makes every instance that has a model, or may have it, load the model anew for the requests from now on.
+
+The same object may be a model of several variants, and of several endpoints: it is retired wherever it is served from.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from starlette.exceptions import HTTPException
+
+from torpor_container import wire
+from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
+from torpor_endpoint.fleet.members import Member
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+
+ANSWER_WITHIN_S = 10.0
+
+Place = tuple[str, str, Member, str]
+"""An endpoint, a variant, one of its instances, and the model as a caller of that variant names it."""
+
+
+async def retired(fleet: Fleet, live: LiveEndpoint, model: str, path: str) -> dict[str, Any]:
+    """What became of the model on each instance. Raises HTTPException where one does not take it."""
+    objects = {folder + model.removeprefix("/") for _, folder in _folders(live)}
+    if not objects:
+        raise HTTPException(
+            400, f"endpoint {live.name} serves no models by name: UpdateEndpoint replaces its one model"
+        )
+    places = [place for other in fleet for place in _places(other, objects)]
+    told = await asyncio.gather(*(_told(place, path) for place in places))
+    return {"endpoint": live.name, "model": model.removeprefix("/"), "instances": [one for one in told if one]}
+
+
+def _folders(live: LiveEndpoint) -> Iterator[tuple[str, str]]:
+    """The variants that serve many models, and what all their objects begin with."""
+    for name, crew in live.crews.items():
+        container = crew.variant.container
+        if container.multi_model and container.model_data_url is not None:
+            url = container.model_data_url
+            yield name, url if url.endswith("/") else f"{url}/"
+
+
+def _places(live: LiveEndpoint, objects: set[str]) -> Iterator[Place]:
+    for variant, folder in _folders(live):
+        for name in (url.removeprefix(folder) for url in objects if url.startswith(folder)):
+            target = f"/{name}" if name.startswith("/") else name  # of a target one leading slash is dropped
+            for member in live.crews[variant].members:
+                yield live.name, variant, member, target
+
+
+async def _told(place: Place, path: str) -> dict[str, Any] | None:
+    """None for an instance that is not there: it has nothing, and asks S3 when it comes again."""
+    endpoint, variant, member, target = place
+    body = json.dumps({"model": target}).encode()
+    headers = ((b"content-type", b"application/json"),)
+    try:
+        answer = await member.upstream.send("POST", path, headers, [body], ANSWER_WITHIN_S)
+    except UpstreamRefused:
+        return None
+    except UpstreamError as error:
+        raise HTTPException(503, f"instance {member.incarnation} of {endpoint} did not answer: {error}") from error
+    if answer.status != 200:
+        said = json.loads(answer.body).get("message", "")
+        raise HTTPException(400 if answer.status < 500 else 503, f"instance {member.incarnation}: {said}")
+    outgoing: wire.Outgoing = json.loads(answer.body)
+    return {"endpoint": endpoint, "variant": variant, "id": member.incarnation, **outgoing}

@@ -1,0 +1,58 @@
+"""What serves right now: endpoints, their variants and crews. The controller writes it, the router reads it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from torpor_endpoint.fleet.variant_instances import Crew
+from torpor_endpoint.storage.records import Variant
+
+
+@dataclass
+class LiveEndpoint:
+    """An endpoint with its crews by variant name, in the order of its configuration."""
+
+    name: str
+    arn: str
+    crews: dict[str, Crew] = field(default_factory=dict)
+    trouble: str | None = None
+    """Why nothing serves it at all, though it is in service: what it once ran cannot be run any more."""
+
+    @property
+    def weights(self) -> list[tuple[str, float]]:
+        return [(name, crew.variant.weight) for name, crew in self.crews.items()]
+
+
+class Fleet:
+    """Every endpoint that takes requests, by its exact name: InvokeEndpoint must match the case."""
+
+    def __init__(self) -> None:
+        self._serving: dict[str, LiveEndpoint] = {}
+
+    def get(self, name: str) -> LiveEndpoint | None:
+        return self._serving.get(name)
+
+    def serve(self, endpoint: LiveEndpoint) -> None:
+        self._serving[endpoint.name] = endpoint
+
+    def stop(self, name: str) -> None:
+        self._serving.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._serving
+
+    def __iter__(self) -> Iterator[LiveEndpoint]:
+        return iter(tuple(self._serving.values()))
+
+    def instance_counts(self, endpoint_name: str) -> dict[str, int]:
+        """Ready instances by variant name."""
+        live = self._serving.get(endpoint_name)
+        return {name: len(crew.ready) for name, crew in live.crews.items()} if live else {}
+
+
+def same_machine(old: Variant, new: Variant) -> bool:
+    """Whether instances of the old variant serve the new one too: only its weight and its numbers differ."""
+    return (old.container, old.instance_type, _memory_mib(old)) == (new.container, new.instance_type, _memory_mib(new))
+
+
+def _memory_mib(variant: Variant) -> int | None:
+    return variant.serverless.memory_mib if variant.serverless else None

@@ -1,0 +1,177 @@
+"""One slot of a variant, kept filled: its instance is started, probed, watched, and started anew when it dies.
+
+What an instance's end or a failed ping means is the lifecycle table's; whether the slot is wanted at all is the crew's.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from torpor_container import wire
+from torpor_container.transport.multiplexed import Multiplexed
+from torpor_container.transport.upstream import Upstream
+from torpor_endpoint.core.lifecycle import InstanceEvent
+from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.members import Member, Trouble
+from torpor_endpoint.fleet.probe import answers, bound, final_fault, last_line
+from torpor_endpoint.host import HostError, Launched, Slot
+from torpor_endpoint.storage.records import Variant
+
+log = logging.getLogger(__name__)
+
+
+class StartFailed(Exception):
+    """An instance did not become ready. `final` if trying again cannot help."""
+
+    def __init__(self, reason: str, final: bool = False) -> None:
+        super().__init__(reason)
+        self.final = final
+
+
+class Crew(Protocol):
+    """Who wants the slot filled, and is told how that goes."""
+
+    variant: Variant
+
+    def took_in(self, member: Member) -> None:
+        """An incarnation was launched; it is not ready."""
+
+    def offer(self, member: Member) -> None:
+        """It can be given requests, now or again."""
+
+    def offered(self, member: Member) -> bool: ...
+
+    def forget(self, member: Member, why: str) -> None:
+        """It is over."""
+
+    def failed(self, trouble: Trouble) -> None:
+        """An instance did not become ready. It is tried again."""
+
+
+class Tending:
+    """`why` its first incarnation was wanted; the later ones stand in for one that died."""
+
+    def __init__(self, crew: Crew, slot: Slot, yard: Yard, why: str) -> None:
+        self.slot = slot
+        self._crew = crew
+        self._yard = yard
+        self._paces = yard.paces
+        self._why = why
+        self._failures = 0  # starts in a row
+        self._deaths = 0  # incarnations in a row that were ready, and not for long
+
+    async def run(self) -> None:
+        """Keep the slot filled until cancelled."""
+        while True:
+            try:
+                steady = await self._fill()
+                self._deaths = 0 if steady else self._deaths + 1
+            except StartFailed as failure:
+                log.warning("%s: %s", self.slot, failure)
+                self._failed(str(failure), failure.final)
+            except Exception as fault:  # an outer edge: a slot is not left empty for ever because of one odd answer
+                log.exception("%s is filled again", self.slot)
+                self._failed(f"{type(fault).__name__}: {fault}")
+            await self._empty()
+            await asyncio.sleep(self._paces.restart_pause_s(self._failures, self._deaths))
+            self._why = "the one before it ended"
+
+    async def _empty(self) -> None:
+        """Whatever is left in the slot goes. A host that cannot say so is asked again with the next launch."""
+        try:
+            await self._yard.host.terminate(self.slot, 0.0)
+        except Exception:  # an outer edge, as above
+            log.exception("%s was not emptied", self.slot)
+
+    def _failed(self, reason: str, final: bool = False) -> None:
+        self._failures += 1
+        self._crew.failed(Trouble(reason, self._failures, final))
+
+    async def _fill(self) -> bool:
+        """One incarnation, from its launch to its end: whether it was of use for long. Raises StartFailed."""
+        clock = asyncio.get_running_loop().time
+        member, launched = await self._launched()
+        ended = asyncio.ensure_future(self._yard.host.exited(self.slot))
+        self._crew.took_in(member)
+        why = "it did not become ready"
+        try:
+            await self._until_ready(member, ended, launched.log)
+            ready_at_s, self._failures = clock(), 0
+            self._crew.offer(member)
+            why = await self._watch(member, ended, launched.log)
+            return clock() - ready_at_s >= self._paces.steady_s
+        finally:
+            ended.cancel()
+            self._crew.forget(member, why)
+
+    async def _launched(self) -> tuple[Member, Launched]:
+        began_s = self._yard.clock()
+        try:
+            launched = await self._yard.host.launch(self._yard.spec(self._crew.variant, self.slot))
+        except (HostError, OSError, ValueError) as error:
+            raise StartFailed(str(error)) from error
+        life = self._yard.began(self._crew.variant, launched, self._why, began_s)
+        upstream, multiplexed = Upstream(launched.socket), Multiplexed(launched.socket, wire.INVOCATIONS)
+        return Member(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
+
+    async def _until_ready(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+        clock = asyncio.get_running_loop().time
+        not_before_s = clock() + self._yard.start_delay_s(self._crew.variant)
+        try:
+            async with asyncio.timeout(self._crew.variant.startup_timeout_s):
+                await self._until_it_answers(member, ended, output)
+        except TimeoutError:
+            member.happened(InstanceEvent.TIMED_OUT)
+            said = await last_line(output)
+            raise StartFailed(f"no good ping within {self._crew.variant.startup_timeout_s:g} s{said}") from None
+        await asyncio.wait([ended], timeout=max(0.0, not_before_s - clock()))
+        await _still_there(member, ended, output)
+        await member.multiplexed.connect(self._paces.ping_within_s)
+        member.happened(InstanceEvent.PING_OK)
+        member.life = self._yard.ready(member.life)
+
+    async def _until_it_answers(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+        for probes in count():
+            await _still_there(member, ended, output)
+            if await self._answers(member, self._crew.variant.container.multi_model):
+                return
+            if fault := await final_fault(member.upstream, self._paces.ping_within_s):
+                raise StartFailed(fault, final=True)
+            await bound(output)
+            await asyncio.sleep(self._paces.probe_pause_s(probes))
+
+    async def _watch(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
+        """Why it is over. AWS replaces an instance whose ping keeps failing; one that ended is replaced at once."""
+        ended.add_done_callback(lambda _: member.doubt.set())
+        misses = 0
+        while misses < self._paces.unhealthy_after:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._paces.health_period_s):
+                    await member.doubt.wait()
+            member.doubt.clear()
+            if ended.done():
+                log.warning("%s: %s", member.slot, ended.result().reason)
+                member.happened(InstanceEvent.DIED)
+                return ended.result().reason
+            misses = 0 if await self._answers(member, multi_model=False) else misses + 1
+            await bound(output)
+            if not misses:
+                await member.multiplexed.connect(self._paces.ping_within_s)  # nothing to do where it is open
+            if not misses and not self._crew.offered(member):
+                self._crew.offer(member)  # it was suspected, and is well
+        log.warning("%s: %d pings in a row failed", member.slot, misses)
+        member.happened(InstanceEvent.TIMED_OUT)
+        return f"{misses} pings in a row failed"
+
+    async def _answers(self, member: Member, multi_model: bool) -> bool:
+        return await answers(member.upstream, multi_model, self._paces.ping_within_s)
+
+
+async def _still_there(member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+    """Raises StartFailed."""
+    if ended.done():
+        member.happened(InstanceEvent.DIED)
+        raise StartFailed(f"{ended.result().reason}{await last_line(output)}")

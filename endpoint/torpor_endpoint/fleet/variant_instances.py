@@ -1,0 +1,208 @@
+"""The instances of one variant: as many as are wanted, offered to the router while ready, drained when they go.
+
+How many there should be is told to it (`scale`); each slot is tended by itself (`tending`).
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from itertools import count
+
+from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
+from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.traffic import Traffic
+from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.members import Member, Trouble
+from torpor_endpoint.fleet.slot_supervisor import Tending
+from torpor_endpoint.host import Slot
+from torpor_endpoint.storage.records import Variant
+
+
+class Numbers:
+    """The slot numbers of one variant: always the lowest free one, so that the slot's disk is found again."""
+
+    def __init__(self) -> None:
+        self._taken: set[int] = set()
+
+    @property
+    def all_free(self) -> bool:
+        return not self._taken
+
+    def take(self) -> int:
+        number = next(number for number in count() if number not in self._taken)
+        self._taken.add(number)
+        return number
+
+    def give(self, number: int) -> None:
+        self._taken.discard(number)
+
+
+class Crew:
+    """One variant's instances."""
+
+    def __init__(self, endpoint: str, variant: Variant, yard: Yard, numbers: Numbers) -> None:
+        self.endpoint = endpoint
+        self.variant = variant
+        self.ready: Placement[Member] = Placement()
+        self.trouble: Trouble | None = None
+        self.closed = False
+        self.traffic = Traffic()
+        self.at_least = 0  # an update waits for so many: the sizer takes none of them away
+        self.told = False  # an update named a size, and the sizer has not heard of it yet
+        self._yard = yard
+        self._numbers = numbers
+        self._tended: dict[int, asyncio.Task[None]] = {}
+        self._members: dict[int, Member] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._change = asyncio.Event()
+
+    @property
+    def size(self) -> int:
+        """How many are wanted now."""
+        return len(self._tended)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether nobody should wait for it to become ready."""
+        return self.trouble is not None and self.trouble.hopeless
+
+    @property
+    def leaving(self) -> int:
+        """How many are not wanted any more, and not gone yet."""
+        return len(self._leaving)
+
+    @property
+    def members(self) -> list[Member]:
+        """Every instance that runs and is wanted, ready or not."""
+        return list(self._members.values())
+
+    def scale(self, size: int, why: str) -> None:
+        """Want this many. More are started at once, in parallel. The first to go are those that are not ready, and then
+        the highest slot numbers."""
+        size = 0 if self.closed else size
+        if not self._tended or self.ready:
+            self.trouble = None  # of a start that was given up; this one is another
+        while len(self._tended) < size:
+            number = self._numbers.take()
+            tending = Tending(self, Slot(self.endpoint, self.variant.name, number), self._yard, why)
+            self._tended[number] = asyncio.create_task(tending.run(), name=f"tend {tending.slot}")
+        for number in sorted(self._tended, key=self._stays)[size:]:
+            self._retire(number, why)
+
+    def _stays(self, number: int) -> tuple[bool, int]:
+        """The lower, the longer."""
+        return self.ready.get(str(Slot(self.endpoint, self.variant.name, number))) is None, number
+
+    def wake(self) -> None:
+        """Somebody waits: want one instance at least. However many call, it is one wake."""
+        if not self._tended and not self.closed:
+            self.scale(1, "somebody calls")
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Wait until something about the crew is so."""
+        while not true():
+            await self._change.wait()
+
+    async def close(self, why: str) -> None:
+        """Drain and stop every instance, for good: who still waits for one must look elsewhere."""
+        self.closed = True
+        self._changed()
+        self.scale(0, why)
+        while leaving := set(self._leaving):
+            await asyncio.gather(*leaving, return_exceptions=True)
+            self._leaving -= leaving
+
+    def released(self, member: Member) -> None:
+        """A request of this member has been answered."""
+        member.in_flight -= 1
+        if member.in_flight == 0 and member.phase is InstancePhase.DRAINING:
+            self._changed()
+
+    def suspect(self, member: Member) -> None:
+        """It took no connection or broke one, so it gets no more requests until the watch has looked at it."""
+        if self.offered(member):
+            self.ready.withdraw(str(member.slot))
+        member.doubt.set()
+
+    @cached_property
+    def answer_within_s(self) -> float:
+        """How long an instance may take by its own settings: loading, then one prediction.
+
+        Another variant takes over these instances only if its container has the same settings.
+        """
+        settings = self.variant.container.environment
+        waits = {"TORPOR_READY_WAIT_SECONDS": 60.0, "TORPOR_INVOCATION_TIMEOUT_SECONDS": 60.0}
+        return sum(float(settings.get(name, default)) for name, default in waits.items())
+
+    # -- what a slot's tending tells -------------------------------------------------------------------------------
+    def took_in(self, member: Member) -> None:
+        self._members[member.slot.number] = member
+        self._changed()
+
+    def offer(self, member: Member) -> None:
+        self.trouble = None
+        self.ready.offer(str(member.slot), member)
+        self._changed()
+
+    def offered(self, member: Member) -> bool:
+        return self.ready.get(str(member.slot)) is member
+
+    def forget(self, member: Member, why: str) -> None:
+        """One that was retired is not forgotten: `_leave` sees it out."""
+        if self._members.get(member.slot.number) is member:
+            del self._members[member.slot.number]
+            self.ready.withdraw(str(member.slot))
+            member.hang_up()
+            self._yard.ended(member.life, why)
+        self._changed()
+
+    def failed(self, trouble: Trouble) -> None:
+        self.trouble = trouble
+        self._changed()
+
+    # -- leaving ---------------------------------------------------------------------------------------------------
+    def _retire(self, number: int, why: str) -> None:
+        member = self._members.pop(number, None)
+        if member is not None:
+            self.ready.withdraw(str(member.slot))
+            member.happened(InstanceEvent.RETIRE)
+        tended = self._tended.pop(number)
+        tended.cancel()
+        leaving = asyncio.create_task(self._leave(number, member, tended, why))
+        self._leaving.add(leaving)
+        leaving.add_done_callback(self._leaving.discard)
+        self._changed()
+
+    async def _leave(self, number: int, member: Member | None, tended: "asyncio.Task[None]", why: str) -> None:
+        await asyncio.gather(tended, return_exceptions=True)
+        grace_s = self._yard.paces.grace_s
+        try:
+            if member is not None and not await self._drained(member):
+                grace_s = 0.0  # it has had its time
+        except asyncio.CancelledError:
+            grace_s = 0.0  # nobody waits for it any more
+            raise
+        finally:
+            try:
+                await self._yard.host.terminate(Slot(self.endpoint, self.variant.name, number), grace_s)
+            finally:
+                if member is not None:
+                    self._yard.ended(member.life, why)
+                self._numbers.give(number)
+
+    async def _drained(self, member: Member) -> bool:
+        """Let it finish what it has: whether it did in time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._yard.paces.grace_s):
+                await self.until(lambda: member.in_flight == 0)
+        if member.phase is InstancePhase.DRAINING:
+            await self._yard.farewell(self.endpoint, self.variant.name, member)
+            member.happened(InstanceEvent.TIMED_OUT if member.in_flight else InstanceEvent.LAST_REPLY)
+        drained = member.in_flight == 0
+        member.hang_up()  # whoever still waits is told, and counted as answered
+        return drained
+
+    def _changed(self) -> None:
+        self._change.set()
+        self._change = asyncio.Event()

@@ -1,0 +1,122 @@
+"""What an instance of a variant is started with: its size, its environment, its log. Values in, values out."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torpor_container import wire
+from torpor_container.processes.inherited_variables import OF_AWS
+from torpor_endpoint.core.pricing.catalogue import (
+    INSTANCE_DISK_MIB,
+    SERVERLESS_DISK_MIB,
+    instance_type,
+    serverless_vcpus,
+)
+from torpor_endpoint.host import LaunchSpec, Slot
+from torpor_endpoint.host.disks import Disks
+from torpor_endpoint.host.images import Images, family
+from torpor_endpoint.storage.records import Variant
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What every instance of this endpoint shares."""
+
+    endpoint_url: str
+    region: str
+    disks: Disks
+    logs: Path  # what they print, `<endpoint>/<variant>/<incarnation>.log`; it stays when they go
+    s3_endpoint: str  # where artifacts come from; empty for AWS itself
+    s3_folder: Path | None  # the embedded object store, None if another S3 is used
+    images: Images = field(default_factory=Images)
+    refused: frozenset[str] = frozenset()
+    """`pickles`, `scripts`: what no container runs, whatever its Environment says."""
+    access_key: str = "torpor"
+    secret_key: str = "torpor"
+    strict: bool = False  # --aws-strict
+
+    @property
+    def wiring(self) -> dict[str, str]:
+        """What leads an AWS client in a container, or in a training script, to this endpoint's services."""
+        region = {"AWS_REGION": self.region, "AWS_DEFAULT_REGION": self.region}
+        if self.s3_folder is None:
+            return region
+        keys = {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
+        return region | keys | {"AWS_ENDPOINT_URL": self.endpoint_url}
+
+    @property
+    def forgotten(self) -> tuple[str, ...]:
+        """How the variables begin of whoever started the endpoint that none of them inherits: where artifacts come from
+        here, nothing may reach the real AWS by accident."""
+        return () if self.s3_folder is None else (OF_AWS,)
+
+
+@dataclass(frozen=True)
+class Size:
+    vcpu: int
+    memory_mib: int
+    disk_mib: int
+
+
+def size_of(variant: Variant) -> Size:
+    """An instance's size by its `ml.*` type, or by its serverless memory."""
+    if variant.serverless is not None:
+        memory_mib = variant.serverless.memory_mib
+        return Size(max(1, round(serverless_vcpus(memory_mib))), memory_mib, SERVERLESS_DISK_MIB)
+    known = instance_type(variant.instance_type or "")
+    if known is None:
+        raise ValueError(f"the instance type {variant.instance_type} is not in the catalogue")
+    return Size(known.vcpus, known.memory_mib, INSTANCE_DISK_MIB)
+
+
+def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpec:
+    """Everything the host needs. What the user set in `Environment` wins over every default of ours but the wiring."""
+    folder = around.disks.of(slot)
+    return LaunchSpec(
+        slot,
+        {**_defaults(variant), **variant.container.environment, **_wiring(variant, around, folder)},
+        around.logs / slot.endpoint / slot.variant,
+        around.forgotten,
+    )
+
+
+def _defaults(variant: Variant) -> dict[str, str]:
+    size = size_of(variant)
+    return {
+        "TORPOR_MEMORY_MIB": str(size.memory_mib),
+        "TORPOR_VCPU": str(size.vcpu),
+        "TORPOR_DISK_MIB": str(size.disk_mib),
+        "TORPOR_MODEL_CACHE": "true" if variant.container.model_cache else "false",
+        "TORPOR_BODY_MAX_BYTES": str(4 * 1024 * 1024 if variant.serverless else 6 * 1024 * 1024),
+    }
+
+
+def _foreign(variant: Variant, around: Surroundings) -> str:
+    """How to start the image's own server; empty for the built-in container.
+
+    AWS asks a multi-model container for `GET /models` right after each `/ping`.
+    """
+    found = around.images.find(variant.container.image)
+    if found is None or found.command is None:
+        return ""
+    ready = [wire.PING, wire.MODELS] if variant.container.multi_model else [wire.PING]
+    return json.dumps({"ready": ready, **found.command})
+
+
+def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, str]:
+    """What connects the container to this endpoint. Script-mode code fetches from S3 by itself, so it needs it too."""
+    return {
+        "SAGEMAKER_MULTI_MODEL": "true" if variant.container.multi_model else "false",
+        "SAGEMAKER_BASE_DIR": str(folder),
+        "SAGEMAKER_REGION": around.region,
+        "TORPOR_PATH_PREFIX": "",  # the endpoint asks for the container's own paths
+        "TORPOR_CONTAINER": _foreign(variant, around),
+        "TORPOR_IMAGE": family(around.images.conventions_of(variant.container.image)),
+        "TORPOR_AWS_STRICT": "true" if around.strict else "false",
+        "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
+        "TORPOR_MODEL_COMPRESSION": "gzip" if variant.container.compressed else "none",
+        "TORPOR_S3_ENDPOINT": around.s3_endpoint,
+        "TORPOR_S3_FOLDER": str(around.s3_folder or ""),
+        **{f"TORPOR_{kind.upper()}": "refuse" for kind in sorted(around.refused)},
+        **around.wiring,
+    }

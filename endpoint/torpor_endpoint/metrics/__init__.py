@@ -1,0 +1,1 @@
+"""The metrics that the endpoint counts, as CloudWatch and Prometheus read them."""

@@ -1,0 +1,134 @@
+"""The same metrics for Prometheus: base units, names from the metric table. Custom CloudWatch metrics stay out."""
+
+from collections.abc import Callable, Container, Iterator
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    SummaryMetricFamily,
+)
+from prometheus_client.core import (
+    Metric as Family,
+)
+
+from torpor_endpoint.metrics.metrics import METRICS, Metric, Shown
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.metrics.series import Series
+from torpor_endpoint.metrics.sketch import ONE, STEPS_PER_DOUBLING
+from torpor_endpoint.metrics.tally import Tally
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+SCALE = {"Microseconds": 1e-6, "Percent": 1e-2}
+"""From CloudWatch's unit to Prometheus's base unit; 1 where there is nothing to convert."""
+
+DOUBLINGS = range(8, 30)
+"""Histogram edges are powers of two in microseconds, 256 us to 537 s: there the sketch's steps end too."""
+
+FRESH_S = 300
+"""A gauge whose newest sample is older than this is not shown: the instance is gone."""
+
+
+def exposition(registry: MetricRegistry, endpoints: Container[str]) -> bytes:
+    """The page of these endpoints, as `CONTENT_TYPE`. On the thread that writes the samples, once the gauges are up to
+    date."""
+    page = CollectorRegistry()
+    page.register(Collector(registry, endpoints))
+    return generate_latest(page)
+
+
+class Collector:
+    """prometheus_client's custom collector over a `MetricRegistry`. Endpoints that were deleted stay out: CloudWatch
+    has them."""
+
+    def __init__(self, registry: MetricRegistry, endpoints: Container[str]) -> None:
+        self._registry = registry
+        self._endpoints = endpoints
+
+    def describe(self) -> list[Family]:
+        """Nothing beforehand: families depend on what is being served."""
+        return []
+
+    def collect(self) -> Iterator[Family]:
+        for metric in METRICS:
+            found = self._registry.find(metric.namespace, metric.name)
+            series = [one for one in found if one.key.endpoint in self._endpoints]
+            if series:
+                series.sort(key=lambda one: one.key.dimensions)
+                yield FAMILIES[metric.shown](metric, series, self._registry.clock())
+
+
+def _counter(metric: Metric, series: list[Series], now_s: float) -> Family:
+    family = CounterMetricFamily(metric.prometheus, metric.meaning, labels=_names(metric))
+    for one in series:
+        family.add_metric(_values(metric, one), one.total().sum)
+    return family
+
+
+def _summary(metric: Metric, series: list[Series], now_s: float) -> Family:
+    family = SummaryMetricFamily(metric.prometheus, metric.meaning, labels=_names(metric))
+    for one in series:
+        total = one.total()
+        family.add_metric(_values(metric, one), count_value=int(total.count), sum_value=total.sum)
+    return family
+
+
+def _histogram(metric: Metric, series: list[Series], now_s: float) -> Family:
+    family = HistogramMetricFamily(metric.prometheus, metric.meaning, labels=_names(metric))
+    for one in series:
+        total = one.total()
+        family.add_metric(_values(metric, one), _cumulative(total), total.sum * SCALE[metric.unit])
+    return family
+
+
+def _gauge(metric: Metric, series: list[Series], now_s: float) -> Family:
+    family = GaugeMetricFamily(metric.prometheus, metric.meaning, labels=_names(metric))
+    for one in series:
+        latest = one.latest()
+        if latest is not None and now_s - latest[0] < FRESH_S:
+            level = latest[1].sum if metric.shown is Shown.GAUGE_SUM else latest[1].sum / latest[1].count
+            family.add_metric(_values(metric, one), level * SCALE.get(metric.unit, 1.0))
+    return family
+
+
+KINDS = {shown: shown.partition(",")[0] for shown in Shown}
+"""Prometheus's own word for the type: how a gauge comes about is no part of it."""
+SUFFIXES = {Shown.COUNTER: "_total"}
+"""What prometheus_client adds to the name on the page."""
+
+
+def exposed(metric: Metric) -> str:
+    """Its name on the page. Histograms and summaries have `_sum` and `_count` below it, the former `_bucket` too."""
+    return metric.prometheus + SUFFIXES.get(metric.shown, "")
+
+
+FAMILIES: dict[Shown, Callable[[Metric, list[Series], float], Family]] = {
+    Shown.COUNTER: _counter,
+    Shown.SUMMARY: _summary,
+    Shown.HISTOGRAM: _histogram,
+    Shown.GAUGE_SUM: _gauge,
+    Shown.GAUGE_MEAN: _gauge,
+}
+
+
+def _cumulative(total: Tally) -> list[tuple[str, float]]:
+    """Samples at most as large as each edge, `+Inf` last."""
+    counts = [0.0] * (len(DOUBLINGS) + 1)
+    for at, count in total.items():
+        doubling = -((ONE - at) // STEPS_PER_DOUBLING)  # the first power of two that is no less
+        counts[min(max(doubling - DOUBLINGS.start, 0), len(DOUBLINGS))] += count
+    edges = [*(repr(2**doubling / 1e6) for doubling in DOUBLINGS), "+Inf"]
+    return list(zip(edges, accumulate(counts), strict=True))
+
+
+def _names(metric: Metric) -> list[str]:
+    """`EndpointName` as `endpoint_name`."""
+    return ["".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_") for name in metric.dimensions]
+
+
+def _values(metric: Metric, series: Series) -> list[str]:
+    dimensions = dict(series.key.dimensions)
+    return [dimensions[name] for name in metric.dimensions]

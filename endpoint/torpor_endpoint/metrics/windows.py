@@ -1,0 +1,57 @@
+"""Buckets grouped into the periods that a caller asked for; nothing here knows a statistic."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torpor_endpoint.metrics.series import MINUTE_S, Series
+from torpor_endpoint.metrics.tally import PackedTally, Tally, merged
+
+HIGH_RESOLUTION_S = (1, 5, 10, 20, 30)
+
+
+@dataclass(frozen=True)
+class Window:
+    """From `start_s`, whole periods, up to `end_s`, which is not in it."""
+
+    start_s: int
+    end_s: float
+    period_s: int
+
+    @property
+    def periods(self) -> int:
+        return max(int(-(-(self.end_s - self.start_s) // self.period_s)), 0)
+
+    @property
+    def grid(self) -> range:
+        """The seconds at which its periods begin."""
+        return range(self.start_s, self.start_s + self.periods * self.period_s, self.period_s)
+
+    def tallies(self, series: Iterable[Series]) -> dict[int, Tally]:
+        """By the second at which each period begins, oldest first; periods without samples are absent."""
+        grouped: dict[int, list[Tally | PackedTally]] = {}
+        for one in series:
+            for at_s, bucket in one.buckets(self.start_s, self.end_s):
+                grouped.setdefault(at_s - (at_s - self.start_s) % self.period_s, []).append(bucket)
+        return {at_s: merged(grouped[at_s]) for at_s in sorted(grouped)}
+
+
+def from_start(start_s: float, end_s: float, period_s: int) -> Window:
+    """GetMetricStatistics: "Start time less than 15 days ago - Round down to the nearest whole minute"."""
+    return Window(int(start_s // MINUTE_S) * MINUTE_S, end_s, max(period_s, MINUTE_S))
+
+
+def by_clock(start_s: float, end_s: float, period_s: int) -> Window:
+    """GetMetricData: periods begin at multiples of the period."""
+    period_s = max(period_s, MINUTE_S)
+    return Window(int(start_s // period_s) * period_s, end_s, period_s)
+
+
+def looking_back(end_s: float, periods: int, period_s: int) -> Window:
+    """Alarms: "if the Period is 5 minutes [..] at the end of minute 6, the alarm is evaluated based on the data from
+    minutes 2 to 6"; so periods end with the last whole minute, and slide with it."""
+    period_s, end_s = max(period_s, MINUTE_S), end_s // MINUTE_S * MINUTE_S
+    return Window(int(end_s) - periods * period_s, end_s, period_s)
+
+
+def is_period(period_s: int) -> bool:
+    return period_s in HIGH_RESOLUTION_S or (period_s > 0 and period_s % MINUTE_S == 0)

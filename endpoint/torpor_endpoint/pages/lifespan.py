@@ -1,0 +1,49 @@
+"""Torpor's own side of the port: the endpoint's life, its health, and all other pages, made when one is asked for.
+
+Health is asked for by everybody who waits for a start, and answered without a framework.
+"""
+
+import json
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+
+from torpor_endpoint.aws.wire.asgi import HARMLESS, App, Receive, Response, Scope, Send, adding, sent
+from torpor_endpoint.request_bodies import STATE, Bodies
+
+HEALTH = "/_torpor/health"
+
+
+class Front:
+    """An ASGI app. It lives as long as `life`; `health` is what that page says; `pages` answers the rest."""
+
+    def __init__(
+        self, life: Callable[[], AbstractAsyncContextManager[None]], health: Mapping[str, str], pages: App
+    ) -> None:
+        self._life = life
+        body = json.dumps(health, separators=(",", ":")).encode()
+        self._health = Response(200, body, {"content-type": "application/json", **HARMLESS})
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            scope.get("state", {})[STATE] = Bodies()
+            await self._live(receive, send)
+        elif scope["type"] == "http" and scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD"):
+            await sent(self._health, send)
+        else:
+            await self._pages(scope, receive, adding(send, HARMLESS))
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """ASGI's lifespan protocol: what fails is told to the server, and raised."""
+        phase = "startup"
+        await receive()
+        try:
+            async with self._life():
+                await send({"type": "lifespan.startup.complete"})
+                phase = "shutdown"
+                await receive()
+        except BaseException:
+            await send({"type": f"lifespan.{phase}.failed", "message": traceback.format_exc()})
+            raise
+        await send({"type": "lifespan.shutdown.complete"})

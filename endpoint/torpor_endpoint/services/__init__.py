@@ -1,0 +1,1 @@
+"""One folder for each AWS service that the endpoint answers."""

@@ -1,0 +1,1 @@
+"""Acts on scaling policies: watches metrics and clocks, and changes the number of instances."""

@@ -1,0 +1,83 @@
+"""The two hands of automatic scaling: what a variant's load is, and a change of its capacity carried out to its end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.core.autoscaling.samples import Load
+from torpor_endpoint.core.lifecycle import EndpointEvent, may
+from torpor_endpoint.fleet.roster import Fleet
+from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
+from torpor_endpoint.services.autoscaling.resources import CONCURRENCY
+from torpor_endpoint.services.sagemaker.context import Control
+
+OPERATION = "UpdateEndpointWeightsAndCapacities"
+POLL_S = 0.1
+
+
+class Rescaling:
+    """`pause` sleeps for so many seconds."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        control: Control,
+        account: str,
+        region: str,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._fleet = fleet
+        self._control = control
+        self._account = account
+        self._region = region
+        self._pause = pause
+
+    def load(self, endpoint: str, variant: str) -> Load | None:
+        live = self._fleet.get(endpoint)
+        crew = live.crews.get(variant) if live else None
+        if crew is None:
+            return None
+        traffic, serverless = crew.traffic, crew.variant.serverless
+        provisioned = serverless.provisioned_concurrency if serverless else 0
+        return Load(traffic.invocations, traffic.in_flight, crew.size, len(crew.ready), provisioned)
+
+    async def apply(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
+        """Returns when it is so. Raises Busy or NotApplied."""
+        await asyncio.to_thread(self._ask, endpoint, variant, to, dimension)
+        while True:
+            found = await asyncio.to_thread(self._control.store.endpoint, endpoint)
+            if found is None:
+                raise NotApplied(f"Could not find endpoint {endpoint}.")
+            if may(found.status, EndpointEvent.UPDATE):
+                break
+            await self._pause(POLL_S)
+        if found.failure_reason:
+            raise NotApplied(found.failure_reason)
+
+    def _ask(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
+        from torpor_endpoint.services.sagemaker.endpoints import (
+            update_endpoint_weights_and_capacities,  # only callers need it yet
+        )
+
+        found = self._control.store.endpoint(endpoint)
+        if found is not None and not may(found.status, EndpointEvent.UPDATE):
+            raise Busy(f"Endpoint {endpoint} is {found.status}.")
+        wanted = _wanted(to, dimension)
+        entry = {"VariantName": variant, **wanted}
+        params = {"EndpointName": endpoint, "DesiredWeightsAndCapacities": [entry]}
+        try:
+            update_endpoint_weights_and_capacities(
+                self._control, Call(OPERATION, params, self._region, self._account, "")
+            )
+        except AwsError as error:
+            raise NotApplied(
+                f"{error.message} (Service: AmazonSageMaker; Status Code: {error.status}; Error Code: {error.code})"
+            ) from error
+
+
+def _wanted(to: int, dimension: str) -> dict[str, Any]:
+    if dimension == CONCURRENCY:
+        return {"ServerlessUpdateConfig": {"ProvisionedConcurrency": to}}
+    return {"DesiredInstanceCount": to}

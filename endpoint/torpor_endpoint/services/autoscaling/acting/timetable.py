@@ -1,0 +1,87 @@
+"""Scheduled actions, carried out when their time comes: they give targets new bounds, and nothing else."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from torpor_endpoint.services.autoscaling.acting import wording
+from torpor_endpoint.services.autoscaling.context import Autoscaling
+from torpor_endpoint.services.autoscaling.records import ScalableTarget, ScheduledAction
+
+log = logging.getLogger(__name__)
+
+NO_ROOM = "Maximum capacity cannot be less than minimum capacity"
+
+
+class Timetable:
+    """When each action is next to run. What came round while nobody looked is not made up for."""
+
+    def __init__(self, context: Autoscaling, clock: Callable[[], float]) -> None:
+        self._context = context
+        self._clock = clock
+        self._looked_s = clock()
+        self._next: dict[ScheduledAction, float | None] = {}
+
+    async def look(self) -> None:
+        """Run what has come round since the last look."""
+        now_s = self._clock()
+        actions = await asyncio.to_thread(self._context.schedules.all)
+        self._next = {
+            action: self._next[action] if action in self._next else _next_or_never(action, self._looked_s)
+            for action in actions
+        }
+        for action, next_s in self._next.items():
+            if next_s is not None and next_s <= now_s:
+                self._next[action] = _next_or_never(action, now_s)
+                await asyncio.to_thread(self._run, action, now_s)
+        self._looked_s = now_s
+
+    def begin_anew(self) -> None:
+        """The clock was set back: what was to come next is not next any more."""
+        self._looked_s = self._clock()
+        self._next.clear()
+
+    def _run(self, action: ScheduledAction, now_s: float) -> None:
+        target = self._context.targets.get(action.target)
+        if target is None or target.suspended.scheduled:
+            return
+        changed = _rebounded(target, action)
+        if changed.capacity_max < changed.capacity_min:
+            self._context.activities.add(wording.rescheduled(changed, action.action_name, now_s, NO_ROOM))
+        elif why := self._context.refused(target.resource_id, target.dimension, changed.capacity_min):
+            self._context.activities.add(wording.rescheduled(changed, action.action_name, now_s, why))
+        elif self._context.targets.replace(changed, still=target.__eq__):
+            self._context.activities.add(wording.rescheduled(changed, action.action_name, now_s))
+            self._context.bounded(changed)
+        else:
+            self._run(action, now_s)  # somebody registered the target anew meanwhile
+
+
+def next_time(action: ScheduledAction, after_s: float) -> float | None:
+    """Epoch seconds; None if there is none. Raises ValueError or OverflowError for what no calendar has."""
+    from zoneinfo import ZoneInfo  # few endpoints have a schedule
+
+    from torpor_endpoint.core.autoscaling.occasions import Span, following
+    from torpor_endpoint.core.autoscaling.schedules import parse
+
+    span = Span(action.created_s, action.start_s, action.end_s)
+    return following(parse(action.schedule), ZoneInfo(action.timezone or "UTC"), span, after_s)
+
+
+def _next_or_never(action: ScheduledAction, after_s: float) -> float | None:
+    """None, which is logged, where it cannot be told: the others go on."""
+    try:
+        return next_time(action, after_s)
+    except (ValueError, OverflowError):
+        log.exception("scheduled action %s runs no more: %s", action.action_name, action.schedule)
+        return None
+
+
+def _rebounded(target: ScalableTarget, action: ScheduledAction) -> ScalableTarget:
+    """A bound that the action does not name stays as it is."""
+    return replace(
+        target,
+        capacity_min=target.capacity_min if action.capacity_min is None else action.capacity_min,
+        capacity_max=target.capacity_max if action.capacity_max is None else action.capacity_max,
+    )

@@ -1,0 +1,128 @@
+"""What target tracking tracks: the predefined metrics as a table, and customized ones read from CloudWatch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.core.autoscaling.delays import DELAYS, Delay, TimeScale
+from torpor_endpoint.core.autoscaling.samples import (
+    Measure,
+    concurrent_requests_per_instance,
+    invocations_per_instance,
+    provisioned_utilization,
+)
+from torpor_endpoint.core.autoscaling.tracking import Tracking
+from torpor_endpoint.metrics import metrics
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.metrics.series import MINUTE_S
+from torpor_endpoint.metrics.windows import Window
+from torpor_endpoint.services.autoscaling.records import CustomMetric, TargetTracking
+from torpor_endpoint.services.cloudwatch import querying
+from torpor_endpoint.services.cloudwatch.querying import Query
+
+SUMMED: Final = ("Sum", "SampleCount")
+"""Statistics that say nothing of a minute before it is over."""
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """How often a metric has a data point, and how many of them scale out and in."""
+
+    period: Delay
+    points_out: int
+    points_in: int
+
+    @property
+    def period_s(self) -> int:
+        """On AWS, and so in the alarms."""
+        return int(DELAYS[self.period].seconds)
+
+
+@dataclass(frozen=True)
+class Predefined:
+    """`metric` and `statistic` as the alarms show them."""
+
+    tracked: Tracked
+    metric: str
+    statistic: str
+    measure: Measure
+
+
+BY_MINUTES: Final = Tracked(Delay.PERIOD, 3, 15)
+"""Both alarms of every policy that tracks a metric of one minute."""
+
+HIGH_RESOLUTION: Final = Tracked(Delay.SHORT_PERIOD, 3, 90)
+""" "Up to 6x faster" out than by minutes; in after the same fifteen minutes, ninety data points."""
+
+PREDEFINED: Final[Mapping[str, Predefined]] = {
+    "SageMakerVariantInvocationsPerInstance": Predefined(
+        BY_MINUTES, metrics.INVOCATIONS_PER_INSTANCE.name, "Sum", invocations_per_instance
+    ),
+    "SageMakerVariantConcurrentRequestsPerModelHighResolution": Predefined(
+        HIGH_RESOLUTION, metrics.CONCURRENT_REQUESTS_PER_MODEL.name, "Average", concurrent_requests_per_instance
+    ),
+    "SageMakerVariantProvisionedConcurrencyUtilization": Predefined(
+        BY_MINUTES, "ServerlessProvisionedConcurrencyUtilization", "Maximum", provisioned_utilization
+    ),
+}
+
+
+def tracked(policy: TargetTracking) -> Tracked:
+    return PREDEFINED[policy.predefined].tracked if policy.predefined else BY_MINUTES
+
+
+def tracking(policy: TargetTracking, scale: TimeScale) -> Tracking:
+    """The rule that a policy is, with its delays as long as they are here."""
+    of = tracked(policy)
+    return Tracking(
+        policy.target,
+        of.points_out,
+        of.points_in,
+        scale.shortened(policy.scale_out_cooldown_s),
+        scale.shortened(policy.scale_in_cooldown_s),
+        policy.scales_in,
+    )
+
+
+def measured(policy: TargetTracking, registry: MetricRegistry, scale: TimeScale) -> Measure:
+    if policy.predefined:
+        return PREDEFINED[policy.predefined].measure
+    shortened = scale.factor > 1
+    return lambda row: newest(registry, customized(policy), row[-1].at_s, shortened)
+
+
+def customized(policy: TargetTracking) -> list[Query]:
+    """CloudWatch's queries for a customized metric; a single metric is one query."""
+    if policy.custom is not None:
+        return [{"Id": "m1", "MetricStat": _stat(policy.custom), "ReturnData": True}]
+    return [
+        {
+            "Id": query.query_id,
+            "ReturnData": query.returned,
+            **({"MetricStat": _stat(query.metric)} if query.metric else {}),
+            **({"Expression": query.expression} if query.expression else {}),
+        }
+        for query in policy.queries
+    ]
+
+
+def newest(registry: MetricRegistry, queries: list[Query], now_s: float, shortened: bool) -> float | None:
+    """The last whole minute's value. With shortened delays also that of the minute that is not over, or else the newest
+    of two: unless it is a sum. None if there is none, and for an expression that cannot be evaluated."""
+    opened_s = int(now_s // MINUTE_S) * MINUTE_S
+    whole = not shortened or any(query.get("MetricStat", {}).get("Stat") in SUMMED for query in queries)
+    window = Window(opened_s - MINUTE_S, opened_s if whole else opened_s + MINUTE_S, MINUTE_S)
+    try:
+        lines = querying.lines(registry, queries, lambda _: window)
+    except AwsError:
+        return None
+    line = lines[next(query["Id"] for query in queries if query["ReturnData"])]
+    return line[0].values[max(line[0].values)] if len(line) == 1 and line[0].values else None
+
+
+def _stat(metric: CustomMetric) -> dict[str, Any]:
+    dimensions = [{"Name": name, "Value": value} for name, value in metric.dimensions.items()]
+    named = {"Namespace": metric.namespace, "MetricName": metric.metric, "Dimensions": dimensions}
+    unit = {"Unit": metric.unit} if metric.unit else {}
+    return {"Metric": named, "Period": MINUTE_S, "Stat": metric.statistic, **unit}

@@ -1,0 +1,126 @@
+"""The two alarms that a target tracking policy has on AWS: made, changed and deleted with it, as CloudWatch shows them.
+
+They are records like all alarms, and stand as the policy sees its metric; CloudWatch itself does not judge them.
+"""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from torpor_endpoint.core.alarms import Rule, State
+from torpor_endpoint.core.autoscaling.delays import TimeScale
+from torpor_endpoint.metrics.metrics import SAGEMAKER
+from torpor_endpoint.services.autoscaling.acting.tracked_metrics import PREDEFINED, customized, tracked, tracking
+from torpor_endpoint.services.autoscaling.records import ScalingPolicy, TargetTracking
+from torpor_endpoint.services.autoscaling.resources import VARIANT
+from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
+from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, Standing
+from torpor_endpoint.services.cloudwatch.alarms.shapes import ACTIONS
+
+PREFIX: Final = "TargetTracking-"
+DESCRIPTION: Final = "DO NOT EDIT OR DELETE. For TargetTrackingScaling policy {arn}."
+
+HIGH, LOW = "AlarmHigh", "AlarmLow"
+
+
+def judged_here(alarm: Alarm) -> bool:
+    """Whether it is for CloudWatch to judge it: those that are kept here stand as their policies say."""
+    return not is_kept(alarm)
+
+
+def is_kept(alarm: Alarm) -> bool:
+    description = str(alarm.request.get("AlarmDescription", ""))
+    return alarm.name.startswith(PREFIX) and description.startswith(DESCRIPTION.partition("{")[0])
+
+
+def invoking(alarms: Iterable[Alarm], arn: str) -> list[Alarm]:
+    """Those that have the policy among their actions, whoever made them."""
+    return [alarm for alarm in alarms if any(arn in alarm.request.get(name, ()) for name in ACTIONS.values())]
+
+
+def rules(policy: TargetTracking) -> dict[str, Rule]:
+    """What the alarms are judged by, by the side of the target."""
+    rule = tracking(policy, TimeScale())
+    return {HIGH: rule.high, LOW: rule.low}
+
+
+def of_side(alarms: Iterable[Alarm], arn: str) -> dict[str, Alarm]:
+    """A policy's alarms, by the side of the target."""
+    kept = [alarm for alarm in invoking(alarms, arn) if is_kept(alarm)]
+    return {side: alarm for alarm in kept for side in (HIGH, LOW) if f"-{side}-" in alarm.name}
+
+
+def keep(alarms: Alarms, policy: ScalingPolicy) -> list[Alarm]:
+    """Both, made or brought up to date; none for a policy that does not track."""
+    if policy.target_tracking is None:
+        drop(alarms, policy.arn)
+        return []
+    present = of_side(alarms.all(), policy.arn)
+    kept = [_wanted(policy, side, present.get(side), alarms.clock()) for side in (HIGH, LOW)]
+    for alarm in kept:
+        if not alarms.add(alarm):
+            alarms.change(alarm.name, partial(_updated, alarm))
+    return kept
+
+
+def drop(alarms: Alarms, arn: str) -> None:
+    for alarm in invoking(alarms.all(), arn):
+        if is_kept(alarm):
+            alarms.remove(alarm.name)
+
+
+def _updated(wanted: Alarm, stored: Alarm) -> Alarm:
+    return replace(stored, request=wanted.request, configured_s=wanted.configured_s)
+
+
+def _wanted(policy: ScalingPolicy, side: str, present: Alarm | None, now_s: float) -> Alarm:
+    own = uuid.uuid5(uuid.NAMESPACE_URL, f"{policy.arn}/{side}")  # the same, whoever makes it, and however many do
+    name = present.name if present else f"{PREFIX}{policy.resource_id}-{side}-{own}"
+    region, account = policy.arn.split(":")[3:5]
+    standing = Standing(State.INSUFFICIENT_DATA, now_s, "Unchecked: Initial alarm creation")
+    arn = f"arn:aws:cloudwatch:{region}:{account}:alarm:{name}"
+    return Alarm(name, arn, now_s, _request(policy, side, name), actions_enabled=True, standing=standing)
+
+
+def _request(policy: ScalingPolicy, side: str, name: str) -> dict[str, Any]:
+    """As somebody would have put it who made such an alarm by hand."""
+    assert policy.target_tracking is not None
+    rule = rules(policy.target_tracking)[side]
+    return {
+        "AlarmName": name,
+        "AlarmDescription": DESCRIPTION.format(arn=policy.arn),
+        "ActionsEnabled": True,
+        "AlarmActions": [policy.arn],
+        **_metric(policy.target_tracking, policy.resource_id),
+        "EvaluationPeriods": rule.periods,
+        "Threshold": rule.threshold,
+        "ComparisonOperator": rule.comparison,
+        "TreatMissingData": rule.missing.value,
+    }
+
+
+def _metric(policy: TargetTracking, resource_id: str) -> Mapping[str, Any]:
+    if not policy.predefined:
+        return _customized(policy)
+    named, metric = VARIANT.fullmatch(resource_id), PREDEFINED[policy.predefined]
+    values = (named["endpoint"], named["variant"]) if named else ()
+    return {
+        "Namespace": SAGEMAKER,
+        "MetricName": metric.metric,
+        "Dimensions": [
+            {"Name": name, "Value": value} for name, value in zip(("EndpointName", "VariantName"), values, strict=False)
+        ],
+        "Statistic": metric.statistic,
+        "Period": tracked(policy).period_s,
+    }
+
+
+def _customized(policy: TargetTracking) -> Mapping[str, Any]:
+    queries = customized(policy)
+    if policy.custom is None:
+        return {"Metrics": queries}
+    stat = queries[0]["MetricStat"]
+    unit = {"Unit": stat["Unit"]} if "Unit" in stat else {}
+    return {**stat["Metric"], "Period": stat["Period"], "Statistic": stat["Stat"], **unit}

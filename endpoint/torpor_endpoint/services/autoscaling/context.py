@@ -1,0 +1,86 @@
+"""What the operations of Application Auto Scaling work with, and what whoever scales reads."""
+
+import asyncio
+from collections.abc import Callable
+
+from torpor_endpoint.services.autoscaling import decoding
+from torpor_endpoint.services.autoscaling.acting import tracking_alarms
+from torpor_endpoint.services.autoscaling.acting.activities import Activities
+from torpor_endpoint.services.autoscaling.acting.variants import Refusal
+from torpor_endpoint.services.autoscaling.acting.wakeup import Bell, Names
+from torpor_endpoint.services.autoscaling.errors import Trouble, error
+from torpor_endpoint.services.autoscaling.records import ScalableTarget, target_name
+from torpor_endpoint.services.autoscaling.resources import VARIANT
+from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms, NoSuchAction
+from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, StateChange
+from torpor_endpoint.storage.record_table import Database, Shelf
+from torpor_endpoint.storage.store import Store
+
+
+async def carried_out(alarm: Alarm, change: StateChange) -> None:
+    """The action of an alarm of target tracking is its policy, which looks at the alarm by itself."""
+
+
+class Autoscaling:
+    """Any thread may call. `refused` says why a resource cannot be a target, `clock` gives epoch seconds.
+
+    `alarms` are those of the endpoint's CloudWatch: kept in the same table, and only made and moved here for the
+    policies that track a target.
+    """
+
+    def __init__(self, database: Database, store: Store, clock: Callable[[], float], refused: Refusal) -> None:
+        self.database = database
+        self.targets = Shelf(database, "scalable_targets", decoding.target, key=str)
+        self.policies = Shelf(database, "scaling_policies", decoding.policy, key=str)
+        self.schedules = Shelf(database, "scheduled_actions", decoding.scheduled_action, key=str)
+        self.activities = Activities()
+        self.alarms = Alarms(database, store, clock, carried_out)
+        self.bell = Bell()
+        self.rebounded = Names()
+        self.tags = store
+        self.clock = clock
+        self.refused = refused
+
+    def target(self, resource_id: str, dimension: str, trouble: Trouble = Trouble.UNREGISTERED) -> ScalableTarget:
+        """Raises ObjectNotFoundException, in the words of `trouble`."""
+        found = self.targets.get(target_name(resource_id, dimension))
+        if found is None:
+            raise error(trouble, resource_id=resource_id, dimension=dimension)
+        return found
+
+    def scaled(self, endpoint_name: str) -> set[str]:
+        """The endpoint's variants that are targets."""
+        found = (VARIANT.fullmatch(target.resource_id) for target in self.targets.all())
+        return {named["variant"] for named in found if named is not None and named["endpoint"] == endpoint_name}
+
+    def bounded(self, target: ScalableTarget) -> None:
+        """The target has new bounds, into which its capacity is to be moved."""
+        self.rebounded.add(target.name)
+        self.bell.ring()
+
+    async def fired(self, alarm: Alarm, change: StateChange) -> None:
+        """An alarm's action is one of the policies. The alarm itself says the rest to whoever scales."""
+        policies = await asyncio.to_thread(self.policies.all)
+        if all(policy.arn != change.action for policy in policies):
+            raise NoSuchAction(f"there is no scaling policy {change.action}")
+        self.bell.ring()
+
+    def remove(self, target: ScalableTarget) -> None:
+        """The target, and all that was for it alone."""
+        with self.database.transaction():
+            self.targets.remove(target.name)
+            policies = [policy for policy in self.policies.all() if policy.target == target.name]
+            for policy in policies:
+                self.policies.remove(policy.name)
+            for schedule in self.schedules.all():
+                if schedule.target == target.name:
+                    self.schedules.remove(schedule.name)
+        self.tags.forget_tags(target.arn)
+        for policy in policies:
+            tracking_alarms.drop(self.alarms, policy.arn)
+
+    def forget(self, endpoint_name: str) -> None:
+        """An endpoint was deleted: AWS "deregisters those variants as scalable targets without notifying you"."""
+        for target in self.targets.all():
+            if target.resource_id.startswith(f"endpoint/{endpoint_name}/"):
+                self.remove(target)

@@ -1,0 +1,55 @@
+"""What can be scaled: the dimensions of the namespace `sagemaker`, as a table, and how each names its resource."""
+
+import re
+from dataclasses import dataclass
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.services.autoscaling.errors import invalid
+
+NAMESPACE = "sagemaker"
+
+NAME = r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}"
+VARIANT = re.compile(f"endpoint/(?P<endpoint>{NAME})/variant/(?P<variant>{NAME})")
+COMPONENT = re.compile(f"inference-component/(?P<component>{NAME})")
+
+INSTANCES = "sagemaker:variant:DesiredInstanceCount"
+CONCURRENCY = "sagemaker:variant:DesiredProvisionedConcurrency"
+COPIES = "sagemaker:inference-component:DesiredCopyCount"
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """`metrics` are the predefined ones that a policy may track."""
+
+    resource: re.Pattern[str]
+    metrics: tuple[str, ...]
+
+
+DIMENSIONS = {
+    INSTANCES: Dimension(
+        VARIANT, ("SageMakerVariantConcurrentRequestsPerModelHighResolution", "SageMakerVariantInvocationsPerInstance")
+    ),
+    CONCURRENCY: Dimension(VARIANT, ("SageMakerVariantProvisionedConcurrencyUtilization",)),
+    COPIES: Dimension(
+        COMPONENT,
+        (
+            "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution",
+            "SageMakerInferenceComponentInvocationsPerCopy",
+        ),
+    ),
+}
+
+
+def check_namespace(call: Call) -> None:
+    if call.params["ServiceNamespace"] != NAMESPACE:
+        raise invalid(f"Torpor scales the service namespace {NAMESPACE} only.")
+
+
+def resource_of(call: Call) -> tuple[str, str]:
+    """The resource id and the dimension of a call that names both. Raises ValidationException for a bad pair."""
+    check_namespace(call)
+    resource_id, dimension = call.params["ResourceId"], call.params["ScalableDimension"]
+    known = DIMENSIONS.get(dimension)
+    if known is None or not known.resource.fullmatch(resource_id):
+        raise invalid("Unsupported service namespace, resource type or scalable dimension")
+    return resource_id, dimension

@@ -1,0 +1,29 @@
+"""Application Auto Scaling as a service: its operations in one table."""
+
+from torpor_endpoint.aws.calls import Operation
+from torpor_endpoint.aws.service import Service
+from torpor_endpoint.services.autoscaling import policies, scheduled_actions, tags, targets
+from torpor_endpoint.services.autoscaling.context import Autoscaling
+
+KEPT = ("ScalableTargets", "ScalingPolicies", "ScheduledActions", "ScalingActivities", "Alarms", "Tags")
+"""Lists that clients index without looking; AWS sends them even when empty."""
+
+OPERATIONS: dict[str, Operation[Autoscaling]] = {
+    "RegisterScalableTarget": targets.register_scalable_target,
+    "DescribeScalableTargets": targets.describe_scalable_targets,
+    "DeregisterScalableTarget": targets.deregister_scalable_target,
+    "PutScalingPolicy": policies.put_scaling_policy,
+    "DescribeScalingPolicies": policies.describe_scaling_policies,
+    "DeleteScalingPolicy": policies.delete_scaling_policy,
+    "PutScheduledAction": scheduled_actions.put_scheduled_action,
+    "DescribeScheduledActions": scheduled_actions.describe_scheduled_actions,
+    "DeleteScheduledAction": scheduled_actions.delete_scheduled_action,
+    "DescribeScalingActivities": targets.describe_scaling_activities,
+    "ListTagsForResource": tags.list_tags_for_resource,
+    "TagResource": tags.tag_resource,
+    "UntagResource": tags.untag_resource,
+}
+
+
+def autoscaling_service(autoscaling: Autoscaling, *, account: str) -> Service[Autoscaling]:
+    return Service("application-autoscaling", autoscaling, OPERATIONS, account=account, kept=KEPT)

@@ -1,0 +1,32 @@
+"""ListTagsForResource, TagResource, UntagResource: scalable targets are what has tags here."""
+
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.services.autoscaling.context import Autoscaling
+from torpor_endpoint.services.autoscaling.errors import Trouble, error
+
+TAGS_MAX = 50
+
+
+def list_tags_for_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
+    return {"Tags": autoscaling.tags.tags(_taggable(autoscaling, call))}
+
+
+def tag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
+    arn = _taggable(autoscaling, call)
+    if not autoscaling.tags.add_tags(arn, call.params["Tags"], TAGS_MAX):
+        raise error(Trouble.TAGS, arn=arn)
+    return {}
+
+
+def untag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
+    autoscaling.tags.remove_tags(_taggable(autoscaling, call), call.params["TagKeys"])
+    return {}
+
+
+def _taggable(autoscaling: Autoscaling, call: Call) -> str:
+    arn: str = call.params["ResourceARN"]
+    if all(target.arn != arn for target in autoscaling.targets.all()):
+        raise error(Trouble.NOT_TAGGABLE, arn=arn)
+    return arn

@@ -1,0 +1,102 @@
+"""The alarms that there are, kept in the endpoint's database, and what happens when one enters another state."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, Entry, Kind, Standing, StateChange, decoded
+from torpor_endpoint.services.cloudwatch.alarms.shapes import actions
+from torpor_endpoint.storage.record_table import Database, Shelf
+from torpor_endpoint.storage.store import Store
+
+Act = Callable[[Alarm, StateChange], Awaitable[None]]
+"""Carries out one action of an alarm. What it raises is logged, and noted in the alarm's history."""
+
+log = logging.getLogger(__name__)
+
+
+class NoSuchAction(Exception):
+    """Nothing here carries out such an action."""
+
+
+async def nothing_to_act(alarm: Alarm, change: StateChange) -> None:
+    """The seam while nothing is plugged in."""
+    raise NoSuchAction(f"nothing carries out {change.action}")
+
+
+class Alarms:
+    """Any thread may call the plain functions. `clock` gives epoch seconds; `store` keeps the tags."""
+
+    def __init__(self, database: Database, store: Store, clock: Callable[[], float], act: Act = nothing_to_act) -> None:
+        self._shelf = Shelf(database, "alarms", decoded, key=str)  # two names that differ in case are two alarms
+        self._act = act
+        self.clock = clock
+        self.store = store
+
+    def get(self, name: str) -> Alarm | None:
+        return self._shelf.get(name)
+
+    def all(self) -> tuple[Alarm, ...]:
+        """By name."""
+        return self._shelf.all()
+
+    def add(self, alarm: Alarm) -> bool:
+        return self._shelf.add(alarm)
+
+    def change(self, name: str, made: Callable[[Alarm], Alarm]) -> tuple[Alarm, Alarm] | None:
+        """As it was and as it is now; None if there is none. `made` is called again when another thread was faster."""
+        while (stored := self._shelf.get(name)) is not None:
+            changed = made(stored)
+            if self._shelf.replace(changed, still=stored.__eq__):
+                return stored, changed
+        return None
+
+    def remove(self, name: str) -> None:
+        alarm = self._shelf.get(name)
+        if alarm is not None and self._shelf.remove(name):
+            self.store.forget_tags(alarm.arn)
+
+    async def enter(self, name: str, standing: Standing) -> None:
+        """The alarm stands so now. If its state is another one and its actions are enabled, they are carried out."""
+        changed = await asyncio.to_thread(self.change, name, _Entering(standing))
+        if changed is None or changed[0].standing.state is changed[1].standing.state:
+            return
+        before, alarm = changed
+        wanted = actions(alarm.request, standing.state) if alarm.actions_enabled else []
+        changes = [StateChange(before.standing, alarm.standing, action) for action in wanted]
+        outcomes = await asyncio.gather(*(self._act(alarm, change) for change in changes), return_exceptions=True)
+        entries = [_acted(alarm, *pair, self.clock()) for pair in zip(wanted, outcomes, strict=True)]
+        if entries:
+            await asyncio.to_thread(self.change, name, lambda stored: stored.noting(*entries))
+
+
+@dataclass(frozen=True)
+class _Entering:
+    """Into the standing, from whatever the alarm stands at by then."""
+
+    standing: Standing
+
+    def __call__(self, alarm: Alarm) -> Alarm:
+        old, new = alarm.standing, self.standing
+        if old.state is new.state:
+            return replace(alarm, standing=replace(new, since_s=old.since_s))
+        summary = f"Alarm updated from {old.state} to {new.state}"
+        data = {"version": "1.0", "oldState": _state(old), "newState": _state(new)}
+        entry = Entry(new.since_s, Kind.STATE, summary, json.dumps(data))
+        return replace(alarm, standing=new).noting(entry)
+
+
+def _state(standing: Standing) -> dict[str, str]:
+    return {"stateValue": standing.state, "stateReason": standing.reason}
+
+
+def _acted(alarm: Alarm, action: str, outcome: BaseException | None, now_s: float) -> Entry:
+    if outcome is not None:
+        trace = None if isinstance(outcome, NoSuchAction) else outcome
+        log.error("the action %s of the alarm %s failed: %s", action, alarm.name, outcome, exc_info=trace)
+    done = "Successfully executed" if outcome is None else "Failed to execute"
+    error = str(outcome)[:500] if outcome is not None else None
+    data = {"actionState": "Failed" if error else "Succeeded", "notificationResource": action, "error": error}
+    return Entry(now_s, Kind.ACTION, f"{done} action {action}"[:255], json.dumps(data))

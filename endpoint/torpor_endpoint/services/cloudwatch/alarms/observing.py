@@ -1,0 +1,30 @@
+"""An alarm's datapoints, read from the registry; what they mean is `core.alarms`' business."""
+
+from dataclasses import replace
+
+from torpor_endpoint.core.alarms import Rule
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.metrics.series import MINUTE_S
+from torpor_endpoint.metrics.windows import looking_back
+from torpor_endpoint.services.cloudwatch import errors, querying
+from torpor_endpoint.services.cloudwatch.alarms.reasons import Points
+from torpor_endpoint.services.cloudwatch.alarms.shapes import Request, period_s, queries, rule, watched
+
+
+def by_minutes(asked: Rule, period_s: int) -> Rule:
+    """Samples are kept by the minute: an alarm with a shorter period is judged by as many minutes as its span has."""
+    if period_s >= MINUTE_S:
+        return asked
+    minutes = -(-asked.periods * period_s // MINUTE_S)
+    return replace(asked, periods=minutes, to_alarm=min(-(-asked.to_alarm * period_s // MINUTE_S), minutes))
+
+
+def observed(registry: MetricRegistry, request: Request, now_s: float) -> tuple[Rule, Points]:
+    """The rule to judge by, and a datapoint or None for each period of its range. Raises AwsError for an expression
+    that cannot be evaluated."""
+    judged_by = by_minutes(rule(request), period_s(request))
+    window = looking_back(now_s, judged_by.looks_back, period_s(request))
+    lines = querying.lines(registry, queries(request), lambda _: window)[watched(request)]
+    if len(lines) != 1:
+        raise errors.invalid_query(f"The expression has {len(lines)} time series, and an alarm watches one.")
+    return judged_by, [(at_s, lines[0].values.get(at_s)) for at_s in window.grid]

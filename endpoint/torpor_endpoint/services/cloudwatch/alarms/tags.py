@@ -1,0 +1,44 @@
+"""Tags of alarms, by ARN."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
+from torpor_endpoint.services.cloudwatch.alarms.rules import invalid
+
+TAGS_MAX = 50
+
+
+def tag_resource(alarms: Alarms, call: Call) -> dict[str, Any]:
+    arn, tags = _known(alarms, call), read(call.params["Tags"])
+    if not alarms.store.add_tags(arn, tags, TAGS_MAX):
+        raise AwsError("InvalidParameterValue", 400, f"A resource has at most {TAGS_MAX} tags.")
+    return {}
+
+
+def untag_resource(alarms: Alarms, call: Call) -> dict[str, Any]:
+    alarms.store.remove_tags(_known(alarms, call), call.params["TagKeys"])
+    return {}
+
+
+def list_tags_for_resource(alarms: Alarms, call: Call) -> dict[str, Any]:
+    tags = alarms.store.tags(_known(alarms, call))
+    return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+
+
+def read(tags: Iterable[dict[str, str]]) -> dict[str, str]:
+    """Raises an AwsError where there are too many."""
+    read = {tag["Key"]: tag["Value"] for tag in tags}
+    if len(read) > TAGS_MAX:
+        raise invalid(f"A resource has at most {TAGS_MAX} tags.")
+    return read
+
+
+def _known(alarms: Alarms, call: Call) -> str:
+    arn: str = call.params["ResourceARN"]
+    alarm = alarms.get(arn.split(":", 6)[-1])
+    if alarm is None or alarm.arn != arn:
+        raise AwsError("ResourceNotFoundException", 404, f"There is no alarm {arn}.")
+    return arn

@@ -1,0 +1,109 @@
+"""PutMetricData: a caller's own metrics, kept beside ours under namespaces of their own."""
+
+from math import isfinite
+from typing import Any
+
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.metrics.metrics import is_reserved
+from torpor_endpoint.metrics.registry import MetricRegistry, key_of
+from torpor_endpoint.metrics.series import SeriesKey
+from torpor_endpoint.metrics.tally import Tally
+from torpor_endpoint.services.cloudwatch import errors
+from torpor_endpoint.services.cloudwatch.lookup import pairs
+
+DATA_MAX = 1000
+VALUES_MAX = 150
+RESOLUTIONS_S = (1, 60)
+LARGEST = 2.0**360
+PAST_S = 14 * 86_400
+FUTURE_S = 2 * 3600
+
+Datum = dict[str, Any]
+Measured = tuple[SeriesKey, Tally, float]
+
+
+def put_metric_data(registry: MetricRegistry, params: dict[str, Any]) -> dict[str, Any]:
+    """Nothing is kept unless everything can be."""
+    for measured in measured_by(params, registry.clock()):
+        keep(registry, measured)
+    return {}
+
+
+def measured_by(params: dict[str, Any], now_s: float) -> list[Measured]:
+    """What a call brings, each with its time. It may be 300,000 values, and touches no series."""
+    namespace, data = params["Namespace"], _data(params)
+    if is_reserved(namespace):
+        raise errors.invalid_value("Namespace", namespace, "It is reserved for the service's own metrics.")
+    if len(data) > DATA_MAX:
+        raise errors.invalid_value("MetricData", f"of {len(data)} items", f"At most {DATA_MAX} are accepted.")
+    return [
+        (
+            key_of(namespace, datum["MetricName"], pairs(datum.get("Dimensions", [])), datum.get("Unit", "None")),
+            _tally(datum, f"MetricData.member.{number}"),
+            _time(datum, now_s, f"MetricData.member.{number}"),
+        )
+        for number, datum in enumerate(data, start=1)
+    ]
+
+
+def keep(registry: MetricRegistry, measured: Measured) -> None:
+    key, tally, at_s = measured
+    registry.at(key).merge(tally, at_s)
+
+
+def _data(params: dict[str, Any]) -> list[Datum]:
+    entities = [datum for entity in params.get("EntityMetricData", []) for datum in entity.get("MetricData", [])]
+    data: list[Datum] = [*params.get("MetricData", []), *entities]
+    if not data:
+        raise errors.missing("The parameter MetricData is required.")
+    return data
+
+
+def _tally(datum: Datum, where: str) -> Tally:
+    if datum.get("StorageResolution", 60) not in RESOLUTIONS_S:
+        raise errors.invalid_value(f"{where}.StorageResolution", datum["StorageResolution"])
+    given = [name for name in ("Value", "Values", "StatisticValues") if name in datum]
+    if len(given) != 1:
+        raise errors.invalid_combination(
+            f"The parameters {where}.Value, {where}.Values and {where}.StatisticValues: exactly one must be specified."
+        )
+    if "StatisticValues" in datum:
+        return _from_statistics(datum["StatisticValues"], f"{where}.StatisticValues")
+    return _from_values(datum, where)
+
+
+def _from_values(datum: Datum, where: str) -> Tally:
+    values = datum.get("Values", [datum.get("Value")])
+    counts = datum.get("Counts", [1.0] * len(values))
+    if len(values) > VALUES_MAX or len(values) != len(counts):
+        raise errors.invalid_value(f"{where}.Values", f"of {len(values)} items", f"Counts has {len(counts)}.")
+    tally = Tally()
+    for value, count in zip(values, counts, strict=True):
+        if not _allowed(value) or not (isfinite(count) and count > 0):
+            raise errors.invalid_value(f"{where}.Value", value)
+        tally.add(value, count)
+    return tally
+
+
+def _from_statistics(statistics: dict[str, float], where: str) -> Tally:
+    if not all(map(_allowed, statistics.values())) or statistics["SampleCount"] <= 0:
+        raise errors.invalid_value(where, statistics)
+    return Tally.of_sums(*(statistics[name] for name in ("SampleCount", "Sum", "Minimum", "Maximum")))
+
+
+def _allowed(value: float) -> bool:
+    """ "Values must be in the range of -2^360 to 2^360. In addition, special values (for example, NaN, +Infinity,
+    -Infinity) are not supported." """
+    return isfinite(value) and abs(value) <= LARGEST
+
+
+def _time(datum: Datum, now_s: float, where: str) -> float:
+    at_s: float = datum.get("Timestamp", now_s)
+    if not now_s - PAST_S <= at_s <= now_s + FUTURE_S:
+        raise _untimely(f"{where}.Timestamp")
+    return at_s
+
+
+def _untimely(parameter: str) -> AwsError:
+    why = "The timestamp must be within the past two weeks and the next two hours."
+    return AwsError("InvalidParameterValue", 400, f"The parameter {parameter} is out of range. {why}")

@@ -1,0 +1,79 @@
+"""MetricDataQuery: lines of values from the registry, and expressions over them; for GetMetricData and for alarms."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.metrics.statistics import statistic
+from torpor_endpoint.metrics.windows import Window, is_period
+from torpor_endpoint.services.cloudwatch import errors
+from torpor_endpoint.services.cloudwatch.arithmetic import Allowance, ExpressionError, Line
+from torpor_endpoint.services.cloudwatch.expressions import evaluate
+from torpor_endpoint.services.cloudwatch.lookup import exact
+
+QUERIES_MAX = 500
+ID = re.compile(r"[a-z][a-zA-Z0-9_]*")
+
+Query = dict[str, Any]
+
+
+def check(queries: Sequence[Query]) -> None:
+    """Raises a ValidationError for what no metric data could come of, whatever the samples."""
+    ids = [query["Id"] for query in queries]
+    if not 0 < len(queries) <= QUERIES_MAX:
+        raise errors.invalid_query(f"The collection MetricDataQueries must have 1 to {QUERIES_MAX} items.")
+    if len(set(ids)) < len(ids):
+        raise errors.invalid_query("The values for parameter id in MetricDataQueries are not unique.")
+    for query in queries:
+        _check_one(query)
+
+
+def lines(
+    registry: MetricRegistry, queries: Sequence[Query], window_of: Callable[[int], Window]
+) -> dict[str, list[Line]]:
+    """By the queries' ids; an expression may have several. `window_of` gives the window for a period in seconds."""
+    return _evaluated(queries, lambda stat: _sampled(registry, stat, window_of))
+
+
+def rehearsed(queries: Sequence[Query], grid: range) -> dict[str, list[Line]]:
+    """As `lines`, with a value everywhere: raises a ValidationError for expressions that no samples make right."""
+    full = Line(dict.fromkeys(grid, 1.0), grid)
+    return _evaluated(queries, lambda _: full)
+
+
+def _evaluated(queries: Sequence[Query], sampled: Callable[[dict[str, Any]], Line]) -> dict[str, list[Line]]:
+    allowance, read = Allowance(), dict[str, Line]()
+    formulas = {query["Id"]: query["Expression"] for query in queries if "Expression" in query}
+    try:
+        for query in queries:
+            if "MetricStat" in query:
+                read[query["Id"]] = line = sampled(query["MetricStat"])
+                allowance.spend(len(line.values))
+        found = evaluate(formulas, read, allowance)
+    except ExpressionError as error:
+        raise errors.invalid_query(f"Error in expression: {error}") from error
+    return {name: [value] if isinstance(value, Line) else value for name, value in found.items()}
+
+
+def _check_one(query: Query) -> None:
+    if not ID.fullmatch(query["Id"]):
+        raise errors.invalid_query(f"The id {query['Id']} must begin with a lower-case letter and be a plain word.")
+    if ("MetricStat" in query) == ("Expression" in query):
+        raise errors.invalid_query(f"The query {query['Id']} must have either MetricStat or Expression.")
+    stat = query.get("MetricStat")
+    if stat is None:
+        return
+    if not is_period(stat["Period"]):
+        raise errors.invalid_query(f"The period {stat['Period']} must be 1, 5, 10, 20, 30 or a multiple of 60.")
+    try:
+        statistic(stat["Stat"])
+    except ValueError as error:
+        raise errors.invalid_query(f"The statistic {error} is not supported.") from error
+
+
+def _sampled(registry: MetricRegistry, stat: dict[str, Any], window_of: Callable[[int], Window]) -> Line:
+    window, calculate = window_of(stat["Period"]), statistic(stat["Stat"])
+    tallies = window.tallies(exact(registry, stat["Metric"], stat.get("Unit")))
+    values = {at_s: value for at_s, tally in tallies.items() if (value := calculate(tally)) is not None}
+    return Line(values, window.grid)

@@ -1,0 +1,60 @@
+"""Policy documents: what IAM refuses of their form, as a table. What they allow is read by nobody here."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torpor_endpoint.services.iam.errors import Trouble, error
+
+Statement = Mapping[str, Any]
+Rules = tuple[tuple[Callable[[Statement], bool], str], ...]
+
+TRUST: Rules = (
+    (lambda statement: statement.get("Effect") not in ("Allow", "Deny"), "Missing required field Effect"),
+    (lambda statement: "Resource" in statement or "NotResource" in statement, "Has prohibited field Resource"),
+    (lambda statement: "Principal" not in statement, "Missing required field Principal"),
+    (lambda statement: "Action" not in statement and "NotAction" not in statement, "Missing required field Action"),
+)
+"""Who may assume the role."""
+
+PERMISSIONS: Rules = (
+    (lambda statement: statement.get("Effect") not in ("Allow", "Deny"), "Syntax errors in policy."),
+    (lambda statement: "Principal" in statement, "Policy document should not specify a principal."),
+    (
+        lambda statement: "Action" not in statement and "NotAction" not in statement,
+        "Policy statement must contain actions.",
+    ),
+    (
+        lambda statement: "Resource" not in statement and "NotResource" not in statement,
+        "Policy statement must contain resources.",
+    ),
+)
+"""What the role may do."""
+
+
+def check_trust(document: str) -> None:
+    _check(document, TRUST, unreadable="This policy contains invalid Json")
+
+
+def check_permissions(document: str) -> None:
+    _check(document, PERMISSIONS, unreadable="Syntax errors in policy.")
+
+
+def _check(document: str, rules: Rules, unreadable: str) -> None:
+    for statement in _statements(document, unreadable):
+        for broken, why in rules:
+            if broken(statement):
+                raise error(Trouble.MALFORMED, why=why)
+
+
+def _statements(document: str, unreadable: str) -> list[Statement]:
+    """One statement may stand without a list around it."""
+    try:
+        policy = json.loads(document)
+    except (ValueError, RecursionError):
+        raise error(Trouble.MALFORMED, why=unreadable) from None
+    found: Any = policy.get("Statement") if isinstance(policy, dict) else None
+    statements: list[Any] = found if isinstance(found, list) else [found]
+    if not statements or not all(isinstance(statement, dict) for statement in statements):
+        raise error(Trouble.MALFORMED, why=unreadable)
+    return statements

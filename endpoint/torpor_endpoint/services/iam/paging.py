@@ -1,0 +1,19 @@
+"""IAM's pages: `Marker` and `MaxItems` in, `Marker` and `IsTruncated` out."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from torpor_endpoint.aws.wire import paging
+from torpor_endpoint.services.iam.errors import Trouble, error
+
+T = TypeVar("T")
+
+MAX_ITEMS = 100
+""" "If you do not include this parameter, the number of items defaults to 100." """
+
+
+def page(items: Iterable[T], name: Callable[[T], str], params: Mapping[str, Any]) -> tuple[list[T], dict[str, Any]]:
+    """The items of one page, and the answer's members that tell of the next."""
+    limit = params.get("MaxItems", MAX_ITEMS)
+    rows, token = paging.page(items, name, params.get("Marker"), limit, error(Trouble.BAD_MARKER))
+    return rows, {"IsTruncated": token is not None, "Marker": token}

@@ -1,0 +1,121 @@
+"""Roles: created, shown, listed, updated, deleted. No role is in an instance profile."""
+
+import secrets
+import string
+from dataclasses import replace
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.services.iam import shapes
+from torpor_endpoint.services.iam.attached_policies import checked_arn
+from torpor_endpoint.services.iam.context import Iam
+from torpor_endpoint.services.iam.documents import check_trust
+from torpor_endpoint.services.iam.errors import Trouble, error
+from torpor_endpoint.services.iam.paging import page
+from torpor_endpoint.services.iam.records import Role
+from torpor_endpoint.services.iam.tags import first_tags
+
+TRUST_CHARACTERS_MAX = 2048
+
+
+def create_role(iam: Iam, call: Call) -> dict[str, Any]:
+    trust = checked_trust(call.params["AssumeRolePolicyDocument"])
+    role = Role(
+        name=call.params["RoleName"],
+        role_id=new_role_id(),
+        created_s=iam.clock(),
+        trust=trust,
+        path=call.params.get("Path", "/"),
+        description=call.params.get("Description"),
+        session_max_s=call.params.get("MaxSessionDuration", 3600),
+        boundary=_boundary(call),
+    )
+    tags = first_tags(call)
+    if not iam.roles.add(role):
+        raise error(Trouble.EXISTS, name=role.name)
+    iam.tags.put_tags(role.arn(call.account), tags)
+    return {"Role": shapes.role(role, call.account, tags)}
+
+
+def get_role(iam: Iam, call: Call) -> dict[str, Any]:
+    role = iam.role(call.params["RoleName"])
+    return {"Role": shapes.role(role, call.account, iam.tags.tags(role.arn(call.account)))}
+
+
+def list_roles(iam: Iam, call: Call) -> dict[str, Any]:
+    prefix = call.params.get("PathPrefix", "/")
+    found = (role for role in iam.roles.all() if role.path.startswith(prefix))
+    roles, more = page(found, lambda role: role.name, call.params)
+    return {"Roles": [shapes.listed_role(role, call.account) for role in roles], **more}
+
+
+def update_role(iam: Iam, call: Call) -> dict[str, Any]:
+    given = {"description": call.params.get("Description"), "session_max_s": call.params.get("MaxSessionDuration")}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    iam.change(call.params["RoleName"], lambda role: replace(role, **changes))
+    return {}
+
+
+def update_role_description(iam: Iam, call: Call) -> dict[str, Any]:
+    description = call.params["Description"]
+    role = iam.change(call.params["RoleName"], lambda role: replace(role, description=description))
+    return {"Role": shapes.role(role, call.account, {})}
+
+
+def update_assume_role_policy(iam: Iam, call: Call) -> dict[str, Any]:
+    trust = checked_trust(call.params["PolicyDocument"])
+    iam.change(call.params["RoleName"], lambda role: replace(role, trust=trust))
+    return {}
+
+
+def put_role_permissions_boundary(iam: Iam, call: Call) -> dict[str, Any]:
+    boundary = _boundary(call)
+    iam.change(call.params["RoleName"], lambda role: replace(role, boundary=boundary))
+    return {}
+
+
+def delete_role_permissions_boundary(iam: Iam, call: Call) -> dict[str, Any]:
+    iam.change(call.params["RoleName"], lambda role: replace(role, boundary=None))
+    return {}
+
+
+def delete_role(iam: Iam, call: Call) -> dict[str, Any]:
+    iam.delete(call.params["RoleName"], _check_deletable, call.account)
+    return {}
+
+
+def list_instance_profiles_for_role(iam: Iam, call: Call) -> dict[str, Any]:
+    """Terraform asks before it deletes a role. A role here is in no instance profile."""
+    iam.role(call.params["RoleName"])
+    return {"InstanceProfiles": [], "IsTruncated": False}
+
+
+def check_in_no_profile(iam: Iam, call: Call) -> None:
+    """Of AddRoleToInstanceProfile: whoever keeps the profiles does not know our roles."""
+    if iam.roles.get(call.params["RoleName"]) is not None:
+        raise error(Trouble.NO_PROFILES, name=call.params["RoleName"])
+
+
+def new_role_id() -> str:
+    return "AROA" + "".join(secrets.choice(string.ascii_uppercase + string.digits) for _ in range(17))
+
+
+def checked_trust(document: str) -> str:
+    check_trust(document)
+    if len("".join(document.split())) > TRUST_CHARACTERS_MAX:  # "IAM does not count white space"
+        raise error(Trouble.QUOTA, what="ACLSizePerRole", limit=TRUST_CHARACTERS_MAX)
+    return document
+
+
+def _boundary(call: Call) -> str | None:
+    arn: str | None = call.params.get("PermissionsBoundary")
+    return None if arn is None else checked_arn(arn)
+
+
+def _check_deletable(role: Role) -> None:
+    if role.protected:
+        raise error(Trouble.PROTECTED, name=role.name)
+    if role.attached:
+        raise error(Trouble.HAS_ATTACHED)
+    if role.policies:
+        raise error(Trouble.HAS_INLINE)

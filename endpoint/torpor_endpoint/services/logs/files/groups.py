@@ -1,0 +1,88 @@
+"""Which folder a log group is, and which file a log stream: one small table. Other groups are not ours.
+
+All groups below `ENDPOINTS` are ours, and so is the one of the training jobs.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_endpoint.aws.calls import NotOurs
+from torpor_endpoint.services.logs import errors
+
+ENDPOINTS = "/aws/sagemaker/Endpoints/"
+TRAINING = "/aws/sagemaker/TrainingJobs"
+
+NAME = r"[a-zA-Z0-9][a-zA-Z0-9-]{0,62}"
+GROUP = re.compile(rf"{ENDPOINTS}({NAME})|{TRAINING}")
+STREAM = re.compile(rf"({NAME})/({NAME})")
+ARN = re.compile(r"arn:aws[a-z-]*:logs:[^:]*:[^:]*:log-group:([^:]+)(?::\*)?")
+
+
+def name_of(identifier: str) -> str:
+    """Of a name or an ARN."""
+    arn = ARN.fullmatch(identifier)
+    return arn[1] if arn else identifier
+
+
+def is_ours(name: str) -> bool:
+    return name.startswith(ENDPOINTS) or name == TRAINING
+
+
+@dataclass(frozen=True)
+class Stream:
+    name: str
+    log: Path
+
+
+@dataclass(frozen=True)
+class Group:
+    name: str
+    folder: Path
+
+    def streams(self) -> list[Stream]:
+        """By name."""
+        found = [Stream(f"{log.parent.name}/{log.stem}", log) for log in self.folder.glob("*/*.log")]
+        return sorted(found, key=lambda stream: stream.name)
+
+    def stream(self, name: str) -> Stream:
+        """Raises ResourceNotFoundException."""
+        parts = STREAM.fullmatch(name)
+        stream = Stream(name, self.folder / parts[1] / f"{parts[2]}.log") if parts else None
+        if stream is None or not stream.log.is_file():
+            raise errors.no_such_stream()
+        return stream
+
+
+@dataclass(frozen=True)
+class Groups:
+    """`endpoints` has a folder for each endpoint, with one for each variant; `training` has one for each job."""
+
+    endpoints: Path
+    training: Path
+
+    def place(self, identifier: str) -> Group:
+        """Where the group of this name or ARN is, or would be. Raises NotOurs, or ResourceNotFoundException."""
+        name = name_of(identifier)
+        if not is_ours(name):
+            raise NotOurs
+        ours = GROUP.fullmatch(name)
+        if ours is None:  # no endpoint can be called so
+            raise errors.no_such_group()
+        return Group(name, self.endpoints / ours[1] if ours[1] else self.training)
+
+    def find(self, identifier: str) -> Group:
+        """Raises NotOurs, or ResourceNotFoundException."""
+        group = self.place(identifier)
+        if not group.folder.is_dir():
+            raise errors.no_such_group()
+        return group
+
+    def all(self) -> Iterator[Group]:
+        """By name."""
+        for folder in sorted(self.endpoints.glob("*")):
+            if folder.is_dir():
+                yield Group(f"{ENDPOINTS}{folder.name}", folder)
+        if self.training.is_dir():
+            yield Group(TRAINING, self.training)

@@ -1,0 +1,87 @@
+"""A stream's lines as events between two times, from a place on in either direction; pages are the operations'."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_endpoint.core.marks import Marks
+from torpor_endpoint.services.logs import errors
+from torpor_endpoint.services.logs.files import lines
+from torpor_endpoint.services.logs.files.book import Book
+from torpor_endpoint.services.logs.files.groups import Groups, Stream
+from torpor_endpoint.services.logs.files.lines import Line
+from torpor_endpoint.storage.store import Store
+
+REST_MS = 5000
+"""How long a last line waits for its end before it is an event without it."""
+
+
+@dataclass(frozen=True)
+class Logs:
+    """What the operations have. `clock` gives epoch seconds, `writing` the files that are being written now; it is
+    called on the event loop only."""
+
+    groups: Groups
+    book: Book
+    store: Store
+    clock: Callable[[], float]
+    writing: Callable[[], Collection[Path]]
+
+
+@dataclass(frozen=True)
+class Event:
+    at_ms: int
+    stream: str
+    line: Line
+
+    @property
+    def place(self) -> tuple[int, str, int]:
+        """Events of all streams have this one order."""
+        return self.at_ms, self.stream, self.line.start
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One stream as it is at this moment, from offset `start` to `stop`, however it grows meanwhile."""
+
+    stream: Stream
+    marks: Marks
+    start: int
+    stop: int
+
+    def forward(self, offset: int = 0) -> Iterator[Event]:
+        """From `offset` on, oldest first."""
+        for line in lines.forward(self.stream.log, max(offset, self.start), self.stop):
+            yield self._event(line)
+
+    def backward(self, offset: int | None = None) -> Iterator[Event]:
+        """What lies before `offset`, newest first."""
+        stop = self.stop if offset is None else min(offset, self.stop)
+        for line in lines.backward(self.stream.log, self.start, stop):
+            yield self._event(line)
+
+    def since(self, at_ms: int) -> int:
+        """Where the first line begins that is of `at_ms` or later."""
+        return lines.aligned(self.stream.log, self.marks.since(at_ms))
+
+    def _event(self, line: Line) -> Event:
+        return Event(self.marks.seen_ms(line.start), self.stream.name, line)
+
+
+def opened(logs: Logs, stream: Stream, start_ms: int | None, end_ms: int | None) -> Reader:
+    """For the events from `start_ms` on and before `end_ms`. Raises ResourceNotFoundException."""
+    try:
+        marks = logs.book.noted(stream.log)
+        reader = Reader(stream, marks, 0, _end(logs, stream, marks))
+        start = 0 if start_ms is None else reader.since(start_ms)
+        stop = reader.stop if end_ms is None else min(reader.since(end_ms), reader.stop)
+    except FileNotFoundError:
+        raise errors.no_such_stream() from None
+    return Reader(stream, marks, start, stop)
+
+
+def _end(logs: Logs, stream: Stream, marks: Marks) -> int:
+    size_bytes = marks.size_bytes
+    if size_bytes and logs.clock() * 1000 - marks.times_ms[-1] < REST_MS:
+        return lines.whole(stream.log, size_bytes)
+    return size_bytes

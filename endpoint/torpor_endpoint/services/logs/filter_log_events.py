@@ -1,0 +1,135 @@
+"""FilterLogEvents: many streams of a group as one, in the order of time, filtered; in pages."""
+
+import hashlib
+import heapq
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.wire import tokens
+from torpor_endpoint.services.logs import errors
+from torpor_endpoint.services.logs.files.groups import Group, Stream
+from torpor_endpoint.services.logs.files.patterns import Matches, PatternError, compiled
+from torpor_endpoint.services.logs.files.reading import Event, Logs, Reader, opened
+from torpor_endpoint.services.logs.get_log_events import PAGE_BYTES, PAGE_EVENTS, shape
+from torpor_endpoint.services.logs.identifying import group_of
+
+SCAN_BYTES = 8 * 1024 * 1024
+"""What one call reads at most: "a returned page might only be partially full, or even empty"."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The last line that was read, among those of all streams. `next` is the offset in its stream to go on from."""
+
+    newest_first: bool
+    at_ms: int
+    stream: str
+    generation: int
+    next: int
+
+
+@dataclass
+class Page:
+    """What was read so far; `last` is where the next page goes on, once this one is full."""
+
+    matches: Matches
+    limit: int
+    events: list[Event]
+    last: Event | None = None
+    scanned_bytes: int = 0
+    size_bytes: int = 0
+
+    def take(self, event: Event) -> bool:
+        """Whether there is room for more."""
+        self.last = event
+        self.scanned_bytes += len(event.line.raw)
+        if event.line.text and self.matches(event.line.text):
+            self.events.append(event)
+            self.size_bytes += len(event.line.raw)
+        return len(self.events) < self.limit and self.size_bytes < PAGE_BYTES and self.scanned_bytes < SCAN_BYTES
+
+
+def filter_log_events(logs: Logs, call: Call) -> dict[str, Any]:
+    params = call.params
+    matches = _matches(params.get("filterPattern", ""))
+    place = _decoded(params.get("nextToken"))
+    newest_first = place.newest_first if place else not params.get("startFromHead", True)
+    readers = _readers(logs, group_of(logs, params), params)
+    page = Page(matches, params.get("limit", PAGE_EVENTS), [])
+    more = False
+    for event in _merged(readers, place, newest_first):
+        if more := not page.take(event):
+            break
+    token = _encoded(page.last, readers, newest_first) if more and page.last else None
+    events = [{**shape(event), "logStreamName": event.stream, "eventId": _id(event)} for event in page.events]
+    return {"events": events, "searchedLogStreams": [], "nextToken": token}
+
+
+def _matches(pattern: str) -> Matches:
+    try:
+        return compiled(pattern)
+    except PatternError as error:
+        raise errors.invalid(str(error)) from error
+
+
+def _readers(logs: Logs, group: Group, params: dict[str, Any]) -> dict[str, Reader]:
+    """By the streams' names."""
+    end_ms = params.get("endTime")
+    after_ms = None if end_ms is None else end_ms + 1  # "events with a timestamp later than this time are not returned"
+    readers = {}
+    for stream in _streams(group, params):
+        with suppress(AwsError):  # it was deleted at this moment
+            readers[stream.name] = opened(logs, stream, params.get("startTime"), after_ms)
+    return readers
+
+
+def _streams(group: Group, params: dict[str, Any]) -> list[Stream]:
+    names, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix", "")
+    if names is not None and prefix:
+        raise errors.invalid("logStreamNames and logStreamNamePrefix cannot both be specified.")
+    if names is not None:
+        return [group.stream(name) for name in dict.fromkeys(names)]
+    return [stream for stream in group.streams() if stream.name.startswith(prefix)]
+
+
+def _merged(readers: dict[str, Reader], place: Place | None, newest_first: bool) -> Iterator[Event]:
+    parts = [_rest(reader, place, newest_first) for reader in readers.values()]
+    return heapq.merge(*parts, key=lambda event: event.place, reverse=newest_first)
+
+
+def _rest(reader: Reader, place: Place | None, newest_first: bool) -> Iterator[Event]:
+    """What of one stream lies behind the place, in the order of reading."""
+    if place is None:
+        return reader.backward() if newest_first else reader.forward()
+    if reader.stream.name == place.stream:
+        offset = place.next if place.generation == reader.marks.generation else 0
+    else:  # streams with later names come later in the same moment
+        offset = reader.since(place.at_ms + (reader.stream.name < place.stream))
+    return reader.backward(offset) if newest_first else reader.forward(offset)
+
+
+def _id(event: Event) -> str:
+    """Fifty-six digits, as AWS's, which tell every event from every other."""
+    digest = hashlib.sha256(f"{event.stream} {event.line.start}".encode()).hexdigest()
+    return f"{event.at_ms:014}{int(digest, 16) % 10**42:042}"
+
+
+def _encoded(last: Event, readers: dict[str, Reader], newest_first: bool) -> str:
+    offset = last.line.start if newest_first else last.line.end
+    place = Place(newest_first, last.at_ms, last.stream, readers[last.stream].marks.generation, offset)
+    return tokens.written(astuple(place))
+
+
+def _decoded(token: str | None) -> Place | None:
+    if token is None:
+        return None
+    match tokens.read(token, errors.invalid_token()):
+        case [bool(newest_first), int(at_ms), str(stream), int(generation), int(offset)] if all(
+            0 <= number <= tokens.NUMBER_MAX for number in (at_ms, generation, offset)
+        ):
+            return Place(newest_first, at_ms, stream, generation, offset)
+    raise errors.invalid_token()

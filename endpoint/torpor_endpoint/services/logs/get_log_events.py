@@ -1,0 +1,77 @@
+"""GetLogEvents: one stream, page by page in either direction; at an end the token given is the token returned."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.services.logs import errors
+from torpor_endpoint.services.logs.files.reading import Event, Logs, Reader, opened
+from torpor_endpoint.services.logs.identifying import group_of
+
+PAGE_BYTES = 1 << 20
+PAGE_EVENTS = 10_000
+TOKEN = re.compile(r"([fb])/(\d{10})(\d{46})/s")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a page begins, `f`orward, or ends, `b`ackward."""
+
+    direction: str
+    generation: int
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.direction}/{self.generation:010}{self.offset:046}/s"
+
+
+def get_log_events(logs: Logs, call: Call) -> dict[str, Any]:
+    """Always oldest first. "If you have reached the end of the stream, it returns the same token you passed in." """
+    params = call.params
+    stream = group_of(logs, params).stream(params["logStreamName"])
+    reader = opened(logs, stream, params.get("startTime"), params.get("endTime"))
+    place = _place(params, reader)
+    limit = params.get("limit", PAGE_EVENTS)
+    if place.direction == "f":
+        page = list(bounded(reader.forward(place.offset), limit))
+        first, last = max(place.offset, reader.start), page[-1].line.end if page else place.offset
+    else:
+        page = list(bounded(reader.backward(place.offset), limit))[::-1]
+        first, last = page[0].line.start if page else place.offset, min(place.offset, reader.stop)
+    generation = reader.marks.generation
+    return {
+        "events": [shape(event) for event in page if event.line.text],
+        "nextForwardToken": str(Place("f", generation, last)),
+        "nextBackwardToken": str(Place("b", generation, first)),
+    }
+
+
+def bounded(events: Iterable[Event], limit: int) -> Iterator[Event]:
+    """One page of them, at least one. Lines without text are no events, and only their bytes count."""
+    count = size_bytes = 0
+    for number, event in enumerate(events):
+        count += bool(event.line.text)
+        size_bytes += len(event.line.raw)
+        if number and (count > limit or size_bytes > PAGE_BYTES):
+            return
+        yield event
+
+
+def shape(event: Event) -> dict[str, Any]:
+    return {"timestamp": event.at_ms, "message": event.line.text, "ingestionTime": event.at_ms}
+
+
+def _place(params: dict[str, Any], reader: Reader) -> Place:
+    """A token of before the file was begun anew stands for its new beginning."""
+    token = params.get("nextToken")
+    generation = reader.marks.generation
+    if token is None:
+        ahead = params.get("startFromHead", False)
+        return Place("f", generation, reader.start) if ahead else Place("b", generation, reader.stop)
+    found = TOKEN.fullmatch(token)
+    if found is None:
+        raise errors.invalid_token()
+    same = int(found[2]) == generation
+    return Place(found[1], generation, int(found[3]) if same else 0)

@@ -1,0 +1,42 @@
+"""Operations that are left to others, and refused where they are about a log group of ours: others do not know it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call, Guard
+from torpor_endpoint.services.logs import errors
+from torpor_endpoint.services.logs.files.groups import is_ours, name_of
+from torpor_endpoint.services.logs.files.reading import Logs
+
+NAMES = ("logGroupName", "logGroupIdentifier", "resourceIdentifier")
+LISTS = ("logGroupNames", "logGroupIdentifiers", "logGroupArnList")
+"""The members by which the operations of Logs name groups."""
+
+GUARDED = (
+    *("CreateLogStream", "PutLogEvents", "GetLogGroupFields", "PutBearerTokenAuthentication"),
+    *("StartQuery", "StartLiveTail", "DescribeQueries", "PutQueryDefinition", "CreateExportTask"),
+    *("CreateScheduledQuery", "UpdateScheduledQuery", "CreateLogAnomalyDetector"),
+    *("AssociateKmsKey", "DisassociateKmsKey", "PutLogGroupDeletionProtection"),
+    *("PutMetricFilter", "DescribeMetricFilters", "DeleteMetricFilter"),
+    *("PutSubscriptionFilter", "DescribeSubscriptionFilters", "DeleteSubscriptionFilter"),
+    *("PutSyslogConfiguration", "ListSyslogConfigurations", "DeleteSyslogConfiguration"),
+    *("PutDataProtectionPolicy", "GetDataProtectionPolicy", "DeleteDataProtectionPolicy"),
+    *("PutIndexPolicy", "DescribeIndexPolicies", "DeleteIndexPolicy", "DescribeFieldIndexes"),
+    *("PutTransformer", "GetTransformer", "DeleteTransformer"),
+)
+
+
+def refused(logs: Logs, call: Call) -> None:
+    """Raises InvalidParameterException."""
+    for name in map(name_of, _named(call.params)):
+        if is_ours(name):
+            raise errors.invalid(f"Torpor does not implement {call.operation} for {name}, whose writers are its own.")
+
+
+def _named(params: dict[str, Any]) -> Iterator[str]:
+    yield from (params[member] for member in NAMES if member in params)
+    for member in LISTS:
+        yield from params.get(member, [])
+
+
+GUARDS: dict[str, Guard[Logs]] = dict.fromkeys(GUARDED, refused)

@@ -1,0 +1,20 @@
+"""Which log group a call means: by name, or by an identifier that may be an ARN."""
+
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.services.logs import errors
+from torpor_endpoint.services.logs.files.groups import Group
+from torpor_endpoint.services.logs.files.reading import Logs
+
+
+def group_of(logs: Logs, params: dict[str, Any]) -> Group:
+    """ "You must include one of these two parameters, but you can't include both." """
+    name, identifier = params.get("logGroupName"), params.get("logGroupIdentifier")
+    if (name is None) == (identifier is None):
+        raise errors.invalid("Exactly one of logGroupName and logGroupIdentifier must be specified.")
+    return logs.groups.find(name or identifier or "")
+
+
+def arn_of(call: Call, group: Group) -> str:
+    return f"arn:aws:logs:{call.region}:{call.account}:log-group:{group.name}"

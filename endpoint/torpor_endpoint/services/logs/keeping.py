@@ -1,0 +1,117 @@
+"""The operations that make and delete log groups and streams, and those on their retention and tags."""
+
+import asyncio
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.services.logs import errors
+from torpor_endpoint.services.logs.files.groups import ENDPOINTS, GROUP, Group, is_ours
+from torpor_endpoint.services.logs.files.reading import Logs
+from torpor_endpoint.services.logs.files.retention import DAYS, erase, set_days
+from torpor_endpoint.services.logs.identifying import arn_of
+
+TAGS_MAX = 50
+
+
+def create_log_group(logs: Logs, call: Call) -> dict[str, Any]:
+    """An endpoint's group may be there before its first instance, as Terraform likes to have it."""
+    name, tags = call.params["logGroupName"], call.params.get("tags", {})
+    if is_ours(name) and not GROUP.fullmatch(name):
+        raise errors.invalid(f"A log group below {ENDPOINTS} bears an endpoint's name.")
+    group = logs.groups.place(name)
+    try:
+        group.folder.mkdir(parents=True)
+    except FileExistsError:
+        raise errors.group_exists() from None
+    logs.store.put_tags(arn_of(call, group), tags)
+    return {}
+
+
+async def delete_log_group(logs: Logs, call: Call) -> dict[str, Any]:
+    """Streams that are being written are emptied: on AWS too the group comes back with their next line."""
+    group = logs.groups.find(call.params["logGroupName"])
+    await asyncio.to_thread(_delete_group, logs, call, group, set(logs.writing()))
+    return {}
+
+
+async def delete_log_stream(logs: Logs, call: Call) -> dict[str, Any]:
+    stream = logs.groups.find(call.params["logGroupName"]).stream(call.params["logStreamName"])
+    await asyncio.to_thread(_delete, logs, stream.log, set(logs.writing()))
+    return {}
+
+
+def put_retention_policy(logs: Logs, call: Call) -> dict[str, Any]:
+    days = call.params["retentionInDays"]
+    if days not in DAYS:
+        raise errors.invalid(f"retentionInDays must be one of {', '.join(map(str, DAYS))}.")
+    set_days(logs.groups.find(call.params["logGroupName"]), days)
+    return {}
+
+
+def delete_retention_policy(logs: Logs, call: Call) -> dict[str, Any]:
+    set_days(logs.groups.find(call.params["logGroupName"]), None)
+    return {}
+
+
+def tag_resource(logs: Logs, call: Call) -> dict[str, Any]:
+    return _tag(logs, call, _tagged(logs, call))
+
+
+def untag_resource(logs: Logs, call: Call) -> dict[str, Any]:
+    logs.store.remove_tags(arn_of(call, _tagged(logs, call)), call.params["tagKeys"])
+    return {}
+
+
+def list_tags_for_resource(logs: Logs, call: Call) -> dict[str, Any]:
+    return {"tags": logs.store.tags(arn_of(call, _tagged(logs, call)))}
+
+
+def tag_log_group(logs: Logs, call: Call) -> dict[str, Any]:
+    """What older clients call, as the two that follow."""
+    return _tag(logs, call, _named(logs, call))
+
+
+def untag_log_group(logs: Logs, call: Call) -> dict[str, Any]:
+    logs.store.remove_tags(arn_of(call, _named(logs, call)), call.params["tags"])
+    return {}
+
+
+def list_tags_log_group(logs: Logs, call: Call) -> dict[str, Any]:
+    return {"tags": logs.store.tags(arn_of(call, _named(logs, call)))}
+
+
+def _tag(logs: Logs, call: Call, group: Group) -> dict[str, Any]:
+    arn = arn_of(call, group)
+    if not logs.store.add_tags(arn, call.params["tags"], TAGS_MAX):
+        raise errors.too_many_tags(arn, TAGS_MAX)
+    return {}
+
+
+def _named(logs: Logs, call: Call) -> Group:
+    return logs.groups.find(call.params["logGroupName"])
+
+
+def _tagged(logs: Logs, call: Call) -> Group:
+    return logs.groups.find(call.params["resourceArn"])
+
+
+def _delete_group(logs: Logs, call: Call, group: Group, writing: set[Path]) -> None:
+    for stream in group.streams():
+        _delete(logs, stream.log, writing)
+    set_days(group, None)
+    arn = arn_of(call, group)
+    logs.store.forget_tags(arn)
+    if not group.streams():
+        shutil.rmtree(group.folder, ignore_errors=True)
+
+
+def _delete(logs: Logs, log: Path, writing: set[Path]) -> None:
+    if log in writing:
+        with suppress(FileNotFoundError):
+            os.truncate(log, 0)
+    else:
+        erase(log, logs.book)

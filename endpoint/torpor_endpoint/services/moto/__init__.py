@@ -1,0 +1,1 @@
+"""The services that moto answers: those that Torpor does not answer itself."""

@@ -1,0 +1,162 @@
+"""The long tail: services and operations that are left to moto, called in this process and without its server.
+
+What moto keeps is in memory: it is gone after a restart, and nothing in this endpoint acts on it. It never reaches the
+network.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, quote
+
+from torpor_container.extras import how_to_install
+from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
+from torpor_endpoint.aws.calls import Unanswered, unimplemented
+from torpor_endpoint.aws.errors import AwsError, unreadable
+from torpor_endpoint.aws.wire.asgi import Request, Response
+from torpor_endpoint.aws.wire.scope import region_of
+from torpor_endpoint.services.moto.long_polls import polled
+from torpor_endpoint.storage.lone_thread import LoneThread
+
+if TYPE_CHECKING:
+    from botocore.awsrequest import AWSPreparedRequest
+
+log = logging.getLogger(__name__)
+
+SERVICES = {
+    # botocore's name of the service: the host by which moto knows it. Only such as speak JSON or query on one path, and
+    # need no Docker.
+    "cloudwatch": "monitoring.{region}.amazonaws.com",
+    "ecr": "api.ecr.{region}.amazonaws.com",
+    "events": "events.{region}.amazonaws.com",
+    "iam": "iam.amazonaws.com",
+    "kinesis": "kinesis.{region}.amazonaws.com",
+    "kms": "kms.{region}.amazonaws.com",
+    "logs": "logs.{region}.amazonaws.com",
+    "secretsmanager": "secretsmanager.{region}.amazonaws.com",
+    "sns": "sns.{region}.amazonaws.com",
+    "sqs": "sqs.{region}.amazonaws.com",
+    "ssm": "ssm.{region}.amazonaws.com",
+    "sts": "sts.{region}.amazonaws.com",
+}
+
+ADDRESSES = {("sqs", name) for name in ("CreateQueue", "GetQueueUrl", "ListQueues", "ListDeadLetterSourceQueues")}
+"""Operations whose answers hold URLs that clients go on to call: they must lead here and not to AWS."""
+
+SUBSCRIBERS = ("sqs", "email", "email-json", "sms", "application")
+"""Protocols of SNS subscriptions that stay in memory. Through the others moto would call out, or look for Docker."""
+
+NOT_HANDED_ON = ("host", "content-length", "content-encoding", "transfer-encoding", "expect", "connection")
+"""Headers of the connection, or of a body that has been decoded since."""
+
+Ask = Callable[["AWSPreparedRequest"], tuple[int, Mapping[str, str], str | bytes] | None]
+
+
+def moto(request: "AWSPreparedRequest") -> tuple[int, Mapping[str, str], str | bytes] | None:
+    """Its handlers, called directly. Raises ImportError where it is not installed; the import takes half a second."""
+    from moto.core.botocore_stubber import BotocoreStubber
+    from moto.core.config import default_user_config
+
+    default_user_config["iam"]["load_aws_managed_policies"] = True  # AmazonSageMakerFullAccess and its like
+    answer: tuple[int, Mapping[str, str], str | bytes] | None = BotocoreStubber().process_request(request)
+    return answer
+
+
+class LongTail:
+    """moto in one thread of its own, which starts with the first call: its handlers do not expect to share."""
+
+    def __init__(self, account: str, ask: Ask = moto) -> None:
+        self._account = account
+        self._ask = ask
+        self._thread = LoneThread("long-tail")
+
+    def close(self) -> None:
+        """At once, whatever is being asked."""
+        self._thread.shutdown()
+
+    async def answer(self, service: str, operation: str, request: Request) -> Response:
+        """An `Otherwise`: raises Unanswered for what moto does not do, or cannot do since it is not installed."""
+        if service not in SERVICES:
+            raise unimplemented(service, operation)
+        if (service, operation) == ("sqs", "ReceiveMessage"):
+            return await polled(partial(self._at_once, service), request)
+        return await self._at_once(service, operation, request)
+
+    async def _at_once(self, service: str, operation: str, request: Request) -> Response:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._answered, service, operation, request)
+
+    def _answered(self, service: str, operation: str, request: Request) -> Response:
+        if (service, operation) == ("sns", "Subscribe"):
+            _check_subscriber(request)
+        _check_bounds(request)
+        origin = "https://" + SERVICES[service].format(region=region_of(request.headers, request.query))
+        try:
+            answer = self._ask(self._prepared(origin, request))
+        except NotImplementedError:
+            raise unimplemented(service, operation) from None
+        except ImportError as missing:
+            raise Unanswered(_not_installed(service, operation, missing)) from missing
+        except Exception as failure:  # an outer edge: whatever else is wrong in moto fails this one call
+            log.exception("moto failed at %s of %s", operation, service)
+            raise Unanswered(f"moto failed at the operation {operation} of {service}: {failure!r}") from failure
+        if answer is None or not _is_answer(answer[0], answer[1], _bytes(answer[2])):
+            raise unimplemented(service, operation)
+        status, headers, body = answer[0], answer[1], _bytes(answer[2])
+        if (service, operation) in ADDRESSES and "host" in request.headers:
+            body = body.replace(origin.encode(), f"http://{request.headers['host']}".encode())
+        return Response(status, body, _headers(headers, request))
+
+    def _prepared(self, origin: str, request: Request) -> "AWSPreparedRequest":
+        from botocore.awsrequest import AWSPreparedRequest
+        from botocore.compat import HTTPHeaders
+
+        headers = HTTPHeaders()
+        for name, value in request.headers.items():
+            if name not in NOT_HANDED_ON:
+                headers[name] = value
+        headers["x-moto-account-id"] = self._account
+        url = origin + quote(request.path) + (f"?{request.query}" if request.query else "")
+        body = request.body if request.method == "POST" else b""  # moto would take an Action out of it
+        return AWSPreparedRequest(request.method, url, headers, body, False)
+
+
+def _check_bounds(request: Request) -> None:
+    """Nothing else runs while moto's parser of JSON is at work. A form is bounded where its operation is read."""
+    if json_values(request.body) > VALUES_MAX and "json" in request.headers.get("content-type", ""):
+        raise unreadable(f"The request body has more than {VALUES_MAX} values.")
+
+
+def _check_subscriber(request: Request) -> None:
+    fields = parse_qs(request.body.decode(errors="replace") or request.query)
+    protocol = fields.get("Protocol", [""])[0]
+    if protocol and protocol not in SUBSCRIBERS:
+        reason = f"Torpor delivers no message by {protocol}, only to: {', '.join(SUBSCRIBERS)}"
+        raise AwsError("InvalidParameter", 400, f"Invalid parameter: Protocol Reason: {reason}")
+
+
+def _not_installed(service: str, operation: str, missing: ImportError) -> str:
+    said = f"Torpor leaves the operation {operation} of {service} to moto, which is not installed"
+    return f"{said} ({missing}): {how_to_install('moto')}"
+
+
+def _is_answer(status: int, headers: Mapping[str, str], body: bytes) -> bool:
+    """moto says that it does not know an operation by an exception, a 500, a page for people, or a few bare words."""
+    return status < 500 and "html" not in _content_type(headers) and body[:1] in (b"", b"{", b"<")
+
+
+def _headers(headers: Mapping[str, str], request: Request) -> dict[str, str]:
+    """moto leaves the content type out of many answers in JSON, or says `text`: the caller's own is the right one."""
+    asked, said = request.headers.get("content-type", ""), _content_type(headers)
+    given = {name.lower(): str(value) for name, value in headers.items() if name.lower().startswith("x-am")}
+    return {**given, "content-type": asked if "json" in asked else said if "/" in said else "text/xml"}
+
+
+def _content_type(headers: Mapping[str, str]) -> str:
+    return next((str(value) for name, value in headers.items() if name.lower() == "content-type"), "")
+
+
+def _bytes(body: str | bytes | None) -> bytes:
+    return body.encode() if isinstance(body, str) else body or b""

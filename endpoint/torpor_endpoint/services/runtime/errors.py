@@ -1,0 +1,223 @@
+"""The runtime API's errors: one table from situation to code, status and text.
+
+The texts are those that people's code matches on, as observed on AWS; where none is known, ours say what to do.
+The runtime says `ValidationError`, the control plane `ValidationException`: both are HTTP 400.
+"""
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from torpor_container.transport.upstream import Answer
+from torpor_container.wire import Fault
+
+MESSAGE_MAX = 2048
+ORIGINAL_MAX = 1024 * 1024
+"""Characters of an error body; a longer one is not kept. AWS has such a limit too, and does not say where."""
+
+
+class Situation(Enum):
+    """Every way an invocation can fail: code, HTTP status, the wire's undocumented ErrorCode, and the text."""
+
+    ENDPOINT_UNKNOWN = ("ValidationError", 400, None, "Endpoint {endpoint} of account {account} not found.")
+    TARGET_MISSING = (
+        "ValidationError",
+        400,
+        None,
+        "Request {request_id} is missing a target model header. "
+        "Please add the X-Amzn-SageMaker-Target-Model header (TargetModel) and try again.",
+    )
+    TARGET_NOT_SUPPORTED = (
+        "ValidationError",
+        400,
+        "TARGET_MODEL_HEADER_NOT_SUPPORTED",
+        "Endpoint {endpoint} is not a multi-model endpoint and does not support target model header.",
+    )
+    VARIANT_UNKNOWN = (
+        "ValidationError",
+        400,
+        None,
+        "Endpoint {endpoint} has no production variant {variant}: choose one of {variants}.",
+    )
+    PARAMETER = ("ValidationError", 400, None, "{detail}")
+    OVERSIZE_SERVERLESS = ("ValidationError", 400, None, "Request {request_id} has oversize body.")
+    OVERSIZE = (None, 413, None, "HTTP content length exceeded {limit} bytes.")
+    NO_CAPACITY = (
+        "ValidationError",
+        400,
+        None,
+        "Production variant {variant} of endpoint {endpoint} has no capacity to process this request. "
+        "ApplicationAutoScaling may be in-progress (if configured) or try to increase the capacity.",
+    )
+    THROTTLED = ("ThrottlingException", 400, None, None)
+    NOT_READY = ("ModelNotReadyException", 429, None, "{detail}")
+    HOLD_FULL = (
+        "ServiceUnavailable",
+        503,
+        None,
+        "{held} requests wait for endpoint {endpoint} already: try again later.",
+    )
+    BODIES_FULL = ("ServiceUnavailable", 503, None, "Too many request bodies are unfinished: try again later.")
+    BODY_SLOW = ("RequestTimeout", 408, None, "The body of request {request_id} did not come in time.")
+    DEPENDENCY = ("InternalDependencyException", 530, None, "{detail}")
+    MODEL_CLIENT = (
+        "ModelError",
+        424,
+        "CLIENT_ERROR_FROM_MODEL",
+        'Received client error ({status}) from {container} with message "{original}". {see}',
+    )
+    MODEL_SERVER = (
+        "ModelError",
+        424,
+        "INTERNAL_FAILURE_FROM_MODEL",
+        'Received server error ({status}) from {container} with message "{original}". {see}',
+    )
+    MODEL_UNKEPT = (
+        "ModelError",
+        424,
+        "INTERNAL_FAILURE_FROM_MODEL",
+        "Received server error ({status}) from {container} and could not load the entire response body. {see}",
+    )
+    MODEL_CLIENT_UNKEPT = (
+        "ModelError",
+        424,
+        "CLIENT_ERROR_FROM_MODEL",
+        "Received client error ({status}) from {container} and could not load the entire response body. {see}",
+    )
+    NOT_IMPLEMENTED = ("UnknownOperationException", 400, None, "Torpor does not implement {detail}.")
+    INTERNAL = ("InternalFailure", 500, None, "The request processing has failed because of an unknown error.")
+
+    def __init__(self, code: str | None, status: int, error_code: str | None, text: str | None) -> None:
+        self.code = code
+        self.status = status
+        self.error_code = error_code
+        self.text = text
+
+
+TIMED_OUT = (
+    "Your invocation timed out while waiting for a response from container {container}. "
+    "Review the latency metrics for each container in Amazon CloudWatch, resolve the issue, and try again."
+)
+NO_RESPONSE = (
+    "Amazon SageMaker could not get a response from the {endpoint} endpoint. This can occur when CPU or memory "
+    "utilization is high. To check your utilization, see Amazon CloudWatch. To fix this problem, use an instance type "
+    "with more CPU capacity or memory."
+)
+
+FAULTS: dict[Fault, Situation] = {
+    Fault.TARGET_MISSING: Situation.TARGET_MISSING,
+    Fault.TARGET_FORBIDDEN: Situation.PARAMETER,
+    Fault.ARTIFACT_MISSING: Situation.PARAMETER,
+    Fault.ARTIFACT_INVALID: Situation.PARAMETER,
+    Fault.STORE_UNREACHABLE: Situation.DEPENDENCY,
+    Fault.NOT_READY: Situation.NOT_READY,
+}
+"""What an instance's own faults become. Those left out are the model's: ModelError with the container's status."""
+
+
+class RuntimeFault(Exception):
+    """One failed invocation, ready for the wire."""
+
+    def __init__(
+        self,
+        situation: Situation,
+        *,
+        original: tuple[int, str] | None = None,
+        steps: Mapping[str, float] = MappingProxyType({}),
+        **fields: object,
+    ) -> None:
+        """`steps` is what was waited for in vain, in seconds."""
+        super().__init__(situation.name)
+        self.situation = situation
+        self.original = original
+        self.steps = steps
+        self.fields = fields
+
+
+class Place(NamedTuple):
+    """Where it happened: what the texts need. `console`: they send their reader to AWS's console, as AWS's own do."""
+
+    endpoint: str
+    account: str
+    region: str
+    request_id: str
+    container: str = "primary"
+    console: bool = False
+
+    @property
+    def log_group(self) -> str:
+        return f"/aws/sagemaker/Endpoints/{self.endpoint}"
+
+    @property
+    def see(self) -> str:
+        if not self.console:
+            return f"See `torpor logs {self.endpoint}` or the log group {self.log_group} for more information."
+        console = f"https://{self.region}.console.aws.amazon.com/cloudwatch/home?region={self.region}"
+        return f"See {console}#logEventViewer:group={self.log_group} in account {self.account} for more information."
+
+
+def from_answer(answer: Answer, place: Place) -> RuntimeFault:
+    """What an instance's answer that is no success means to the caller."""
+    fault = answer.header(b"x-torpor-fault")
+    if fault is None:
+        return model_error(answer.status, answer.body.decode("utf-8", "replace"))
+    message = json.loads(answer.body)["message"]
+    situation = FAULTS.get(Fault(fault.decode()))
+    if situation is not None:
+        return RuntimeFault(situation, detail=message)
+    if fault == Fault.TIMED_OUT.value.encode():
+        return timed_out(place)
+    return model_error(answer.status, message)
+
+
+def model_error(status: int, original: str) -> RuntimeFault:
+    """The container answered with a status that is no success; 0 if it gave no answer."""
+    kept, clients = len(original) <= ORIGINAL_MAX, 400 <= status < 500
+    if kept:
+        situation = Situation.MODEL_CLIENT if clients else Situation.MODEL_SERVER
+    else:
+        situation = Situation.MODEL_CLIENT_UNKEPT if clients else Situation.MODEL_UNKEPT
+    return RuntimeFault(situation, original=(status, original if kept else original[:MESSAGE_MAX]), status=status)
+
+
+def timed_out(place: Place) -> RuntimeFault:
+    return model_error(0, TIMED_OUT.format(container=place.container))
+
+
+def no_response(place: Place) -> RuntimeFault:
+    return model_error(0, NO_RESPONSE.format(endpoint=place.endpoint))
+
+
+def wire_form(fault: RuntimeFault, place: Place) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """Status, headers and body as AWS sends them."""
+    situation = fault.situation
+    message = _message(fault, place)
+    headers = [(b"content-type", b"application/json")]
+    if situation.code is None:  # the front door's own answer has no error type
+        return situation.status, [(b"content-type", b"text/plain")], (message or "").encode()
+    headers.append((b"x-amzn-errortype", f"{situation.code}:".encode()))
+    return situation.status, headers, json.dumps(_members(fault, place, message)).encode()
+
+
+def _message(fault: RuntimeFault, place: Place) -> str | None:
+    """No longer than MESSAGE_MAX for what it quotes: the sentence around that is always whole."""
+    text = fault.situation.text
+    if text is None:
+        return None
+    known = {**place._asdict(), "see": place.see, "original": "", **fault.fields}
+    if fault.original is None:
+        return text.format(**known)
+    room = max(0, MESSAGE_MAX - len(text.format(**known)))
+    return text.format(**{**known, "original": fault.original[1][:room]})
+
+
+def _members(fault: RuntimeFault, place: Place, message: str | None) -> dict[str, object]:
+    members: dict[str, object] = {"message" if message is None else "Message": message}
+    if fault.situation.error_code:
+        members["ErrorCode"] = fault.situation.error_code
+    if fault.original is not None:
+        members["OriginalStatusCode"], members["OriginalMessage"] = fault.original
+        members["LogStreamArn"] = f"arn:aws:logs:{place.region}:{place.account}:log-group:{place.log_group}"
+    return members

@@ -1,0 +1,132 @@
+"""What invocations add to the metrics, through handles bound once per variant."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from torpor_endpoint.metrics import metrics
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.metrics.series import Series
+
+MICROSECONDS = 1e6
+PROVISIONED = (
+    metrics.SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS,
+    metrics.SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION,
+    metrics.SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS,
+    metrics.SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS,
+)
+
+
+class Samples(NamedTuple):
+    """Requests that were sent to a variant, and are alike but for what they took: a time of each."""
+
+    instances: int  # active at that time
+    status: int | None  # the container's answer; None if it gave none
+    hit: bool | None  # None where there is no model cache
+    model_s: Sequence[float]
+    overhead_s: Sequence[float]
+    loading_s: Sequence[float] = ()  # where it was no hit
+    concurrency: "Sequence[Concurrency]" = ()  # of a serverless variant
+
+
+class Concurrency(NamedTuple):
+    """Requests in flight as one came, itself included, and what the serverless variant allows and keeps awake."""
+
+    in_flight: int
+    most: int
+    provisioned: int
+
+
+class ServerlessMeter:
+    """The series that a serverless variant has besides."""
+
+    def __init__(self, bound: Callable[[metrics.Metric], Series]) -> None:
+        self._utilization = bound(metrics.SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION)
+        self._bound = bound
+        self._provisioned: tuple[Series, ...] = ()  # only with provisioned concurrency
+
+    def add(self, seen: Concurrency, at_s: float) -> None:
+        self._utilization.add(seen.in_flight / seen.most, at_s)
+        if seen.provisioned:
+            self._provisioned = self._provisioned or tuple(map(self._bound, PROVISIONED))
+            within, spilt = min(seen.in_flight, seen.provisioned), seen.in_flight > seen.provisioned
+            values = (within, within / seen.provisioned, not spilt, spilt)
+            for series, value in zip(self._provisioned, values, strict=True):
+                series.add(value, at_s)
+
+
+class VariantMeter:
+    """The series of one variant."""
+
+    def __init__(self, registry: MetricRegistry, endpoint: str, variant: str) -> None:
+        dimensions = {"EndpointName": endpoint, "VariantName": variant}
+
+        def bound(metric: metrics.Metric) -> Series:
+            return registry.series(metric, dimensions)
+
+        self._invocations = bound(metrics.INVOCATIONS)
+        self._per_instance = bound(metrics.INVOCATIONS_PER_INSTANCE)
+        self._client_errors = bound(metrics.INVOCATION_4XX_ERRORS)
+        self._server_errors = bound(metrics.INVOCATION_5XX_ERRORS)
+        self._model_errors = bound(metrics.INVOCATION_MODEL_ERRORS)
+        self._model_latency = bound(metrics.MODEL_LATENCY)
+        self._overhead_latency = bound(metrics.OVERHEAD_LATENCY)
+        self._cache_hit = bound(metrics.MODEL_CACHE_HIT)
+        self._loading_wait = bound(metrics.MODEL_LOADING_WAIT_TIME)
+        self._no_capacity = bound(metrics.NO_CAPACITY_INVOCATION_FAILURES)
+        self._bound = bound
+        self._serverless: ServerlessMeter | None = None  # others have none of its series
+
+    def add(self, samples: Samples, at_s: float) -> None:
+        """Those of one minute: what is the same of all is counted once."""
+        count, status, hit = len(samples.model_s), samples.status or 0, samples.hit
+        self._invocations.add(1, at_s, count)
+        self._per_instance.add(1 / max(1, samples.instances), at_s, count)
+        self._client_errors.add(400 <= status < 500, at_s, count)
+        self._server_errors.add(status >= 500, at_s, count)
+        self._model_errors.add(not 200 <= status < 300, at_s, count)
+        if hit is not None:
+            self._cache_hit.add(hit, at_s, count)
+        self._model_latency.add_all([took_s * MICROSECONDS for took_s in samples.model_s], at_s)
+        self._overhead_latency.add_all([took_s * MICROSECONDS for took_s in samples.overhead_s], at_s)
+        if hit is False:
+            self._loading_wait.add_all([took_s * MICROSECONDS for took_s in samples.loading_s], at_s)
+        for seen in samples.concurrency:
+            if self._serverless is None:
+                self._serverless = ServerlessMeter(self._bound)
+            self._serverless.add(seen, at_s)
+
+    def add_setup(self, took_s: float, at_s: float) -> None:
+        self._bound(metrics.MODEL_SETUP_TIME).add(took_s * MICROSECONDS, at_s)
+
+    def add_no_capacity(self, at_s: float) -> None:
+        self._no_capacity.add(1, at_s)
+
+
+class Meters:
+    """One meter per variant, made when it is first needed. Moments are epoch seconds."""
+
+    def __init__(self, registry: MetricRegistry) -> None:
+        self._registry = registry
+        self._meters: dict[tuple[str, str], VariantMeter] = {}
+
+    def of(self, endpoint: str, variant: str) -> VariantMeter:
+        meter = self._meters.get((endpoint, variant))
+        if meter is None:
+            meter = self._meters[endpoint, variant] = VariantMeter(self._registry, endpoint, variant)
+        return meter
+
+    def add(self, endpoint: str, variant: str, samples: Samples, at_s: float) -> None:
+        """Those of one minute."""
+        self.of(endpoint, variant).add(samples, at_s)
+
+    def set_up(self, endpoint: str, variant: str, took_s: float, at_s: float) -> None:
+        """A serverless variant has launched an instance."""
+        self.of(endpoint, variant).add_setup(took_s, at_s)
+
+    def no_capacity(self, endpoint: str, variant: str, at_s: float) -> None:
+        self.of(endpoint, variant).add_no_capacity(at_s)
+
+    def forget(self, endpoint: str) -> None:
+        """The endpoint is gone; so are its meters."""
+        for key in [key for key in self._meters if key[0] == endpoint]:
+            del self._meters[key]

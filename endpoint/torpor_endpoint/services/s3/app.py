@@ -1,0 +1,59 @@
+"""The object store as an ASGI application: what a request asks, and what holds for every one of them.
+
+Signatures are not verified: unsigned, signed and presigned requests are the same here, but a link has its end.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+from starlette.types import Receive, Scope, Send
+
+from torpor_endpoint.aws.wire.asgi import adding
+from torpor_endpoint.services.s3.call import Call, Site
+from torpor_endpoint.services.s3.cross_origin import PREFLIGHT, let_in, no_origin
+from torpor_endpoint.services.s3.edge import served
+from torpor_endpoint.services.s3.errors import Refusal, S3Error
+from torpor_endpoint.services.s3.names import check_version
+from torpor_endpoint.services.s3.routes import operation
+from torpor_endpoint.services.s3.store import ObjectStore
+from torpor_endpoint.services.s3.wire.exchange import Answer, Body, parsed_request
+from torpor_endpoint.services.s3.wire.presigned import check_not_expired
+
+
+class S3App:
+    """S3's REST API, path style and virtual-host style, for one account in one region."""
+
+    def __init__(self, store: ObjectStore, *, account: str, region: str) -> None:
+        self._store = store
+        self._site = Site(account, region)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await served(scope, receive, send, self._answer)
+
+    async def cross_origin(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer what a web page of another origin asks, as far as the bucket's CORS configuration lets it."""
+        told: dict[str, str] = {}
+
+        async def answer(scope: Scope, body: Body) -> Answer:
+            request = parsed_request(scope, body)
+            told.update(await asyncio.to_thread(let_in, self._store.buckets.configuration, request))
+            return Answer() if request.method == PREFLIGHT else await self._answer(scope, body)
+
+        await served(scope, receive, adding(send, told), answer)
+
+    async def _answer(self, scope: Scope, body: Body) -> Answer:
+        request = parsed_request(scope, body)
+        if request.method == PREFLIGHT:
+            raise no_origin()
+        check_not_expired(request.query, self._store.clock())
+        _check_owner(request.headers, self._site)
+        answering = operation(request)
+        check_version(request.query.get("versionId"))
+        return await answering(Call(self._store, self._site, request))
+
+
+def _check_owner(headers: Mapping[str, str], site: Site) -> None:
+    """AWS: "If the account ID that you provide does not match the actual owner of the bucket, the request fails"."""
+    for name in ("x-amz-expected-bucket-owner", "x-amz-source-expected-bucket-owner"):
+        if headers.get(name, site.account) != site.account:
+            raise S3Error(Refusal.AccessDenied)

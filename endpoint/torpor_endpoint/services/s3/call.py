@@ -1,0 +1,79 @@
+"""One call as its operation sees it: the request, the store, and whose store it is."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Final
+
+from torpor_endpoint.services.s3.errors import Refusal, S3Error
+from torpor_endpoint.services.s3.storage.entries import ObjectName
+from torpor_endpoint.services.s3.store import ObjectStore
+from torpor_endpoint.services.s3.wire.documents import node, text
+from torpor_endpoint.services.s3.wire.exchange import Answer, Request
+
+_INTEGER_MAX: Final = 2**31 - 1
+_NEGATIVE: Final = re.compile(r"-\d{1,10}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Site:
+    """Whose store this is, and where it says it stands."""
+
+    account: str
+    region: str
+
+    @property
+    def owner_id(self) -> str:
+        return sha256(self.account.encode()).hexdigest()
+
+    def owner(self, element: str = "Owner") -> str:
+        return node(element, text("ID", self.owner_id), text("DisplayName", self.account))
+
+
+@dataclass(frozen=True)
+class Call:
+    store: ObjectStore
+    site: Site
+    request: Request
+
+    @property
+    def bucket(self) -> str:
+        return self.request.address.bucket or ""
+
+    @property
+    def name(self) -> ObjectName:
+        return ObjectName(self.bucket, self.request.address.key or "")
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.request.query
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.request.headers
+
+    def count(self, name: str, default: int, most: int) -> int:
+        """A number in the query. S3 caps what is too large, and refuses what is no number."""
+        value = self.query.get(name, "")
+        if not value:
+            return default
+        if not (value.isascii() and value.isdecimal() and len(value) <= 10 and int(value) <= _INTEGER_MAX):
+            message = f"Provided {name} not an integer or within integer range"
+            if _NEGATIVE.fullmatch(value):
+                message = f"Argument {name} must be an integer between 0 and {_INTEGER_MAX}"
+            raise S3Error(Refusal.InvalidArgument, message, ArgumentName=name, ArgumentValue=value)
+        return min(int(value), most)
+
+
+Operation = Callable[[Call], Awaitable[Answer]]
+
+
+def moment(at_s: float) -> str:
+    """A time as S3's documents have it: in whole seconds, as in the header Last-Modified."""
+    return datetime.fromtimestamp(int(at_s), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def xml(body: bytes) -> Answer:
+    return Answer(headers={"content-type": "application/xml"}, body=body)

@@ -1,0 +1,80 @@
+"""The outer edge of the S3 face: every request is answered, every failure in S3's form; no operation is known here."""
+
+import errno
+import logging
+import secrets
+import sqlite3
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+
+from torpor_endpoint.aws.wire.asgi import HARMLESS, App
+from torpor_endpoint.services.s3.errors import ClientGone, Refusal, S3Error
+from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S, Answer, Body, raw_path, sent
+
+_LOG: Final = logging.getLogger(__name__)
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+Answering = Callable[[Scope, Body], Awaitable[Answer]]
+
+
+async def served(
+    scope: Scope, receive: Receive, send: Send, answering: Answering, patience_s: float = PATIENCE_S
+) -> None:
+    """Answer one request. A refusal is told only after the body has been read, or its sender would never hear it."""
+    if scope["type"] != "http":
+        raise ValueError(f"S3 speaks http, not {scope['type']}")
+    body = Body(receive, scope, patience_s)
+    request_id = secrets.token_hex(8).upper()
+    try:
+        answer = await answering(scope, body)
+    except ClientGone:
+        return
+    except Exception as error:  # noqa: BLE001 - the outer edge: whatever it is, it is answered in S3's form
+        answer = await _refused(*_told(error, request_id, scope), body)
+    headers = {**answer.headers, "x-amz-request-id": request_id, "x-amz-id-2": request_id, **HARMLESS}
+    await sent(send, Answer(answer.status, headers, answer.body), headless=scope["method"] == "HEAD")
+
+
+def denying(text: str) -> App:
+    """Refuses every request as S3 does, for this reason."""
+
+    async def answering(scope: Scope, body: Body) -> Answer:
+        raise S3Error(Refusal.AccessDenied, text)
+
+    return partial(served, answering=answering)
+
+
+def _told(error: Exception, request_id: str, scope: Scope) -> tuple[int, bytes]:
+    """Status and document. The caller of this keeps no hold of the error, which would hold on to the whole body."""
+    told = refusal(error)
+    return told.status, told.body(request_id, raw_path(scope).decode("latin-1"))
+
+
+async def _refused(status: int, document: bytes, body: Body) -> Answer:
+    """The connection can go on only if nothing of the request is left on it."""
+    read = await body.drain()
+    headers = {"content-type": "application/xml"} | ({} if read else {"connection": "close"})
+    return Answer(status, headers, document)
+
+
+def refusal(error: BaseException) -> S3Error:
+    """The error as S3 would tell it."""
+    if isinstance(error, S3Error):
+        return error
+    if _disk_full(error):
+        _LOG.error("the disk is full: %s", error)
+        return S3Error(Refusal.InsufficientStorage)
+    if isinstance(error, PermissionError):
+        _LOG.error("the file system keeps a file from this process: %s", error)
+        return S3Error(Refusal.AccessDenied)
+    _LOG.error("an S3 request failed", exc_info=error)
+    return S3Error(Refusal.InternalError)
+
+
+def _disk_full(error: BaseException) -> bool:
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return isinstance(error, OSError) and error.errno in _FULL

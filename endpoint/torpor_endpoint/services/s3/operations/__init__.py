@@ -1,0 +1,1 @@
+"""S3's operations, by what they act on."""

@@ -1,0 +1,37 @@
+"""S3's operations on access control lists, which say here that the one account may do everything."""
+
+import asyncio
+
+from torpor_endpoint.services.s3.call import Call, xml
+from torpor_endpoint.services.s3.wire.documents import document, node, text
+from torpor_endpoint.services.s3.wire.exchange import Answer, document_of
+
+
+async def get_bucket_acl(call: Call) -> Answer:
+    await asyncio.to_thread(_check, call)
+    return xml(_full_control(call))
+
+
+async def put_bucket_acl(call: Call) -> Answer:
+    """Accepted and without effect."""
+    await document_of(call.request, len)
+    await asyncio.to_thread(_check, call)
+    return Answer()
+
+
+get_object_acl = get_bucket_acl
+put_object_acl = put_bucket_acl
+
+
+def _check(call: Call) -> None:
+    """The bucket is there, and the object if the call names one."""
+    call.store.buckets.get(call.bucket)
+    if call.name.key:
+        call.store.objects.head(call.name)
+
+
+def _full_control(call: Call) -> bytes:
+    kind = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"'
+    owner = text("ID", call.site.owner_id) + text("DisplayName", call.site.account)
+    grant = node("Grant", f"<Grantee {kind}>{owner}</Grantee>", text("Permission", "FULL_CONTROL"))
+    return document("AccessControlPolicy", call.site.owner(), node("AccessControlList", grant))

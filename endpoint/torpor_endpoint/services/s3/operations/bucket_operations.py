@@ -1,0 +1,146 @@
+"""S3's operations on buckets and on the service: each parses its call, asks the store, and answers."""
+
+import asyncio
+from typing import Final
+
+from torpor_endpoint.services.s3.call import Call, moment, xml
+from torpor_endpoint.services.s3.edge import refusal
+from torpor_endpoint.services.s3.errors import Refusal, S3Error
+from torpor_endpoint.services.s3.names import US_EAST_1, legal_constraint, only_version
+from torpor_endpoint.services.s3.operations.configurations import tag_pairs
+from torpor_endpoint.services.s3.storage.buckets import Bucket
+from torpor_endpoint.services.s3.storage.entries import ObjectName
+from torpor_endpoint.services.s3.wire.conditions import Conditions
+from torpor_endpoint.services.s3.wire.documents import document, node, text
+from torpor_endpoint.services.s3.wire.exchange import Answer, document_of
+from torpor_endpoint.services.s3.wire.parsing import Element, parsed, required
+
+_DELETIONS_MAX: Final = 1000
+_BUCKETS_MAX: Final = 10_000
+_OF_BUCKETS = frozenset({"LocationConstraint", "Tags"})
+_OF_DIRECTORY_BUCKETS = frozenset({"Location", "Bucket"})
+"""The elements of CreateBucketConfiguration."""
+_OWNERSHIPS: Final = ("BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter")
+
+
+async def list_buckets(call: Call) -> Answer:
+    """Paged when the caller asks for it; the token is the last name."""
+    prefix, after = call.query.get("prefix", ""), call.query.get("continuation-token", "")
+    limit = call.count("max-buckets", _BUCKETS_MAX, _BUCKETS_MAX)
+    found = await asyncio.to_thread(call.store.buckets.all)
+    region = call.query.get("bucket-region")
+    wanted = [
+        bucket
+        for bucket in found
+        if bucket.name.startswith(prefix)
+        and bucket.name > after
+        and region in (None, bucket.region or call.site.region)
+    ]
+    page = wanted[:limit]
+    return xml(
+        document(
+            "ListAllMyBucketsResult",
+            call.site.owner(),
+            node("Buckets", *(_bucket(bucket, call) for bucket in page)),
+            text("Prefix", prefix or None),
+            text("ContinuationToken", page[-1].name if page and len(wanted) > limit else None),
+        )
+    )
+
+
+async def create_bucket(call: Call) -> Answer:
+    if call.headers.get("x-amz-bucket-object-lock-enabled", "").lower() == "true":
+        raise S3Error(Refusal.NotImplemented, "This object store has no Object Lock.")
+    wish = await document_of(call.request, _wish)
+    region = wish.findtext("LocationConstraint") or None
+    if region is not None and not legal_constraint(region):
+        raise S3Error(Refusal.InvalidLocationConstraint, LocationConstraint=region)
+    tags = tag_pairs(wish)
+    ownership = call.headers.get("x-amz-object-ownership")
+    if ownership not in (None, *_OWNERSHIPS):
+        raise S3Error(Refusal.InvalidArgument, f"Invalid x-amz-object-ownership header: {ownership}")
+
+    def created() -> None:
+        call.store.buckets.create(call.bucket, region)
+        if ownership:
+            rule = node("Rule", text("ObjectOwnership", ownership))
+            call.store.buckets.configure(call.bucket, "ownershipControls", document("OwnershipControls", rule))
+        if tags:
+            kept = node("TagSet", *(node("Tag", text("Key", key), text("Value", value)) for key, value in tags))
+            call.store.buckets.configure(call.bucket, "tagging", document("Tagging", kept))
+
+    try:
+        await asyncio.to_thread(created)
+    except S3Error as error:
+        if error.refusal is not Refusal.BucketAlreadyOwnedByYou:
+            raise
+        # AWS: "returns this error in all AWS Regions except in the North Virginia Region", which answers 200.
+        there = await asyncio.to_thread(call.store.buckets.get, call.bucket)
+        if {region or call.site.region, there.region or call.site.region} != {US_EAST_1}:
+            raise
+    return Answer(headers={"location": f"/{call.bucket}"})
+
+
+def _wish(document: bytes) -> Element:
+    """Raises MalformedXML for an element that S3 does not know, and NotImplemented for a directory bucket's."""
+    if not document.strip():
+        return Element("CreateBucketConfiguration")
+    wish = parsed(document, "CreateBucketConfiguration")
+    names = {node.tag for node in wish}
+    if names & _OF_DIRECTORY_BUCKETS:
+        raise S3Error(Refusal.NotImplemented, "This object store has no directory buckets.")
+    if names - _OF_BUCKETS:
+        raise S3Error(Refusal.MalformedXML)
+    return wish
+
+
+async def head_bucket(call: Call) -> Answer:
+    bucket = await asyncio.to_thread(call.store.buckets.get, call.bucket)
+    region = {"x-amz-bucket-region": bucket.region or call.site.region, "x-amz-access-point-alias": "false"}
+    return Answer(headers={"content-type": "application/xml", **region})
+
+
+async def delete_bucket(call: Call) -> Answer:
+    await asyncio.to_thread(call.store.delete_bucket, call.bucket)
+    return Answer(204)
+
+
+async def get_bucket_location(call: Call) -> Answer:
+    """AWS: "Buckets in Region us-east-1 have a LocationConstraint of null"."""
+    bucket = await asyncio.to_thread(call.store.buckets.get, call.bucket)
+    region = bucket.region or call.site.region
+    return xml(document("LocationConstraint", "" if region == US_EAST_1 else region))
+
+
+async def delete_objects(call: Call) -> Answer:
+    tree = await document_of(call.request, lambda body: parsed(body, "Delete"))
+    asked = tree.findall("Object")
+    if not 1 <= len(asked) <= _DELETIONS_MAX:
+        raise S3Error(Refusal.MalformedXML)
+    keys = [required(item, "Key") for item in asked]  # all of them, before the first is deleted
+    quiet = tree.findtext("Quiet") == "true"
+
+    def deleted() -> list[str]:
+        call.store.buckets.get(call.bucket)
+        return [_deleted(call, key, item, quiet) for key, item in zip(keys, asked, strict=True)]
+
+    return xml(document("DeleteResult", *await asyncio.to_thread(deleted)))
+
+
+def _deleted(call: Call, key: str, item: Element, quiet: bool) -> str:
+    """What became of one key. One that cannot be deleted does not keep the others."""
+    version = item.findtext("VersionId")
+    try:
+        if not only_version(version):
+            raise S3Error(Refusal.NoSuchVersion)
+        call.store.objects.delete(ObjectName(call.bucket, key), Conditions(if_match=item.findtext("ETag")))
+    except (S3Error, PermissionError) as error:
+        told = refusal(error)
+        what = text("Code", told.refusal.name) + text("Message", told)
+        return node("Error", text("Key", key), text("VersionId", version), what)
+    return "" if quiet else node("Deleted", text("Key", key), text("VersionId", version))
+
+
+def _bucket(bucket: Bucket, call: Call) -> str:
+    region = text("BucketRegion", bucket.region or call.site.region)
+    return node("Bucket", text("Name", bucket.name), text("CreationDate", moment(bucket.created_s)), region)

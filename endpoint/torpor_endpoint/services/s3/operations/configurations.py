@@ -1,0 +1,180 @@
+"""What can be configured on a bucket: kept as it was sent and given back. Only `cors` has an effect, on web pages."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from torpor_endpoint.services.s3.call import Call, Operation, xml
+from torpor_endpoint.services.s3.errors import Refusal, S3Error
+from torpor_endpoint.services.s3.operations.cors_rules import cors_rules
+from torpor_endpoint.services.s3.wire.documents import document, flag, text
+from torpor_endpoint.services.s3.wire.exchange import Answer, document_of
+from torpor_endpoint.services.s3.wire.headers import BUCKET_TAGS_MAX, checked_tags
+from torpor_endpoint.services.s3.wire.parsing import Element, parsed, required
+
+_POLICY_MAX_BYTES: Final = 20 * 1024  # AWS: "Bucket policies are limited to 20 KB in size."
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One sub-resource: its name in S3's operations, its document's root (none: JSON), and what is said while unset."""
+
+    named: str
+    root: str | None
+    unset: Refusal | str = ""
+    deletion: str = ""  # the operation, where S3 has one
+    put_status: int = 200
+    needs: str = ""  # the element that its document must have
+
+
+# An `unset` that is text is the inside of the document AWS then answers.
+CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
+    "accelerate": Configuration("BucketAccelerateConfiguration", "AccelerateConfiguration"),
+    "cors": Configuration(
+        "BucketCors",
+        "CORSConfiguration",
+        Refusal.NoSuchCORSConfiguration,
+        deletion="DeleteBucketCors",
+        needs="CORSRule",
+    ),
+    "encryption": Configuration(
+        "BucketEncryption",
+        "ServerSideEncryptionConfiguration",
+        Refusal.ServerSideEncryptionConfigurationNotFoundError,
+        deletion="DeleteBucketEncryption",
+        needs="Rule",
+    ),
+    "lifecycle": Configuration(
+        "BucketLifecycleConfiguration",
+        "LifecycleConfiguration",
+        Refusal.NoSuchLifecycleConfiguration,
+        deletion="DeleteBucketLifecycle",
+        needs="Rule",
+    ),
+    "logging": Configuration("BucketLogging", "BucketLoggingStatus"),
+    "notification": Configuration("BucketNotificationConfiguration", "NotificationConfiguration"),
+    "object-lock": Configuration(
+        "ObjectLockConfiguration", "ObjectLockConfiguration", Refusal.ObjectLockConfigurationNotFoundError
+    ),
+    "ownershipControls": Configuration(
+        "BucketOwnershipControls",
+        "OwnershipControls",
+        Refusal.OwnershipControlsNotFoundError,
+        deletion="DeleteBucketOwnershipControls",
+        needs="Rule",
+    ),
+    "policy": Configuration(
+        "BucketPolicy", None, Refusal.NoSuchBucketPolicy, deletion="DeleteBucketPolicy", put_status=204
+    ),
+    "publicAccessBlock": Configuration(
+        "PublicAccessBlock",
+        "PublicAccessBlockConfiguration",
+        Refusal.NoSuchPublicAccessBlockConfiguration,
+        deletion="DeletePublicAccessBlock",
+    ),
+    "replication": Configuration(
+        "BucketReplication",
+        "ReplicationConfiguration",
+        Refusal.ReplicationConfigurationNotFoundError,
+        deletion="DeleteBucketReplication",
+        needs="Rule",
+    ),
+    "requestPayment": Configuration(
+        "BucketRequestPayment",
+        "RequestPaymentConfiguration",
+        text("Payer", "BucketOwner"),
+        needs="Payer",
+    ),
+    "tagging": Configuration(
+        "BucketTagging",
+        "Tagging",
+        Refusal.NoSuchTagSet,
+        deletion="DeleteBucketTagging",
+        put_status=204,
+        needs="TagSet",
+    ),
+    "versioning": Configuration("BucketVersioning", "VersioningConfiguration"),
+    "website": Configuration(
+        "BucketWebsite", "WebsiteConfiguration", Refusal.NoSuchWebsiteConfiguration, deletion="DeleteBucketWebsite"
+    ),
+}
+
+
+def get_configuration(name: str) -> Operation:
+    rule = CONFIGURATIONS[name]
+
+    async def operation(call: Call) -> Answer:
+        kept = await asyncio.to_thread(_kept, call, name)
+        if kept is not None:
+            return Answer(headers={"content-type": "application/xml" if rule.root else "application/json"}, body=kept)
+        if isinstance(rule.unset, Refusal):
+            raise S3Error(rule.unset, BucketName=call.bucket)
+        return xml(document(rule.root or "", rule.unset))
+
+    return operation
+
+
+def put_configuration(name: str) -> Operation:
+    rule = CONFIGURATIONS[name]
+
+    async def operation(call: Call) -> Answer:
+        body = await document_of(call.request, partial(_checked, rule))
+        await asyncio.to_thread(_configure, call, name, body)
+        return Answer(rule.put_status)
+
+    return operation
+
+
+def delete_configuration(name: str) -> Operation:
+    async def operation(call: Call) -> Answer:
+        await asyncio.to_thread(_configure, call, name, None)
+        return Answer(204)
+
+    return operation
+
+
+async def get_bucket_policy_status(call: Call) -> Answer:
+    if await asyncio.to_thread(_kept, call, "policy") is None:
+        raise S3Error(Refusal.NoSuchBucketPolicy, BucketName=call.bucket)
+    return xml(document("PolicyStatus", flag("IsPublic", False)))
+
+
+def _kept(call: Call, name: str) -> bytes | None:
+    call.store.buckets.get(call.bucket)
+    return call.store.buckets.configuration(call.bucket, name)
+
+
+def _configure(call: Call, name: str, body: bytes | None) -> None:
+    call.store.buckets.get(call.bucket)
+    call.store.buckets.configure(call.bucket, name, body)
+
+
+def tag_pairs(tree: Element) -> list[tuple[str, str]]:
+    """A bucket's tags, as they stand anywhere in a document. Raises InvalidTag and BadRequest."""
+    pairs = [(required(tag, "Key"), required(tag, "Value")) for tag in tree.iter("Tag")]
+    checked_tags(pairs, BUCKET_TAGS_MAX, "Bucket tag count")
+    return pairs
+
+
+def _checked(rule: Configuration, body: bytes) -> bytes:
+    if rule.root is not None:
+        tree = parsed(body, rule.root)
+        if rule.needs and tree.find(rule.needs) is None:
+            raise S3Error(Refusal.MalformedXML)
+        if rule.named == "BucketTagging":
+            tag_pairs(tree)
+        if rule.named == "BucketCors":
+            cors_rules(tree)
+        return body
+    if len(body) > _POLICY_MAX_BYTES:
+        raise S3Error(Refusal.MalformedPolicy)
+    try:
+        policy = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise S3Error(Refusal.MalformedPolicy) from error
+    if not isinstance(policy, dict):
+        raise S3Error(Refusal.MalformedPolicy)
+    return body

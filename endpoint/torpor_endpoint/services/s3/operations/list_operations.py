@@ -1,0 +1,192 @@
+"""S3's operations that list objects, in their three forms, and uploads; each answer is one page."""
+
+import asyncio
+from base64 import b64decode, urlsafe_b64encode
+from binascii import Error as NotBase64
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from torpor_endpoint.services.s3.call import Call, moment, xml
+from torpor_endpoint.services.s3.errors import Refusal, S3Error
+from torpor_endpoint.services.s3.storage.entries import Entry
+from torpor_endpoint.services.s3.storage.paging import PAGE_MAX, Page, Query
+from torpor_endpoint.services.s3.storage.uploads import Upload
+from torpor_endpoint.services.s3.wire.documents import document, flag, node, text
+from torpor_endpoint.services.s3.wire.exchange import Answer
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What every list takes: prefix, delimiter, how many, and how names are written."""
+
+    query: Query
+    written: Callable[[str], str]
+
+    def echo(self, call: Call, *names: str) -> list[str]:
+        """The parameters repeated in the answer, as far as they were given."""
+        given = {"Delimiter": "delimiter", "StartAfter": "start-after", "KeyMarker": "key-marker"}
+        return [text(name, self.written(call.query[given[name]])) for name in names if call.query.get(given[name])]
+
+    def prefixes(self, page: Page[Entry] | Page[Upload]) -> list[str]:
+        return [node("CommonPrefixes", text("Prefix", self.written(prefix))) for prefix in page.prefixes]
+
+
+async def list_objects(call: Call) -> Answer:
+    asked = _asked(call, call.query.get("marker", ""), "max-keys")
+    page = await asyncio.to_thread(_page, call, asked.query)
+    # AWS: "This element is returned only if you have the delimiter request parameter specified."
+    following = page.truncated and bool(asked.query.delimiter)
+    return xml(
+        document(
+            "ListBucketResult",
+            *_opening(call, asked, page, "max-keys"),
+            text("Marker", asked.written(call.query.get("marker", ""))),
+            text("NextMarker", asked.written(page.last) if following else None),
+            *(_contents(entry, asked, call.site.owner()) for entry in page.items),
+            *asked.prefixes(page),
+        )
+    )
+
+
+async def list_objects_v2(call: Call) -> Answer:
+    token = call.query.get("continuation-token")
+    after = call.query.get("start-after", "") if token is None else _token_read(token)
+    asked = _asked(call, after, "max-keys")
+    page = await asyncio.to_thread(_page, call, asked.query)
+    owner = call.site.owner() if call.query.get("fetch-owner") == "true" else ""
+    return xml(
+        document(
+            "ListBucketResult",
+            *_opening(call, asked, page, "max-keys"),
+            text("KeyCount", len(page.items) + len(page.prefixes)),
+            text("ContinuationToken", token),
+            text("NextContinuationToken", _token(page.last) if page.truncated else None),
+            *asked.echo(call, "StartAfter"),
+            *(_contents(entry, asked, owner) for entry in page.items),
+            *asked.prefixes(page),
+        )
+    )
+
+
+async def list_object_versions(call: Call) -> Answer:
+    """Without versioning, every object is its own latest version, and its id is "null"."""
+    asked = _asked(call, call.query.get("key-marker", ""), "max-keys")
+    page = await asyncio.to_thread(_page, call, asked.query)
+    version = text("VersionId", "null") + flag("IsLatest", True) + call.site.owner()
+    return xml(
+        document(
+            "ListVersionsResult",
+            *_opening(call, asked, page, "max-keys"),
+            text("KeyMarker", asked.written(call.query.get("key-marker", ""))),
+            text("VersionIdMarker", ""),
+            text("NextKeyMarker", asked.written(page.last) if page.truncated else None),
+            text("NextVersionIdMarker", "null" if page.truncated else None),
+            *(_contents(entry, asked, version, "Version") for entry in page.items),
+            *asked.prefixes(page),
+        )
+    )
+
+
+async def list_multipart_uploads(call: Call) -> Answer:
+    """AWS: "If key-marker is not specified, the upload-id-marker parameter is ignored"."""
+    after = call.query.get("key-marker", "")
+    after_id = call.query.get("upload-id-marker", "") if after else ""
+    asked = _asked(call, after, "max-uploads")
+
+    def page_of_uploads() -> Page[Upload]:
+        call.store.buckets.get(call.bucket)
+        return call.store.uploads.page(call.bucket, asked.query, after_id)
+
+    page = await asyncio.to_thread(page_of_uploads)
+    last = page.items[-1].id if page.items and page.items[-1].key == page.last else None
+    return xml(
+        document(
+            "ListMultipartUploadsResult",
+            text("Bucket", call.bucket),
+            text("KeyMarker", asked.written(after)),
+            text("UploadIdMarker", after_id),
+            text("NextKeyMarker", asked.written(page.last) if page.truncated else None),
+            text("NextUploadIdMarker", last if page.truncated else None),
+            text("Prefix", asked.written(asked.query.prefix)),
+            *asked.echo(call, "Delimiter"),
+            text("MaxUploads", asked.query.limit),
+            text("EncodingType", call.query.get("encoding-type") or None),
+            flag("IsTruncated", page.truncated),
+            *(_upload(upload, asked, call) for upload in page.items),
+            *asked.prefixes(page),
+        )
+    )
+
+
+def _asked(call: Call, after: str, limit: str) -> _Asked:
+    encoding = call.query.get("encoding-type")
+    if encoding not in (None, "", "url"):
+        raise S3Error(Refusal.InvalidArgument, "Invalid Encoding Method specified in Request")
+    query = Query(
+        prefix=call.query.get("prefix", ""),
+        delimiter=call.query.get("delimiter", ""),
+        after=after,
+        limit=call.count(limit, PAGE_MAX, PAGE_MAX),
+    )
+    return _Asked(query, quote if encoding == "url" else str)
+
+
+def _page(call: Call, query: Query) -> Page[Entry]:
+    call.store.buckets.get(call.bucket)
+    return call.store.listing.page(call.bucket, query)
+
+
+def _opening(call: Call, asked: _Asked, page: Page[Entry], limit: str) -> list[str]:
+    return [
+        text("Name", call.bucket),
+        text("Prefix", asked.written(asked.query.prefix)),
+        *asked.echo(call, "Delimiter"),
+        text("MaxKeys", asked.query.limit),
+        text("EncodingType", call.query.get("encoding-type") or None),
+        flag("IsTruncated", page.truncated),
+    ]
+
+
+def _contents(entry: Entry, asked: _Asked, more: str, element: str = "Contents") -> str:
+    """One of a thousand, hence as a single string."""
+    return (
+        f"<{element}>{text('Key', asked.written(entry.key))}<LastModified>{moment(entry.modified_s)}</LastModified>"
+        f"<ETag>&quot;{entry.etag}&quot;</ETag><Size>{entry.size_bytes}</Size>"
+        f"<StorageClass>{entry.traits.storage_class}</StorageClass>{_checksum(entry)}{more}</{element}>"
+    )
+
+
+def _checksum(entry: Entry) -> str:
+    checksum = entry.traits.checksum
+    if checksum is None:
+        return ""
+    return f"<ChecksumAlgorithm>{checksum.algorithm}</ChecksumAlgorithm><ChecksumType>{checksum.kind}</ChecksumType>"
+
+
+def _upload(upload: Upload, asked: _Asked, call: Call) -> str:
+    return node(
+        "Upload",
+        text("Key", asked.written(upload.key)),
+        text("UploadId", upload.id),
+        call.site.owner("Initiator"),
+        call.site.owner(),
+        text("StorageClass", upload.traits.storage_class),
+        text("Initiated", moment(upload.started_s)),
+        text("ChecksumAlgorithm", upload.algorithm),
+        text("ChecksumType", upload.kind),
+    )
+
+
+def _token(last: str) -> str:
+    return urlsafe_b64encode(last.encode()).decode()
+
+
+def _token_read(token: str) -> str:
+    try:
+        last = b64decode(token.encode(), altchars=b"-_", validate=True).decode()
+    except (NotBase64, ValueError):
+        last = ""
+    if not last:
+        raise S3Error(Refusal.InvalidArgument, "The continuation token provided is incorrect")
+    return last

@@ -1,0 +1,150 @@
+"""S3's operations on one object: each parses its call, asks the store, and answers."""
+
+import asyncio
+from dataclasses import replace
+from typing import Final
+
+from torpor_endpoint.services.s3.call import Call, moment, xml
+from torpor_endpoint.services.s3.errors import Refusal, S3Error
+from torpor_endpoint.services.s3.operations.copying import Copy, copied, source_name
+from torpor_endpoint.services.s3.storage.entries import Entry, Traits
+from torpor_endpoint.services.s3.storage.objects import Draft
+from torpor_endpoint.services.s3.wire.checksums import known
+from torpor_endpoint.services.s3.wire.conditions import conditions, http_date
+from torpor_endpoint.services.s3.wire.documents import document, node, text
+from torpor_endpoint.services.s3.wire.exchange import Answer, document_of, taken_in
+from torpor_endpoint.services.s3.wire.headers import (
+    PLACED,
+    checked_tags,
+    checksum_headers,
+    copied_headers,
+    encryption_headers,
+    header_tags,
+    replaces,
+    traits,
+)
+from torpor_endpoint.services.s3.wire.intake import Intake, promised_bytes, summed
+from torpor_endpoint.services.s3.wire.parsing import parsed, required
+from torpor_endpoint.services.s3.wire.patience import soon_or_aloud
+
+_ATTRIBUTES: Final = frozenset(("ETag", "Checksum", "ObjectParts", "ObjectSize", "StorageClass"))
+
+_TO_ITSELF: Final = (
+    "This copy request is illegal because it is trying to copy an object to itself without changing the object's "
+    "metadata, storage class, website redirect location or encryption attributes."
+)
+
+
+async def put_object(call: Call) -> Answer:
+    said, wish = traits(call.headers), conditions(call.headers)
+    await asyncio.to_thread(call.store.buckets.get, call.bucket)
+    async with call.store.staging.receiving() as staged:
+        intake = Intake(summed(promised_bytes(call.headers)), staged)
+
+        def stored() -> Entry:
+            receipt = intake.finish()
+            draft = Draft(staged, receipt.etag, replace(said, checksum=receipt.checksum))
+            return call.store.objects.put(call.name, draft, wish)
+
+        entry = await taken_in(call.request.body, intake, stored)
+    return Answer(headers={"etag": f'"{entry.etag}"', **checksum_headers(entry), **encryption_headers(said.headers)})
+
+
+async def copy_object(call: Call) -> Answer:
+    return await soon_or_aloud(asyncio.to_thread(_copy_object, call))
+
+
+async def delete_object(call: Call) -> Answer:
+    def deleted() -> None:
+        call.store.buckets.get(call.bucket)
+        call.store.objects.delete(call.name, conditions(call.headers))
+
+    await asyncio.to_thread(deleted)
+    return Answer(204)
+
+
+async def get_object_tagging(call: Call) -> Answer:
+    entry = await asyncio.to_thread(_head, call)
+    tags = [node("Tag", text("Key", key), text("Value", value)) for key, value in entry.traits.tags.items()]
+    return xml(document("Tagging", node("TagSet", *tags)))
+
+
+async def put_object_tagging(call: Call) -> Answer:
+    tags = await document_of(call.request, document_tags)
+    await asyncio.to_thread(_tag, call, tags)
+    return Answer()
+
+
+async def delete_object_tagging(call: Call) -> Answer:
+    await asyncio.to_thread(_tag, call, {})
+    return Answer(204)
+
+
+async def get_object_attributes(call: Call) -> Answer:
+    asked = {name.strip() for name in call.headers.get("x-amz-object-attributes", "").split(",")}
+    if not asked - {""} <= _ATTRIBUTES:
+        raise S3Error(Refusal.InvalidArgument, "Invalid attribute name specified.")
+    entry = await asyncio.to_thread(_head, call)
+    checksum = entry.traits.checksum
+    parts = len(entry.traits.part_sizes)
+    values = {
+        "ETag": text("ETag", entry.etag),
+        "StorageClass": text("StorageClass", entry.traits.storage_class),
+        "ObjectSize": text("ObjectSize", entry.size_bytes),
+    }
+    if checksum:
+        values["Checksum"] = node(
+            "Checksum", text(checksum.element, checksum.value), text("ChecksumType", checksum.kind)
+        )
+    if parts:
+        values["ObjectParts"] = node("ObjectParts", text("PartsCount", parts))
+    answer = xml(document("GetObjectAttributesResponse", *(values[name] for name in values if name in asked)))
+    return replace(answer, headers={**answer.headers, "last-modified": http_date(entry.modified_s)})
+
+
+def document_tags(body: bytes) -> dict[str, str]:
+    """The tags that a `Tagging` document names."""
+    tags = parsed(body, "Tagging").iter("Tag")
+    return checked_tags([(required(tag, "Key"), required(tag, "Value")) for tag in tags])
+
+
+def _copy_object(call: Call) -> Answer:
+    wish = conditions(call.headers)
+    call.store.buckets.get(call.bucket)
+    # Also a storage class that it has already: it is asked for, and AWS takes it.
+    changed = replaces(call.headers, "metadata") or not call.headers.keys().isdisjoint(PLACED)
+    if source_name(call) == call.name and not changed:
+        raise S3Error(Refusal.InvalidRequest, _TO_ITSELF)
+    algorithm = call.headers.get("x-amz-checksum-algorithm")
+    staged = call.store.staging.new()
+    try:
+        copy = copied(call, staged, known(algorithm) if algorithm else None)
+        entry = call.store.objects.put(call.name, Draft(staged, copy.receipt.etag, _copied_traits(call, copy)), wish)
+    finally:
+        staged.discard()
+    checksum = entry.traits.checksum
+    result = [text("ETag", f'"{entry.etag}"'), text("LastModified", moment(entry.modified_s))]
+    if checksum:
+        result += [text(checksum.element, checksum.value), text("ChecksumType", checksum.kind)]
+    answer = xml(document("CopyObjectResult", *result))
+    return replace(answer, headers={**answer.headers, **encryption_headers(entry.traits.headers)})
+
+
+def _copied_traits(call: Call, copy: Copy) -> Traits:
+    """AWS: by default the metadata and the tags of the source are copied; each may be replaced."""
+    own, own_tags = replaces(call.headers, "metadata"), replaces(call.headers, "tagging")
+    return Traits(
+        headers=traits(call.headers).headers if own else copied_headers(call.headers, copy.source),
+        tags=header_tags(call.headers) if own_tags else copy.source.traits.tags,
+        checksum=copy.receipt.checksum,
+    )
+
+
+def _head(call: Call) -> Entry:
+    call.store.buckets.get(call.bucket)
+    return call.store.objects.head(call.name)
+
+
+def _tag(call: Call, tags: dict[str, str]) -> None:
+    call.store.buckets.get(call.bucket)
+    call.store.objects.tag(call.name, tags)

@@ -1,0 +1,1 @@
+"""Buckets and objects as files of the data folder."""

@@ -1,0 +1,95 @@
+"""Objects as values, and as rows of the index; it reads and writes rows, never a file."""
+
+import json
+import sqlite3
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from torpor_endpoint.services.s3.storage.folders import Fingerprint
+from torpor_endpoint.services.s3.wire.checksums import Checksum
+
+COLUMNS: Final = "bucket, key, folder, size, mtime_ns, inode, etag, modified_s, traits"
+
+STORAGE_CLASS: Final = "x-amz-storage-class"
+STANDARD: Final = "STANDARD"
+
+_NOTHING: Final = "{}"
+
+
+class ObjectName(NamedTuple):
+    bucket: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a writer said of an object beside its bytes. A file copied in by hand has none."""
+
+    headers: dict[str, str] = field(default_factory=dict)  # Content-Type, ... and x-amz-meta-*
+    tags: dict[str, str] = field(default_factory=dict)
+    checksum: Checksum | None = None
+    part_sizes: tuple[int, ...] = ()
+
+    @property
+    def storage_class(self) -> str:
+        return self.headers.get(STORAGE_CLASS, STANDARD)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One object. `folder` is where its file lies, None when it lies aside."""
+
+    name: ObjectName
+    folder: str | None
+    found: Fingerprint
+    etag: str | None  # unquoted; None until somebody asks for it
+    modified_s: float
+    traits: Traits = field(default_factory=Traits)
+
+    @property
+    def key(self) -> str:
+        return self.name.key
+
+    @property
+    def size_bytes(self) -> int:
+        return self.found.size
+
+
+def by_hand(name: ObjectName, folder: str | None, found: Fingerprint, etag: str | None = None) -> Entry:
+    """An object that nobody put here through S3."""
+    return Entry(name, folder, found, etag, found.mtime_ns / 1e9)
+
+
+def from_row(row: tuple[Any, ...]) -> Entry:
+    bucket, key, folder, size, mtime_ns, inode, etag, modified_s, traits = row
+    return Entry(ObjectName(bucket, key), folder, Fingerprint(size, mtime_ns, inode), etag, modified_s, loaded(traits))
+
+
+def saved(rows: sqlite3.Connection, entry: Entry, table: str = "objects") -> None:
+    row = (*entry.name, entry.folder, *entry.found, entry.etag, entry.modified_s, dumped(entry.traits))
+    rows.execute(f"INSERT OR REPLACE INTO {table} ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def remarked(rows: sqlite3.Connection, bucket: str, marks: dict[str, int | None], written: bool = False) -> None:
+    """Write down the marks of a bucket's folders, after reading or `written` ones, and forget folders that are gone."""
+    for path, mark_ns in marks.items():
+        if mark_ns is None:
+            rows.execute("DELETE FROM marks WHERE bucket = ? AND path = ?", (bucket, path))
+        else:
+            rows.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?)", (bucket, path, mark_ns, written))
+
+
+def dumped(traits: Traits) -> str:
+    """The traits as JSON, only those that are there."""
+    given: dict[str, object] = {"headers": traits.headers, "tags": traits.tags, "parts": traits.part_sizes}
+    if traits.checksum:
+        given["checksum"] = (traits.checksum.algorithm, traits.checksum.value, traits.checksum.kind)
+    return json.dumps({name: value for name, value in given.items() if value})
+
+
+def loaded(text: str) -> Traits:
+    if text == _NOTHING:  # as for most objects of a long list
+        return Traits()
+    given: dict[str, Any] = json.loads(text)
+    checksum = Checksum(*given["checksum"]) if "checksum" in given else None
+    return Traits(given.get("headers", {}), given.get("tags", {}), checksum, tuple(given.get("parts", ())))

@@ -1,0 +1,171 @@
+"""Which objects a bucket has, page by page: the index answers, after it has caught up with what was done by hand.
+
+Only the folders and files that a page speaks of are looked at, and only a folder whose mark has changed is read again.
+Of one whose mark a write of our own has left, the names are compared first: see `tree`.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from torpor_endpoint.services.s3.errors import S3Error
+from torpor_endpoint.services.s3.storage.entries import COLUMNS, Entry, ObjectName, by_hand, from_row, remarked, saved
+from torpor_endpoint.services.s3.storage.index import Index
+from torpor_endpoint.services.s3.storage.paging import Page, Query, after_all, page
+from torpor_endpoint.services.s3.storage.tree import UNREAD, Survey, Tree, parents
+
+_ATTEMPTS: Final = 4  # somebody may be copying files in without an end
+_FOLDERS_AT_ONCE: Final = 500
+
+
+class _Mark(NamedTuple):
+    ns: int
+    written: bool = False
+
+
+class Listing:
+    """`refresh` brings one object's row up to date."""
+
+    def __init__(self, index: Index, tree: Tree, refresh: Callable[[ObjectName], Entry]) -> None:
+        self._index = index
+        self._tree = tree
+        self._refresh = refresh
+
+    def page(self, bucket: str, query: Query) -> Page[Entry]:
+        found, marks = self._read(bucket, query)
+        for _ in range(_ATTEMPTS):
+            if not self._caught_up(bucket, found, marks):
+                break
+            found, marks = self._read(bucket, query)
+        # One without an ETag by now may not be read, or is still being copied in.
+        return replace(found, items=tuple(entry for entry in found.items if entry.etag is not None))
+
+    def _read(self, bucket: str, query: Query) -> tuple[Page[Entry], dict[str, _Mark]]:
+        """A page and the marks of the folders it speaks of, both of one moment: another list may be reading folders."""
+        with self._index.snapshot() as rows:
+            found = page(query, lambda start: _entries(rows, bucket, start))
+            end = after_all(query.prefix) if found.end is None else found.end
+            marks = _marks(rows, bucket, max(query.prefix, query.after), end)
+            for path in {*parents(query.prefix), *parents(query.after)} - marks.keys():
+                marks |= _mark(rows, bucket, path)
+        return found, {"": _Mark(UNREAD), **marks}
+
+    def _caught_up(self, bucket: str, found: Page[Entry], marks: Mapping[str, _Mark]) -> bool:
+        """Whether anything was not as the index had it."""
+        looked = {path: self._tree.mark(bucket, path) for path, mark in marks.items() if not mark.written}
+        stale = {path: mark for path, mark in marks.items() if mark.written or looked[path] != mark.ns}
+        news = self._survey(bucket, stale)
+        changed = [self._changed(entry) for entry in found.items]
+        return news or any(changed)
+
+    def _changed(self, entry: Entry) -> bool:
+        """Whether an object was not as its row said; it then is refreshed. One that may not be read stays as it is."""
+        look = self._tree.fingerprint_aside if entry.folder is None else self._tree.fingerprint
+        with suppress(PermissionError):
+            if entry.etag is not None and look(*entry.name) == entry.found:
+                return False
+            with suppress(S3Error):  # gone: its row is too
+                self._refresh(entry.name)
+            return True
+        return False
+
+    def _survey(self, bucket: str, stale: Mapping[str, _Mark]) -> bool:
+        """Read folders again, and every folder below them that is new, with room for writers in between.
+
+        Whether anything was found that those do not know of who saw these marks.
+        """
+        news = False
+        left = dict(stale)
+        while left:
+            with self._index.writing() as rows:
+                for _ in range(min(_FOLDERS_AT_ONCE, len(left))):
+                    path, seen = left.popitem()
+                    if written := self._as_written(rows, bucket, path):
+                        news = news or written != seen
+                        continue
+                    survey = self._tree.survey(bucket, path)
+                    left |= dict.fromkeys(_recorded(rows, bucket, path, survey), _Mark(UNREAD))
+                    news = news or survey is None or (seen.ns, survey.mark_ns) != (UNREAD, UNREAD)
+        return news
+
+    def _as_written(self, rows: sqlite3.Connection, bucket: str, path: str) -> _Mark | None:
+        """The mark of a folder that holds what our own writes left in it, and nothing else: it is as good as read."""
+        mark = _mark(rows, bucket, path).get(path)
+        if mark and mark.written and self._tree.holds(bucket, path, _names(rows, bucket, path), mark.ns):
+            remarked(rows, bucket, {path: mark.ns})
+            return mark
+        return None
+
+
+def _recorded(rows: sqlite3.Connection, bucket: str, path: str, survey: Survey | None) -> list[str]:
+    """Bring the rows of one folder in step; the answer is the folders below it that nobody has read yet.
+
+    A folder that is new has a row from the same transaction on: whoever lists meanwhile, or after this list was cut
+    short, sees by it what is left to read.
+    """
+    if survey is None:
+        _forget_below(rows, bucket, path)
+        return []
+    known = _files(rows, bucket, path)
+    for key in known.keys() - survey.files.keys():
+        rows.execute("DELETE FROM objects WHERE bucket = ? AND key = ?", (bucket, key))
+    for key, found in survey.files.items():
+        if known.get(key) != found:
+            saved(rows, by_hand(ObjectName(bucket, key), path, found))
+    below = _marks(rows, bucket, path, after_all(path))
+    folders = _within(path, below)
+    for folder in folders - survey.folders:
+        _forget_below(rows, bucket, folder)
+    new = survey.folders - folders
+    remarked(rows, bucket, {path: survey.mark_ns, **dict.fromkeys(new, UNREAD)})
+    unread = {inner for inner, mark in below.items() if mark.ns == UNREAD} - {path}
+    return sorted(new | unread)
+
+
+def _entries(rows: sqlite3.Connection, bucket: str, start: str) -> Iterator[Entry]:
+    query = f"SELECT {COLUMNS} FROM objects WHERE bucket = ? AND key >= ? ORDER BY key"
+    with closing(rows.execute(query, (bucket, start))) as cursor:
+        yield from map(from_row, cursor)
+
+
+def _files(rows: sqlite3.Connection, bucket: str, path: str) -> dict[str, tuple[int, int, int]]:
+    # Left to itself, SQLite would rather read the whole bucket in key order.
+    table = "objects INDEXED BY objects_by_folder"
+    query = f"SELECT key, size, mtime_ns, inode FROM {table} WHERE bucket = ? AND folder = ?"
+    return {key: tuple(found) for key, *found in rows.execute(query, (bucket, path))}
+
+
+def _names(rows: sqlite3.Connection, bucket: str, path: str) -> set[str]:
+    """The names known in a folder: keys, and folders."""
+    table = "objects INDEXED BY objects_by_folder"
+    keys = {key for (key,) in rows.execute(f"SELECT key FROM {table} WHERE bucket = ? AND folder = ?", (bucket, path))}
+    return keys | _within(path, _marks(rows, bucket, path, after_all(path)))
+
+
+def _within(path: str, below: Iterable[str]) -> set[str]:
+    """Those folders below one that lie directly in it."""
+    return {inner for inner in below if inner.count("/") == path.count("/") + 1}
+
+
+def _marks(rows: sqlite3.Connection, bucket: str, start: str, end: str | None) -> dict[str, _Mark]:
+    query = "SELECT path, mark_ns, written FROM marks WHERE bucket = ? AND path >= ?"
+    if end is None:
+        return _by_path(rows.execute(query, (bucket, start)))
+    return _by_path(rows.execute(query + " AND path < ?", (bucket, start, end)))
+
+
+def _mark(rows: sqlite3.Connection, bucket: str, path: str) -> dict[str, _Mark]:
+    query = "SELECT path, mark_ns, written FROM marks WHERE bucket = ? AND path = ?"
+    return _by_path(rows.execute(query, (bucket, path)))
+
+
+def _by_path(found: Iterable[tuple[str, int, int]]) -> dict[str, _Mark]:
+    return {path: _Mark(mark_ns, bool(written)) for path, mark_ns, written in found}
+
+
+def _forget_below(rows: sqlite3.Connection, bucket: str, path: str) -> None:
+    end = after_all(path) or "\U0010ffff" * 2
+    rows.execute("DELETE FROM objects WHERE bucket = ? AND folder >= ? AND folder < ?", (bucket, path, end))
+    rows.execute("DELETE FROM marks WHERE bucket = ? AND path >= ? AND path < ?", (bucket, path, end))

@@ -1,0 +1,49 @@
+"""The object store as one thing: a folder of buckets, its index, and the four families of acts on them.
+
+Synchronous and safe to call from many threads of one process; a root belongs to one process at a time.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from torpor_container.artifacts.keys import RESERVED
+from torpor_endpoint.services.s3.errors import Refusal, S3Error
+from torpor_endpoint.services.s3.storage.buckets import Buckets
+from torpor_endpoint.services.s3.storage.index import Index
+from torpor_endpoint.services.s3.storage.listing import Listing
+from torpor_endpoint.services.s3.storage.objects import Objects
+from torpor_endpoint.services.s3.storage.paging import Query
+from torpor_endpoint.services.s3.storage.staging import Staging
+from torpor_endpoint.services.s3.storage.tree import Tree
+from torpor_endpoint.services.s3.storage.uploads import Uploads
+
+
+class ObjectStore:
+    """Opening one recovers from whatever killed its last process. `clock` gives epoch seconds."""
+
+    def __init__(self, root: Path, *, clock: Callable[[], float] = time.time) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        root = root.resolve()
+        self.staging = Staging(root / RESERVED / "tmp")
+        self._index = Index(root / RESERVED / "index.sqlite")
+        tree = Tree(root)
+        self.clock = clock
+        self.objects = Objects(self._index, tree, clock)
+        self.listing = Listing(self._index, tree, self.objects.head)
+        self.uploads = Uploads(self._index, self.staging, self.objects, clock)
+        self.buckets = Buckets(root, self._index, self.uploads, clock)
+        self.objects.recover()
+        tree.sweep()
+        self.staging.sweep(keep=self.uploads.files())
+
+    def close(self) -> None:
+        self._index.close()
+
+    def delete_bucket(self, name: str) -> None:
+        """Raises NoSuchBucket, and BucketNotEmpty as long as it lists an object."""
+        self.buckets.get(name)
+        with self._index.alone():
+            if self.listing.page(name, Query(limit=1)).items:
+                raise S3Error(Refusal.BucketNotEmpty, BucketName=name)
+            self.buckets.delete(name)

@@ -1,0 +1,187 @@
+"""One request and its answer, between the ASGI server and the operations: HTTP and threads, and no operation."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeVar
+from urllib.parse import parse_qsl
+
+from starlette.types import Message, Receive, Scope, Send
+
+from torpor_endpoint.services.s3.errors import ClientGone, Refusal, S3Error
+from torpor_endpoint.services.s3.names import Address, address
+from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES, Intake, promised
+from torpor_endpoint.services.s3.wire.presigned import carried
+
+BATCH_BYTES: Final = 2**20
+"""What a thread is given at once: much more than a hop costs, little enough for many requests side by side."""
+
+PATIENCE_S: Final = 25.0
+"""How long a caller may pause in the midst of its body: less than the 30 s after which gunicorn takes it for gone."""
+
+_DRAIN_MAX_BYTES: Final = 64 * 2**20
+_DRAIN_MAX_S: Final = 20.0
+
+Result = TypeVar("Result")
+
+
+class Body:
+    """A request's body, read once from its start to its end.
+
+    Raises ClientGone when the caller hangs up before that, and RequestTimeout when it is silent for `patience_s`.
+    """
+
+    def __init__(self, receive: Receive, scope: Scope, patience_s: float = PATIENCE_S) -> None:
+        self._receive = receive
+        self._patience_s = patience_s
+        self._stalled = False
+        self._declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+        self._ended = False
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        while not self._ended:
+            message = await self._message()
+            if message["type"] == "http.disconnect":
+                self._ended = True
+                raise ClientGone
+            self._ended = not message.get("more_body", False)
+            if piece := message.get("body", b""):
+                yield piece
+
+    async def batches(self) -> AsyncIterator[bytes]:
+        """The pieces put together to a size worth a thread; the last one is whatever is left, maybe nothing."""
+        held: list[bytes] = []
+        size_bytes = 0
+        async for piece in self.pieces():
+            held.append(piece)
+            size_bytes += len(piece)
+            if size_bytes >= BATCH_BYTES:
+                yield b"".join(held)
+                held, size_bytes = [], 0
+        yield b"".join(held)
+
+    async def drain(self) -> bool:
+        """Read what the caller still sends, or it would meet a broken connection and no answer; whether all was read.
+
+        Not when it has very much to send: it usually waits for a 100 (Continue), which it then never gets.
+        """
+        if self._stalled:
+            return False
+        if self._declared.isdigit() and int(self._declared) > _DRAIN_MAX_BYTES:
+            return self._ended
+        left_bytes = _DRAIN_MAX_BYTES
+        with suppress(TimeoutError, ClientGone, S3Error):
+            async with asyncio.timeout(_DRAIN_MAX_S):
+                async for piece in self.pieces():
+                    left_bytes -= len(piece)
+                    if left_bytes < 0:
+                        break
+        return self._ended
+
+    async def _message(self) -> Message:
+        try:
+            async with asyncio.timeout(self._patience_s):
+                return await self._receive()
+        except TimeoutError as error:
+            self._stalled = True
+            raise S3Error(Refusal.RequestTimeout) from error
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    url: str  # without its query
+    address: Address
+    query: Mapping[str, str]
+    headers: Mapping[str, str]  # names in lower case
+    body: Body
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`body` is the whole of it, or its pieces, whose total size is then in `headers`."""
+
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | AsyncGenerator[bytes, None] = b""
+
+
+def parsed_request(scope: Scope, body: Body) -> Request:
+    """Raises InvalidURI for a path or query that is not UTF-8 below its percent signs."""
+    headers: dict[str, str] = {}
+    for raw_name, value in scope["headers"]:
+        name, text = raw_name.decode("latin-1"), value.decode("latin-1")
+        headers[name] = f"{headers[name]},{text}" if name in headers else text
+    try:
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, errors="strict"))
+    except ValueError as error:
+        raise S3Error(Refusal.InvalidURI) from error
+    path = raw_path(scope)
+    url = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}{path.decode('latin-1')}"
+    return Request(scope["method"], url, address(path, headers), query, carried(query) | headers, body)
+
+
+def raw_path(scope: Scope) -> bytes:
+    """The path as it was sent, percent-encoded."""
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    return path
+
+
+class Feedable(Protocol):
+    def feed(self, piece: bytes, /) -> None: ...
+
+
+async def taken_in(body: Body, intake: Feedable, done: Callable[[], Result]) -> Result:
+    """Feed a body to its intake batch by batch, and call `done` in the thread that had the last one."""
+    held = b""
+    async for batch in body.batches():
+        if held:
+            await asyncio.to_thread(intake.feed, held)
+        held = batch
+
+    def finished() -> Result:
+        intake.feed(held)
+        return done()
+
+    return await asyncio.to_thread(finished)
+
+
+async def document_of(request: Request, read: Callable[[bytes], Result]) -> Result:
+    """What `read` makes of the document sent as the body, which is held against what its headers promise.
+
+    All of it is done in a thread: a document may be long.
+    """
+    content = bytearray()
+    intake = Intake(promised(request.headers), _Memory(content), DOCUMENT_MAX_BYTES)
+
+    def done() -> Result:
+        intake.finish()
+        return read(bytes(content))
+
+    return await taken_in(request.body, intake, done)
+
+
+async def sent(send: Send, answer: Answer, headless: bool) -> None:
+    """Send an answer; `headless` for HEAD, which is answered by headers alone."""
+    whole = answer.body if isinstance(answer.body, bytes) else None
+    headers = dict(answer.headers)
+    if whole is not None and not headless and answer.status not in (204, 304):
+        headers["content-length"] = str(len(whole))
+    raw = [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": raw})
+    if not isinstance(answer.body, bytes):
+        async with aclosing(answer.body) as pieces:
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"" if headless else whole or b"", "more_body": False})
+
+
+class _Memory:
+    """A sink for what is small."""
+
+    def __init__(self, content: bytearray) -> None:
+        self._content = content
+
+    def write(self, piece: bytes) -> None:
+        self._content += piece

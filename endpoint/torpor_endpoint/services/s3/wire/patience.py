@@ -1,0 +1,36 @@
+"""Answers that may take longer than a client waits in silence: their caller hears white space meanwhile."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Final
+
+from torpor_endpoint.services.s3.edge import refusal
+from torpor_endpoint.services.s3.wire.documents import PROLOG
+from torpor_endpoint.services.s3.wire.exchange import Answer
+
+QUIET_S: Final = 10.0
+"""boto3 waits for a minute, and then sends its request again."""
+
+
+async def soon_or_aloud(working: Awaitable[Answer], quiet_s: float = QUIET_S) -> Answer:
+    """The answer itself if it is there soon. Else a 200 whose body grows, and holds the document or the error at last.
+
+    AWS: S3 "periodically sends white space characters to keep the connection from timing out. A request could fail
+    after the initial 200 OK response has been sent." The work goes on when its caller hangs up.
+    """
+    task = asyncio.ensure_future(working)
+    await asyncio.wait({task}, timeout=quiet_s)
+    if task.done():
+        return task.result()
+    return Answer(headers={"content-type": "application/xml"}, body=_aloud(task, quiet_s))
+
+
+async def _aloud(task: "asyncio.Future[Answer]", quiet_s: float) -> AsyncGenerator[bytes, None]:
+    yield PROLOG
+    while not task.done():
+        yield b" "
+        await asyncio.wait({task}, timeout=quiet_s)
+    error = task.exception()
+    body = task.result().body if error is None else refusal(error).body()
+    assert isinstance(body, bytes)  # a document
+    yield body.removeprefix(PROLOG)

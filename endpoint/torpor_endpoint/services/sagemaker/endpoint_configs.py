@@ -1,0 +1,65 @@
+"""CreateEndpointConfig, DescribeEndpointConfig, ListEndpointConfigs, DeleteEndpointConfig, and resolving a config."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.services.sagemaker import shapes, variant_rules
+from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.errors import Resource, exists, not_found
+from torpor_endpoint.services.sagemaker.listing import found, page
+from torpor_endpoint.services.sagemaker.models import found_model
+from torpor_endpoint.services.sagemaker.rules import check
+from torpor_endpoint.services.sagemaker.tags import first_tags
+from torpor_endpoint.storage.records import EndpointConfig, Variant
+
+
+def create_endpoint_config(control: Control, call: Call) -> dict[str, Any]:
+    check(variant_rules.CONFIG_RULES, call.params)
+    variant_rules.check_variants(call.params)
+    resolved(control, call, call.params)
+    name = call.params["EndpointConfigName"]
+    arn = Resource.ENDPOINT_CONFIG.arn(call, name)
+    config = EndpointConfig(name, arn, control.clock(), shapes.without_tags(call.params))
+    if not control.store.add_endpoint_config(config, first_tags(call)):
+        raise exists(Resource.ENDPOINT_CONFIG, arn)
+    return {"EndpointConfigArn": arn}
+
+
+def describe_endpoint_config(control: Control, call: Call) -> dict[str, Any]:
+    return shapes.endpoint_config_description(found_endpoint_config(control, call))
+
+
+def list_endpoint_configs(control: Control, call: Call) -> dict[str, Any]:
+    cards, token = page(control.store.endpoint_config_cards(), call.params)
+    configs = found(cards, control.store.endpoint_config)
+    return {"EndpointConfigs": list(map(shapes.endpoint_config_summary, configs)), "NextToken": token}
+
+
+def delete_endpoint_config(control: Control, call: Call) -> dict[str, Any]:
+    """Also while an endpoint made from it is live: SageMaker's SDK deletes the config first."""
+    name = call.params["EndpointConfigName"]
+    if not control.store.remove_endpoint_config(name):
+        raise not_found(Resource.ENDPOINT_CONFIG, Resource.ENDPOINT_CONFIG.arn(call, name))
+    return {}
+
+
+def found_endpoint_config(control: Control, call: Call) -> EndpointConfig:
+    name = call.params["EndpointConfigName"]
+    config = control.store.endpoint_config(name)
+    if config is None:
+        raise not_found(Resource.ENDPOINT_CONFIG, Resource.ENDPOINT_CONFIG.arn(call, name))
+    return config
+
+
+def resolved(control: Control, call: Call, request: Mapping[str, Any]) -> tuple[Variant, ...]:
+    """The production variants of a CreateEndpointConfig request, with their models as they are now."""
+    productions = request["ProductionVariants"]
+    models = [found_model(control, call, production["ModelName"]) for production in productions]
+    variants = tuple(map(shapes.variant, productions, models))
+    if control.strict:
+        check(variant_rules.STRICT_RULES, variants)
+        for production, model in zip(productions, models, strict=True):
+            pair = (production, model.request)
+            check(variant_rules.STRICT_MODEL_RULES, pair, variant=production["VariantName"])
+    return variants

@@ -1,0 +1,120 @@
+"""CreateEndpoint and its family. They write what is wanted and a status; the controller makes it so and moves on."""
+
+from dataclasses import replace
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.core.lifecycle import EndpointEvent, may, move
+from torpor_endpoint.services.sagemaker import shapes, variant_rules
+from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.endpoint_configs import found_endpoint_config, resolved
+from torpor_endpoint.services.sagemaker.errors import Resource, Trouble, error, exists, in_progress, not_found
+from torpor_endpoint.services.sagemaker.listing import found, page
+from torpor_endpoint.services.sagemaker.rules import check
+from torpor_endpoint.services.sagemaker.tags import first_tags
+from torpor_endpoint.storage.records import Endpoint, EndpointStatus, Variant
+
+
+def create_endpoint(control: Control, call: Call) -> dict[str, Any]:
+    name, now_s = call.params["EndpointName"], control.clock()
+    arn = Resource.ENDPOINT.arn(call, name)
+    config = found_endpoint_config(control, call)
+    endpoint = Endpoint(
+        name=name,
+        arn=arn,
+        created_s=now_s,
+        modified_s=now_s,
+        status=EndpointStatus.CREATING,
+        config_name=config.name,
+        variants=resolved(control, call, config.request),
+        deployment=call.params.get("DeploymentConfig"),
+    )
+    if not control.store.add_endpoint(endpoint, first_tags(call)):
+        raise exists(Resource.ENDPOINT, arn)
+    control.changed(name)
+    return {"EndpointArn": arn}
+
+
+def describe_endpoint(control: Control, call: Call) -> dict[str, Any]:
+    endpoint = found_endpoint(control, call)
+    return shapes.endpoint_description(endpoint, control.observed.instance_counts(endpoint.name))
+
+
+def list_endpoints(control: Control, call: Call) -> dict[str, Any]:
+    cards, token = page(control.store.endpoint_cards(), call.params)
+    endpoints = found(cards, control.store.endpoint)
+    return {"Endpoints": list(map(shapes.endpoint_summary, endpoints)), "NextToken": token}
+
+
+def update_endpoint(control: Control, call: Call) -> dict[str, Any]:
+    endpoint = _changeable(control, call, EndpointEvent.UPDATE)
+    config = found_endpoint_config(control, call)
+    variants = resolved(control, call, config.request)
+    check(variant_rules.CONVERSION_RULES, (endpoint.variants, variants))
+    variant_rules.check_scaled(endpoint.variants, variants, control.scaled(endpoint.name))
+    if call.params.get("RetainAllVariantProperties"):
+        variants = _retained(endpoint.variants, variants, call)
+    retained = endpoint.deployment if call.params.get("RetainDeploymentConfig") else None
+    deployment = call.params.get("DeploymentConfig", retained)
+    return _update(control, replace(endpoint, deployment=deployment), config.name, variants)
+
+
+def update_endpoint_weights_and_capacities(control: Control, call: Call) -> dict[str, Any]:
+    endpoint = _changeable(control, call, EndpointEvent.UPDATE)
+    wire = call.params["DesiredWeightsAndCapacities"]
+    variant_rules.check_rescale(endpoint.variants, wire)
+    desired = {entry["VariantName"]: entry for entry in wire}
+    variants = tuple(shapes.rescaled(variant, desired.get(variant.name, {})) for variant in endpoint.variants)
+    told = tuple(entry["VariantName"] for entry in wire if "DesiredInstanceCount" in entry)
+    return _update(control, endpoint, endpoint.config_name, variants, told)
+
+
+def delete_endpoint(control: Control, call: Call) -> dict[str, Any]:
+    endpoint = _changeable(control, call, EndpointEvent.DELETE)
+    _moved(control, endpoint, EndpointEvent.DELETE)
+    return {}
+
+
+def found_endpoint(control: Control, call: Call) -> Endpoint:
+    name = call.params["EndpointName"]
+    endpoint = control.store.endpoint(name)
+    if endpoint is None:
+        raise not_found(Resource.ENDPOINT, Resource.ENDPOINT.arn(call, name))
+    return endpoint
+
+
+def _changeable(control: Control, call: Call, event: EndpointEvent) -> Endpoint:
+    endpoint = found_endpoint(control, call)
+    if may(endpoint.status, event):
+        return endpoint
+    if endpoint.status is EndpointStatus.FAILED:
+        raise error(Trouble.ONLY_DELETE, arn=endpoint.arn)
+    raise in_progress(endpoint.arn)
+
+
+def _update(
+    control: Control, endpoint: Endpoint, config_name: str, variants: tuple[Variant, ...], told: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    variant_rules.check_updated(variants)
+    pending = replace(endpoint, pending_config_name=config_name, pending_variants=variants, pending_told=told)
+    _moved(control, replace(pending, failure_reason=None), EndpointEvent.UPDATE)
+    return {"EndpointArn": endpoint.arn}
+
+
+def _moved(control: Control, endpoint: Endpoint, event: EndpointEvent) -> None:
+    """Store the endpoint with its next status, unless another call has changed its status in the meantime."""
+    moved = replace(endpoint, status=move(endpoint.status, event))
+    if not control.store.replace_endpoint(moved, expected_status=endpoint.status):
+        raise in_progress(endpoint.arn)
+    control.changed(endpoint.name)
+
+
+def _retained(current: tuple[Variant, ...], new: tuple[Variant, ...], call: Call) -> tuple[Variant, ...]:
+    """The new variants, with the weights and instance counts that those of the same name have now.
+
+    ExcludeRetainedVariantProperties: the "list of type VariantProperty to override with the values provided by
+    EndpointConfig".
+    """
+    excluded = {entry["VariantPropertyType"] for entry in call.params.get("ExcludeRetainedVariantProperties", [])}
+    now = {variant.name: variant for variant in current}
+    return tuple(shapes.retained(now[v.name], v, excluded) if v.name in now else v for v in new)

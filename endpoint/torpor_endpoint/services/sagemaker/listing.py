@@ -1,0 +1,68 @@
+"""The List operations' common part: filter, sort and page what the store already gave."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from torpor_endpoint.aws.wire import tokens
+from torpor_endpoint.services.sagemaker.errors import invalid
+from torpor_endpoint.storage.record_table import Card
+
+R = TypeVar("R")
+
+DEFAULT_MAX_RESULTS = 10
+
+# "greater than or equal to the specified time" for CreationTimeAfter, "after" for LastModifiedTimeAfter.
+FILTERS: dict[str, Callable[[Any, Any], bool]] = {
+    "NameContains": lambda record, text: text in record.name,
+    "CreationTimeBefore": lambda record, time_s: _shown(record.created_s) < time_s,
+    "CreationTimeAfter": lambda record, time_s: _shown(record.created_s) >= time_s,
+    "LastModifiedTimeBefore": lambda record, time_s: _shown(record.modified_s) < time_s,
+    "LastModifiedTimeAfter": lambda record, time_s: _shown(record.modified_s) > time_s,
+    "StatusEquals": lambda record, status: record.status == status,
+}
+
+# Every order ends with the name, so that no two records are equal and a page can end between any two.
+ORDERS: dict[str, Callable[[Any], tuple[str, str]]] = {
+    "Name": lambda record: (record.name.lower(), record.name),
+    "CreationTime": lambda record: (f"{record.created_s:020.6f}", record.name),
+    "Status": lambda record: (record.status, record.name),
+}
+
+
+def _shown(at_s: float) -> float:
+    """As callers are told of it, in whole milliseconds: what they ask by is what they were told."""
+    return round(at_s, 3)
+
+
+def page(records: Iterable[R], params: Mapping[str, Any]) -> tuple[list[R], str | None]:
+    """The records of one page and the token of the next. A token names the last record given, not a position, so what
+    is created or deleted between two pages neither repeats nor hides another record.
+    """
+    sort_by, sort_order = params.get("SortBy", "CreationTime"), params.get("SortOrder", "Descending")
+    order, descending = ORDERS[sort_by], sort_order == "Descending"
+    rows = sorted(_kept(records, params), key=order, reverse=descending)
+    if token := params.get("NextToken"):
+        last = _position(token, sort_by, sort_order)
+        rows = [row for row in rows if (order(row) < last if descending else order(row) > last)]
+    limit = params.get("MaxResults", DEFAULT_MAX_RESULTS)
+    more = len(rows) > limit
+    return rows[:limit], tokens.written((sort_by, sort_order, *order(rows[limit - 1]))) if more else None
+
+
+def found(cards: Iterable[Card], find: Callable[[str], R | None]) -> list[R]:
+    """The records of a page's cards; one that was deleted meanwhile is left out."""
+    records = (find(card.name) for card in cards)
+    return [record for record in records if record is not None]
+
+
+def _kept(records: Iterable[R], params: Mapping[str, Any]) -> Iterable[R]:
+    tests = [(test, params[name]) for name, test in FILTERS.items() if name in params]
+    return (record for record in records if all(test(record, value) for test, value in tests))
+
+
+def _position(token: str, sort_by: str, sort_order: str) -> tuple[str, str]:
+    refusal = invalid("NextToken is not one that this request, with this SortBy and SortOrder, was given.")
+    match tokens.read(token, refusal):
+        case [by, order, str(value), str(name)] if (by, order) == (sort_by, sort_order):
+            return value, name
+    raise refusal

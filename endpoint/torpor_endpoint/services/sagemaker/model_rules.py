@@ -1,0 +1,139 @@
+"""What CreateModel must satisfy beyond its shape."""
+
+from torpor_container.image import variables
+from torpor_container.settings import SETTINGS, unknown
+from torpor_endpoint.host.images import Images
+from torpor_endpoint.services.sagemaker.model_data import NoS3Address, s3_url
+from torpor_endpoint.services.sagemaker.rules import Rules, Wire
+
+UNSUPPORTED_SOURCE = frozenset({"ManifestS3Uri", "HubAccessConfig"})
+
+ENVIRONMENT_ENTRIES = 100
+ENVIRONMENT_ENTRY_BYTES = 1024
+ENVIRONMENT_BYTES = 32 * 1024
+
+MODEL_RULES: Rules[Wire] = (
+    (
+        lambda params: bool(params.get("PrimaryContainer")) == bool(params.get("Containers")),
+        "Exactly one of PrimaryContainer and Containers must be given.",
+    ),
+    (
+        lambda params: len(params.get("Containers", [])) > 1,
+        "Containers has more than one entry. Torpor serves models of one container; pipelines are not supported.",
+    ),
+    (
+        lambda params: params.get("InferenceExecutionConfig", {}).get("Mode") == "Direct",
+        "InferenceExecutionConfig.Mode Direct is for several containers, which Torpor does not support.",
+    ),
+)
+
+CONTAINER_RULES: Rules[Wire] = (
+    (lambda c: "ModelPackageName" in c, "ModelPackageName is not supported by Torpor: give Image and ModelDataUrl."),
+    (lambda c: "AdditionalModelDataSources" in c, "AdditionalModelDataSources is not supported by Torpor."),
+    (lambda c: not c.get("Image"), "The container must have an Image."),
+    # "Currently you cannot use ModelDataSource in conjunction with ... SageMaker multi-model endpoints"
+    (
+        lambda c: _multi_model(c) and "ModelDataSource" in c,
+        "ModelDataSource cannot be used with Mode MultiModel: give ModelDataUrl, the S3 prefix of the models.",
+    ),
+    (
+        lambda c: _multi_model(c) and not c.get("ModelDataUrl"),
+        "Mode MultiModel needs ModelDataUrl, the S3 prefix under which the models are.",
+    ),
+    (
+        lambda c: _multi_model(c) and c["ModelDataUrl"].endswith(".tar.gz"),
+        "ModelDataUrl must be an S3 prefix with Mode MultiModel, and not the key of one archive.",
+    ),
+    (
+        lambda c: "ModelDataUrl" in c and "ModelDataSource" in c,
+        "Only one of ModelDataUrl and ModelDataSource can be given.",
+    ),
+    (
+        lambda c: "ModelDataSource" in c and "S3DataSource" not in c["ModelDataSource"],
+        "ModelDataSource must have S3DataSource.",
+    ),
+    (
+        lambda c: bool(UNSUPPORTED_SOURCE & _source(c).keys()),
+        "Of ModelDataSource.S3DataSource, ManifestS3Uri and HubAccessConfig are not supported by Torpor.",
+    ),
+    (
+        lambda c: _source(c).get("S3DataType") == "S3Prefix" and _source(c).get("CompressionType") != "None",
+        "S3DataType S3Prefix needs CompressionType None: an archive is one object, S3DataType S3Object.",
+    ),
+    # "A valid key name prefix identified by S3Uri always ends with a forward slash (/)."
+    (
+        lambda c: _source(c).get("S3DataType") == "S3Prefix" and not _source(c)["S3Uri"].endswith("/"),
+        "S3Uri must end with a forward slash (/) with S3DataType S3Prefix.",
+    ),
+    (
+        lambda c: _source(c).get("S3DataType") == "S3Object" and _source(c)["S3Uri"].endswith("/"),
+        "S3Uri must be the key of one object with S3DataType S3Object, and not a prefix.",
+    ),
+    (
+        lambda c: not _multi_model(c) and c.get("Environment", {}).get("TORPOR_REVALIDATE") == "resident",
+        "Environment.TORPOR_REVALIDATE=resident is for Mode MultiModel: one model is replaced by UpdateEndpoint.",
+    ),
+    (
+        lambda c: len(c.get("Environment", {})) > ENVIRONMENT_ENTRIES,
+        f"Environment must not have more than {ENVIRONMENT_ENTRIES} entries.",
+    ),
+    # "The maximum length of each key and value in the Environment map is 1024 bytes. The maximum length of all keys and
+    # values in the map, combined, is 32 KB."
+    (
+        lambda c: max(_environment_bytes(c), default=0) > ENVIRONMENT_ENTRY_BYTES,
+        f"Environment must not have a key or value longer than {ENVIRONMENT_ENTRY_BYTES} bytes.",
+    ),
+    (
+        lambda c: sum(_environment_bytes(c)) > ENVIRONMENT_BYTES,
+        f"The keys and values of Environment must not be longer than {ENVIRONMENT_BYTES} bytes together.",
+    ),
+)
+
+
+def address_fault(definition: Wire) -> str | None:
+    """Why ModelDataUrl or S3Uri names nothing in S3; None if it does."""
+    places = {"ModelDataUrl": definition.get("ModelDataUrl"), "S3Uri": _source(definition).get("S3Uri")}
+    for member, url in places.items():
+        try:
+            if url is not None:
+                s3_url(url)
+        except NoS3Address as error:
+            return f"{member} {url} does not name data in Amazon S3: {error}."
+    return None
+
+
+def setting_fault(definition: Wire) -> str | None:
+    """What is wrong with a TORPOR_* setting in Environment, and where; None if nothing is."""
+    known = {setting.variable: setting for setting in SETTINGS}
+    if fault := unknown(definition.get("Environment", {})):
+        return f"Environment.{fault}"
+    for name, text in definition.get("Environment", {}).items():
+        if name in known:
+            try:
+                known[name].read(text)
+            except ValueError as error:
+                return f"Environment.{name} is {text!r}: {error}. {known[name].meaning}"
+    return None
+
+
+def variable_fault(definition: Wire, images: Images) -> str | None:
+    """A variable of AWS's images that the built-in container does not act on, though answers depend on it; None if
+    there is none. An image's own server gets whatever it is given."""
+    image = images.find(definition["Image"])
+    if image is None or image.command is not None:
+        return None
+    fault = variables.fault(definition.get("Environment", {}))
+    return fault and f"Environment.{fault}"
+
+
+def _multi_model(definition: Wire) -> bool:
+    return definition.get("Mode") == "MultiModel"
+
+
+def _source(definition: Wire) -> Wire:
+    source: Wire = definition.get("ModelDataSource", {}).get("S3DataSource", {})
+    return source
+
+
+def _environment_bytes(definition: Wire) -> list[int]:
+    return [len(text.encode()) for entry in definition.get("Environment", {}).items() for text in entry]

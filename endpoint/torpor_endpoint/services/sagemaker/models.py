@@ -1,0 +1,54 @@
+"""CreateModel, DescribeModel, ListModels, DeleteModel. A model is a record: nothing is fetched or loaded here."""
+
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.services.sagemaker import model_rules, shapes
+from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.errors import Resource, exists, invalid, not_found
+from torpor_endpoint.services.sagemaker.listing import found, page
+from torpor_endpoint.services.sagemaker.rules import check
+from torpor_endpoint.services.sagemaker.tags import first_tags
+from torpor_endpoint.storage.records import Model
+
+
+def create_model(control: Control, call: Call) -> dict[str, Any]:
+    check(model_rules.MODEL_RULES, call.params)
+    definition = shapes.container_definition(call.params)
+    check(model_rules.CONTAINER_RULES, definition)
+    if fault := (
+        model_rules.address_fault(definition)
+        or model_rules.setting_fault(definition)
+        or model_rules.variable_fault(definition, control.images)
+    ):
+        raise invalid(fault)
+    name = call.params["ModelName"]
+    arn = Resource.MODEL.arn(call, name)
+    model = Model(name, arn, control.clock(), shapes.container(definition), shapes.without_tags(call.params))
+    if not control.store.add_model(model, first_tags(call)):
+        raise exists(Resource.MODEL, arn)
+    return {"ModelArn": arn}
+
+
+def describe_model(control: Control, call: Call) -> dict[str, Any]:
+    return shapes.model_description(found_model(control, call, call.params["ModelName"]))
+
+
+def list_models(control: Control, call: Call) -> dict[str, Any]:
+    cards, token = page(control.store.model_cards(), call.params)
+    models = found(cards, control.store.model)
+    return {"Models": list(map(shapes.model_summary, models)), "NextToken": token}
+
+
+def delete_model(control: Control, call: Call) -> dict[str, Any]:
+    """Endpoints that serve the model go on: they have what they need of it."""
+    if not control.store.remove_model(call.params["ModelName"]):
+        raise not_found(Resource.MODEL, Resource.MODEL.arn(call, call.params["ModelName"]))
+    return {}
+
+
+def found_model(control: Control, call: Call, name: str) -> Model:
+    model = control.store.model(name)
+    if model is None:
+        raise not_found(Resource.MODEL, Resource.MODEL.arn(call, name))
+    return model

@@ -1,0 +1,42 @@
+"""The control plane's operations by their AWS names. What is not here is answered as unknown."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call, Operation
+from torpor_endpoint.aws.service import Service
+from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tags
+from torpor_endpoint.services.sagemaker.context import Control
+
+KEPT = ("Tags",)
+"""Lists that clients index without looking: ListTags answers an empty one, as AWS does."""
+
+NOTHING_MORE: Mapping[str, Operation[Control]] = MappingProxyType({})
+
+OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
+    "CreateModel": models.create_model,
+    "DescribeModel": models.describe_model,
+    "ListModels": models.list_models,
+    "DeleteModel": models.delete_model,
+    "CreateEndpointConfig": endpoint_configs.create_endpoint_config,
+    "DescribeEndpointConfig": endpoint_configs.describe_endpoint_config,
+    "ListEndpointConfigs": endpoint_configs.list_endpoint_configs,
+    "DeleteEndpointConfig": endpoint_configs.delete_endpoint_config,
+    "CreateEndpoint": endpoints.create_endpoint,
+    "DescribeEndpoint": endpoints.describe_endpoint,
+    "ListEndpoints": endpoints.list_endpoints,
+    "UpdateEndpoint": endpoints.update_endpoint,
+    "UpdateEndpointWeightsAndCapacities": endpoints.update_endpoint_weights_and_capacities,
+    "DeleteEndpoint": endpoints.delete_endpoint,
+    "AddTags": tags.add_tags,
+    "ListTags": tags.list_tags,
+    "DeleteTags": tags.delete_tags,
+}
+
+
+def sagemaker_service(
+    control: Control, *, account: str, more: Mapping[str, Operation[Control]] = NOTHING_MORE
+) -> Service[Control]:
+    """`more` are operations that bring their own context."""
+    return Service("sagemaker", control, {**OPERATIONS, **more}, account=account, kept=KEPT)

@@ -1,0 +1,227 @@
+"""SageMaker's wire shapes to the service's records and back; whether they make sense is for the rules to say."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from torpor_endpoint.services.sagemaker.model_data import s3_url
+from torpor_endpoint.storage.records import (
+    Container,
+    Endpoint,
+    EndpointConfig,
+    EndpointStatus,
+    Model,
+    Serverless,
+    Variant,
+)
+
+Wire = Mapping[str, Any]
+
+VARIANT_STATUS = {
+    EndpointStatus.CREATING: "Creating",
+    EndpointStatus.UPDATING: "Updating",
+    EndpointStatus.ROLLING_BACK: "Updating",
+    EndpointStatus.DELETING: "Deleting",
+}
+"""The `VariantStatus` of an endpoint that is changing."""
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+def container_definition(params: Wire) -> Wire:
+    """CreateModel's one container. AWS's samples give it in either place."""
+    definition: Wire = params.get("PrimaryContainer") or params["Containers"][0]
+    return definition
+
+
+def without_tags(params: Wire) -> dict[str, Any]:
+    """What a Describe operation repeats of a Create one."""
+    return {member: value for member, value in params.items() if member != "Tags"}
+
+
+def container(definition: Wire) -> Container:
+    source = definition.get("ModelDataSource", {}).get("S3DataSource", {})
+    url = definition.get("ModelDataUrl") or source.get("S3Uri")
+    return Container(
+        image=definition["Image"],
+        model_data_url=s3_url(url) if url else None,
+        compressed=source.get("CompressionType") != "None",
+        multi_model=definition.get("Mode") == "MultiModel",
+        model_cache=definition.get("MultiModelConfig", {}).get("ModelCacheSetting") != "Disabled",
+        hostname=definition.get("ContainerHostname"),
+        environment=dict(definition.get("Environment", {})),
+    )
+
+
+def variant(production: Wire, model: Model) -> Variant:
+    scaling = scaling_of(production)
+    serverless = production.get("ServerlessConfig")
+    seconds = production.get("ContainerStartupHealthCheckTimeoutInSeconds", Variant.startup_timeout_s)
+    return Variant(
+        name=production["VariantName"],
+        model_name=model.name,
+        container=model.container,
+        weight=float(production.get("InitialVariantWeight", 1.0)),
+        instance_type=production.get("InstanceType"),
+        instance_count=production.get("InitialInstanceCount", 0),
+        instances_min=scaling.get("MinInstanceCount"),
+        instances_max=scaling.get("MaxInstanceCount"),
+        serverless=_serverless(serverless) if serverless else None,
+        startup_timeout_s=float(seconds),
+        request=dict(production),
+    )
+
+
+def rescaled(variant: Variant, desired: Wire) -> Variant:
+    """The variant with what a DesiredWeightAndCapacity changes."""
+    changes = desired.get("ServerlessUpdateConfig", {})
+    return replace(
+        variant,
+        weight=float(desired.get("DesiredWeight", variant.weight)),
+        instance_count=desired.get("DesiredInstanceCount", variant.instance_count),
+        serverless=variant.serverless and _serverless({**_serverless_config(variant.serverless), **changes}),
+    )
+
+
+def retained(now: Variant, new: Variant, excluded: Collection[str]) -> Variant:
+    """The new variant with what it has now, except the VariantPropertyTypes in `excluded`."""
+    counted = now.serverless is None and new.serverless is None and "DesiredInstanceCount" not in excluded
+    return replace(
+        new,
+        weight=new.weight if "DesiredWeight" in excluded else now.weight,
+        instance_count=now.instance_count if counted else new.instance_count,
+    )
+
+
+def tags(wire: list[dict[str, str]]) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in wire}
+
+
+def scaling_of(production: Wire) -> Wire:
+    """The ManagedInstanceScaling of a ProductionVariant, unless it is switched off."""
+    scaling: Wire = production.get("ManagedInstanceScaling", {})
+    return {} if scaling.get("Status") == "DISABLED" else scaling
+
+
+def _serverless(config: Wire) -> Serverless:
+    return Serverless(config["MemorySizeInMB"], config["MaxConcurrency"], config.get("ProvisionedConcurrency", 0))
+
+
+# -- answers: a member that is None or empty is left out of the answer later -------------------------------------------
+def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
+def model_description(model: Model) -> dict[str, Any]:
+    request = dict(model.request)
+    if "PrimaryContainer" in request:
+        request["PrimaryContainer"] = {"Mode": "SingleModel", **request["PrimaryContainer"]}
+    if "Containers" in request:
+        request["Containers"] = [{"Mode": "SingleModel", **definition} for definition in request["Containers"]]
+    return {"EnableNetworkIsolation": False, **request, "ModelArn": model.arn, "CreationTime": model.created_s}
+
+
+def model_summary(model: Model) -> dict[str, Any]:
+    return {"ModelName": model.name, "ModelArn": model.arn, "CreationTime": model.created_s}
+
+
+def endpoint_config_description(config: EndpointConfig) -> dict[str, Any]:
+    variants = [{"InitialVariantWeight": 1.0, **production} for production in config.request["ProductionVariants"]]
+    return {
+        "EnableNetworkIsolation": False,
+        **config.request,
+        "ProductionVariants": variants,
+        "EndpointConfigArn": config.arn,
+        "CreationTime": config.created_s,
+    }
+
+
+def endpoint_config_summary(config: EndpointConfig) -> dict[str, Any]:
+    return {
+        "EndpointConfigName": config.name,
+        "EndpointConfigArn": config.arn,
+        "CreationTime": config.created_s,
+    }
+
+
+def endpoint_summary(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "EndpointName": endpoint.name,
+        "EndpointArn": endpoint.arn,
+        "EndpointStatus": endpoint.status.value,
+        "CreationTime": endpoint.created_s,
+        "LastModifiedTime": endpoint.modified_s,
+    }
+
+
+def endpoint_description(endpoint: Endpoint, ready: Mapping[str, int]) -> dict[str, Any]:
+    """`ready` counts the ready instances by variant name."""
+    deploying = endpoint.pending_config_name not in (None, endpoint.config_name)
+    desired = {v.name: v for v in (not deploying and endpoint.pending_variants) or endpoint.variants}
+    return {
+        **endpoint_summary(endpoint),
+        "EndpointConfigName": endpoint.config_name,
+        "FailureReason": endpoint.failure_reason and endpoint.failure_reason[:1024],
+        "LastDeploymentConfig": endpoint.deployment,
+        "ProductionVariants": [
+            _variant_summary(endpoint, v, desired.get(v.name, v), ready.get(v.name, 0)) for v in endpoint.variants
+        ],
+        "PendingDeploymentSummary": _pending_summary(endpoint) if deploying else None,
+    }
+
+
+def _variant_summary(endpoint: Endpoint, now: Variant, desired: Variant, ready: int) -> dict[str, Any]:
+    summary = {
+        "VariantName": now.name,
+        "DeployedImages": _deployed_images(endpoint, now),
+        "CurrentWeight": now.weight,
+        "DesiredWeight": desired.weight,
+        "CurrentInstanceCount": ready,
+        "VariantStatus": _variant_status(endpoint),
+        "ManagedInstanceScaling": now.request.get("ManagedInstanceScaling"),
+        "RoutingConfig": now.request.get("RoutingConfig"),
+    }
+    if now.serverless is None or desired.serverless is None:
+        return {**summary, "DesiredInstanceCount": desired.instance_count}
+    summary["CurrentServerlessConfig"] = _serverless_config(now.serverless)
+    if desired.serverless != now.serverless:
+        summary["DesiredServerlessConfig"] = _serverless_config(desired.serverless)
+    return summary
+
+
+def _pending_summary(endpoint: Endpoint) -> dict[str, Any]:
+    """ "only returned when the endpoint is creating or updating with a new endpoint configuration" """
+    return {
+        "EndpointConfigName": endpoint.pending_config_name,
+        "ProductionVariants": [_pending_variant_summary(endpoint, v) for v in endpoint.pending_variants or ()],
+        "StartTime": endpoint.modified_s,
+    }
+
+
+def _pending_variant_summary(endpoint: Endpoint, pending: Variant) -> dict[str, Any]:
+    return {
+        "VariantName": pending.name,
+        "DeployedImages": _deployed_images(endpoint, pending),
+        "DesiredWeight": pending.weight,
+        "InstanceType": pending.instance_type,
+        "DesiredInstanceCount": None if pending.serverless else pending.instance_count,
+        "DesiredServerlessConfig": _serverless_config(pending.serverless) if pending.serverless else None,
+        "ManagedInstanceScaling": pending.request.get("ManagedInstanceScaling"),
+        "RoutingConfig": pending.request.get("RoutingConfig"),
+        "VariantStatus": [{"Status": "Creating", "StartTime": endpoint.modified_s}],
+    }
+
+
+def _variant_status(endpoint: Endpoint) -> list[dict[str, Any]]:
+    status = VARIANT_STATUS.get(endpoint.status)
+    return [{"Status": status, "StartTime": endpoint.modified_s}] if status else []
+
+
+def _deployed_images(endpoint: Endpoint, variant: Variant) -> list[dict[str, Any]]:
+    image = variant.container.image
+    return [{"SpecifiedImage": image, "ResolvedImage": image, "ResolutionTime": endpoint.created_s}]
+
+
+def _serverless_config(serverless: Serverless) -> dict[str, int]:
+    config = {"MemorySizeInMB": serverless.memory_mib, "MaxConcurrency": serverless.max_concurrency}
+    provisioned = serverless.provisioned_concurrency
+    return {**config, "ProvisionedConcurrency": provisioned} if provisioned else config

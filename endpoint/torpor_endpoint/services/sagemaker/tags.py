@@ -1,0 +1,58 @@
+"""AddTags, ListTags, DeleteTags, and the tags that come with a Create operation."""
+
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.services.sagemaker import shapes
+from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.errors import Trouble, error, invalid
+
+TAGS = 50
+
+
+def add_tags(control: Control, call: Call) -> dict[str, Any]:
+    arn = _tagged(control, call)
+    added = _unique(call.params["Tags"])
+    if not control.store.add_tags(arn, added, TAGS):
+        raise _too_many()
+    return {"Tags": shapes.tag_list(control.store.tags(arn))}
+
+
+def list_tags(control: Control, call: Call) -> dict[str, Any]:
+    """All of them at once: MaxResults is at least 50, and a resource has at most 50 tags."""
+    return {"Tags": shapes.tag_list(control.store.tags(_tagged(control, call)))}
+
+
+def delete_tags(control: Control, call: Call) -> dict[str, Any]:
+    control.store.remove_tags(_tagged(control, call), call.params["TagKeys"])
+    return {}
+
+
+def first_tags(call: Call) -> dict[str, str]:
+    """The Tags of a Create operation."""
+    tags = _unique(call.params.get("Tags", []))
+    if len(tags) > TAGS:
+        raise _too_many()
+    return tags
+
+
+def _unique(wire: list[dict[str, str]]) -> dict[str, str]:
+    """ "Tag keys must be unique per resource." """
+    tags = shapes.tags(wire)
+    if len(tags) < len(wire):
+        raise invalid("Tag keys must be unique: a key is given more than once.")
+    return tags
+
+
+def _tagged(control: Control, call: Call) -> str:
+    """The resource's own ARN, for who made one up of a name that is not in lower case. No two names differ by it."""
+    arn: str = call.params["ResourceArn"]
+    for own in (arn, arn.lower()):
+        if control.store.has(own) or control.has_elsewhere(own):
+            return own
+    raise error(Trouble.NOT_FOUND, noun="resource", arn=arn)
+
+
+def _too_many() -> AwsError:
+    return error(Trouble.QUOTA, message=f"A resource can have at most {TAGS} tags.")

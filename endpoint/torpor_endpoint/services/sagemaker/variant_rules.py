@@ -1,0 +1,207 @@
+"""What an endpoint config, and a change of an endpoint's variants, must satisfy beyond their shapes."""
+
+from collections.abc import Collection
+
+from torpor_endpoint.core.pricing.catalogue import instance_type
+from torpor_endpoint.services.sagemaker.errors import invalid
+from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
+from torpor_endpoint.services.sagemaker.shapes import container_definition, scaling_of
+from torpor_endpoint.storage.records import Variant
+
+# -- CreateEndpointConfig ----------------------------------------------------------------------------------------------
+CONFIG_RULES: Rules[Wire] = (
+    (lambda params: "AsyncInferenceConfig" in params, "AsyncInferenceConfig is not supported by Torpor."),
+    (lambda params: bool(params.get("ShadowProductionVariants")), "Shadow variants are not supported by Torpor."),
+    (lambda params: "ExplainerConfig" in params, "ExplainerConfig is not supported by Torpor."),
+    (
+        lambda params: "DataCaptureConfig" in params and params["DataCaptureConfig"].get("EnableCapture", True),
+        "Data capture is not supported by Torpor.",
+    ),
+    (lambda params: not params["ProductionVariants"], "ProductionVariants must have at least one entry."),
+    (
+        lambda params: _repeated([v["VariantName"] for v in params["ProductionVariants"]]),
+        "The names of production variants must be unique within an endpoint configuration.",
+    ),
+)
+
+VARIANT_RULES: Rules[Wire] = (
+    (lambda v: "InstancePools" in v, 'Production variant "{variant}": InstancePools is not supported by Torpor.'),
+    (
+        lambda v: "ModelName" not in v,
+        'Production variant "{variant}" has no ModelName, and Torpor does not support inference components.',
+    ),
+    (
+        lambda v: "ServerlessConfig" in v and ("InstanceType" in v or "InitialInstanceCount" in v),
+        'Production variant "{variant}": ServerlessConfig excludes InstanceType and InitialInstanceCount.',
+    ),
+    (
+        lambda v: "ServerlessConfig" not in v and not ("InstanceType" in v and "InitialInstanceCount" in v),
+        'Production variant "{variant}" needs either ServerlessConfig, or InstanceType and InitialInstanceCount.',
+    ),
+    (
+        lambda v: "InstanceType" in v and instance_type(v["InstanceType"]) is None,
+        'Production variant "{variant}": Torpor has no instance type {type} in its catalogue.',
+    ),
+    (
+        lambda v: "ServerlessConfig" in v and v["ServerlessConfig"]["MemorySizeInMB"] not in range(1024, 6145, 1024),
+        'Production variant "{variant}": MemorySizeInMB must be one of 1024, 2048, 3072, 4096, 5120, 6144.',
+    ),
+    (
+        lambda v: "ServerlessConfig" in v and _overprovisioned(v["ServerlessConfig"]),
+        'Production variant "{variant}": ProvisionedConcurrency must not be greater than MaxConcurrency.',
+    ),
+    (
+        lambda v: "ServerlessConfig" in v and "ManagedInstanceScaling" in v,
+        'Production variant "{variant}": ServerlessConfig excludes ManagedInstanceScaling.',
+    ),
+    (
+        lambda v: _minimum(v) > _maximum(v),
+        'Production variant "{variant}": MinInstanceCount must not be greater than MaxInstanceCount.',
+    ),
+    (
+        lambda v: "InitialInstanceCount" in v and not _minimum(v) <= v["InitialInstanceCount"] <= _maximum(v),
+        'Production variant "{variant}": InitialInstanceCount must lie within MinInstanceCount and MaxInstanceCount.',
+    ),
+)
+
+
+def check_variants(params: Wire) -> None:
+    for production in params["ProductionVariants"]:
+        names = {"variant": production["VariantName"], "type": production.get("InstanceType")}
+        check(VARIANT_RULES, production, **names)
+
+
+def _repeated(names: Collection[str]) -> bool:
+    return len(set(names)) < len(names)
+
+
+def _overprovisioned(serverless: Wire) -> bool:
+    return bool(serverless.get("ProvisionedConcurrency", 0) > serverless["MaxConcurrency"])
+
+
+def _minimum(production: Wire) -> float:
+    return float(scaling_of(production).get("MinInstanceCount", 0))
+
+
+def _maximum(production: Wire) -> float:
+    return float(scaling_of(production).get("MaxInstanceCount", "inf"))
+
+
+# What AWS refuses and Torpor is for. Checked only in strict mode.
+STRICT_RULES: Rules[tuple[Variant, ...]] = (
+    (
+        lambda variants: any(v.serverless and v.container.multi_model for v in variants),
+        "Multi-model endpoints are not supported with ServerlessConfig.",
+    ),
+    (
+        lambda variants: len(variants) > 1 and any(v.serverless for v in variants),
+        "An endpoint with ServerlessConfig can have one production variant only.",
+    ),
+    (
+        lambda variants: any(v.instances_min == 0 for v in variants),
+        "MinInstanceCount 0 is supported for inference components only.",
+    ),
+)
+
+# The same of a pair: a production variant as sent, and CreateModel's members of its model.
+STRICT_MODEL_RULES: Rules[tuple[Wire, Wire]] = (
+    (
+        lambda pair: "ServerlessConfig" in pair[0] and bool(pair[1].get("VpcConfig")),
+        'Production variant "{variant}": ServerlessConfig does not support a model with VpcConfig.',
+    ),
+    (
+        lambda pair: "ServerlessConfig" in pair[0] and bool(pair[1].get("EnableNetworkIsolation")),
+        'Production variant "{variant}": ServerlessConfig does not support a model with EnableNetworkIsolation.',
+    ),
+    (
+        lambda pair: "ServerlessConfig" in pair[0] and "ModelDataSource" in container_definition(pair[1]),
+        'Production variant "{variant}": ServerlessConfig does not support a model with ModelDataSource.',
+    ),
+)
+
+
+# -- UpdateEndpoint ----------------------------------------------------------------------------------------------------
+# "Instance-based to serverless is refused; serverless to instance-based is allowed." A pair is (current, new).
+CONVERSION_RULES: Rules[tuple[tuple[Variant, ...], tuple[Variant, ...]]] = (
+    (
+        lambda pair: any(v.serverless and _turns_serverless(pair[0], v.name) for v in pair[1]),
+        "An instance-based endpoint cannot be updated to a serverless one.",
+    ),
+)
+
+
+def _turns_serverless(current: tuple[Variant, ...], name: str) -> bool:
+    same = [v for v in current if v.name == name] or current
+    return not any(v.serverless for v in same)
+
+
+# "If the update would change the instance type for any model that is a target for auto scaling, the update fails." It
+# cannot be removed either; another model is allowed. A pair is (a variant that is a target, what becomes of it).
+SCALED_RULES: Rules[tuple[Variant, Variant | None]] = (
+    (
+        lambda pair: pair[1] is None,
+        'Production variant "{variant}" is registered as a scalable target: deregister it before you remove it.',
+    ),
+    (
+        lambda pair: pair[1] is not None and pair[0].instance_type != pair[1].instance_type,
+        'Production variant "{variant}" is registered as a scalable target: deregister it before you change its '
+        "instance type.",
+    ),
+)
+
+
+def check_scaled(current: tuple[Variant, ...], new: tuple[Variant, ...], scaled: Collection[str]) -> None:
+    by_name = {v.name: v for v in new}
+    for variant in current:
+        if variant.name in scaled:
+            check(SCALED_RULES, (variant, by_name.get(variant.name)), variant=variant.name)
+
+
+# -- UpdateEndpointWeightsAndCapacities: a pair is (current variant, what is desired) ----------------------------------
+RESCALE_RULES: Rules[tuple[Variant, Wire]] = (
+    (
+        lambda pair: pair[0].serverless is not None and "DesiredInstanceCount" in pair[1],
+        'Production variant "{variant}" is serverless and has no DesiredInstanceCount.',
+    ),
+    (
+        lambda pair: pair[0].serverless is None and "ServerlessUpdateConfig" in pair[1],
+        'Production variant "{variant}" is not serverless and has no ServerlessUpdateConfig.',
+    ),
+)
+
+
+def check_rescale(variants: tuple[Variant, ...], desired: list[Wire]) -> None:
+    by_name = {v.name: v for v in variants}
+    if _repeated([wire["VariantName"] for wire in desired]):
+        raise invalid("A VariantName is given more than once in DesiredWeightsAndCapacities.")
+    for wire in desired:
+        name = wire["VariantName"]
+        if name not in by_name:
+            raise invalid(f'The endpoint has no production variant "{name}".')
+        check(RESCALE_RULES, (by_name[name], wire), variant=name)
+
+
+# -- what any update may lead to ---------------------------------------------------------------------------------------
+UPDATED_RULES: Rules[Variant] = (
+    (
+        lambda v: v.serverless is not None and v.serverless.provisioned_concurrency > v.serverless.max_concurrency,
+        'Production variant "{variant}": ProvisionedConcurrency must not be greater than MaxConcurrency.',
+    ),
+    (
+        lambda v: v.serverless is None and v.instance_count == 0 and v.instances_min != 0,
+        'Production variant "{variant}" cannot have 0 instances unless its MinInstanceCount is 0.',
+    ),
+    (
+        lambda v: v.serverless is None and not _in_range(v),
+        'Production variant "{variant}": DesiredInstanceCount must lie within MinInstanceCount and MaxInstanceCount.',
+    ),
+)
+
+
+def check_updated(variants: tuple[Variant, ...]) -> None:
+    for variant in variants:
+        check(UPDATED_RULES, variant, variant=variant.name)
+
+
+def _in_range(variant: Variant) -> bool:
+    return (variant.instances_min or 0) <= variant.instance_count <= (variant.instances_max or variant.instance_count)

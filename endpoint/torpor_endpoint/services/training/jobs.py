@@ -1,0 +1,42 @@
+"""The records of training jobs: kept over a restart, moved from stage to stage, never deleted, as on AWS."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torpor_endpoint.services.training.lifecycle import MOVES, Stage, TrainingJob, Transition, moved
+from torpor_endpoint.storage.record_table import Database, Shelf
+
+
+class Jobs:
+    """Any thread may call; each call waits for the disk."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._shelf = Shelf(database, "training_jobs", _decoded)
+        self._clock = clock
+
+    def add(self, job: TrainingJob) -> bool:
+        """False, and nothing changed, when the name is taken."""
+        return self._shelf.add(job)
+
+    def get(self, name: str) -> TrainingJob | None:
+        return self._shelf.get(name)
+
+    def all(self) -> tuple[TrainingJob, ...]:
+        return self._shelf.all()
+
+    def has(self, arn: str) -> bool:
+        """Whether there is a job with this ARN."""
+        job = self._shelf.at(arn.rpartition("/")[2])
+        return job is not None and job.arn == arn
+
+    def move(self, name: str, stage: Stage, reason: str | None = None) -> bool:
+        """Write down a job's next stage; False, and nothing changed, when it may not go there from where it is."""
+        while (job := self._shelf.get(name)) is not None and stage in MOVES[job.stage]:
+            if self._shelf.replace(moved(job, stage, self._clock(), reason), still=job.__eq__):
+                return True
+        return False
+
+
+def _decoded(record: Mapping[str, Any]) -> TrainingJob:
+    transitions = tuple(Transition(**{**past, "stage": Stage(past["stage"])}) for past in record["transitions"])
+    return TrainingJob(**{**record, "transitions": transitions})

@@ -1,0 +1,89 @@
+"""CreateTrainingJob, DescribeTrainingJob, ListTrainingJobs, StopTrainingJob, for the service `sagemaker` to take in."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call, Operation
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.services.sagemaker.errors import invalid
+from torpor_endpoint.services.sagemaker.listing import page
+from torpor_endpoint.services.sagemaker.rules import check
+from torpor_endpoint.services.training import rules, shapes
+from torpor_endpoint.services.training.jobs import Jobs
+from torpor_endpoint.services.training.lifecycle import MOVES, Stage, TrainingJob, begun
+from torpor_endpoint.services.training.running.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the operations work with; `tag` is called with an ARN and the tags of a new job."""
+
+    jobs: Jobs
+    trainer: Trainer
+    tag: Callable[[str, Mapping[str, str]], None]
+    clock: Callable[[], float]
+    scripts: bool = True
+    """Whether scripts may run; the built-in algorithm always may."""
+
+
+async def create_training_job(training: Training, call: Call) -> dict[str, Any]:
+    check(rules.JOB_RULES, call.params)
+    for channel in call.params.get("InputDataConfig", ()):
+        check(rules.CHANNEL_RULES, channel, name=channel["ChannelName"])
+    if not training.scripts and rules.runs_script(call.params):
+        raise invalid("This endpoint runs no training script: it was started with --refuse scripts.")
+    name = call.params["TrainingJobName"]
+    arn = f"arn:aws:sagemaker:{call.region}:{call.account}:training-job/{name.lower()}"
+    request = {member: value for member, value in call.params.items() if member not in ("Tags", "TrainingJobName")}
+    if not await asyncio.to_thread(training.jobs.add, begun(name, arn, request, training.clock())):
+        text = "Training job names must be unique within an AWS account and region, and a training job with this name"
+        raise AwsError("ResourceInUse", 400, f"{text} already exists ({arn})")
+    training.trainer.begin(name)
+    await asyncio.to_thread(training.tag, arn, {tag["Key"]: tag["Value"] for tag in call.params.get("Tags", ())})
+    return {"TrainingJobArn": arn}
+
+
+def describe_training_job(training: Training, call: Call) -> dict[str, Any]:
+    return shapes.description(_found(training, call))
+
+
+def list_training_jobs(training: Training, call: Call) -> dict[str, Any]:
+    jobs, token = page(training.jobs.all(), call.params)
+    return {"TrainingJobSummaries": list(map(shapes.summary, jobs)), "NextToken": token}
+
+
+async def stop_training_job(training: Training, call: Call) -> dict[str, Any]:
+    job = await asyncio.to_thread(_found, training, call)
+    if not MOVES[job.stage]:
+        raise invalid(f"The request was rejected because the training job is in status {job.status}.")
+    if job.stage is not Stage.STOPPING:
+        await training.trainer.stop(job.name)
+    return {}
+
+
+OPERATIONS: dict[str, Operation[Training]] = {
+    "CreateTrainingJob": create_training_job,
+    "DescribeTrainingJob": describe_training_job,
+    "ListTrainingJobs": list_training_jobs,
+    "StopTrainingJob": stop_training_job,
+}
+
+
+def bound(training: Training) -> dict[str, Operation[Any]]:
+    """The operations with their context in hand, for a service that is built around another one."""
+    return {name: partial(_called, operation, training) for name, operation in OPERATIONS.items()}
+
+
+def _called(operation: Operation[Training], training: Training, _: object, call: Call) -> Any:
+    """An asynchronous operation answers its coroutine, which the service then awaits on the event loop."""
+    return operation(training, call)
+
+
+def _found(training: Training, call: Call) -> TrainingJob:
+    job = training.jobs.get(call.params["TrainingJobName"])
+    if job is None:
+        raise invalid("Requested resource not found.")
+    return job

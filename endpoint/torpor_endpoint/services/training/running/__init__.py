@@ -1,0 +1,1 @@
+"""Runs a training job: its folders, its process and its output."""

@@ -1,0 +1,53 @@
+"""What is run for a job: its program, arguments and environment. Values in, values out."""
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_endpoint.services.training.lifecycle import TrainingJob
+from torpor_endpoint.services.training.running.toolkit import PROGRAM, Layout, arguments, decoded, users, variables
+
+XGBOOST = "torpor_endpoint.services.training.running.xgboost_algorithm"
+
+
+@dataclass(frozen=True)
+class Command:
+    """`folder` is where it runs; its environment comes on top of what is inherited of the endpoint's."""
+
+    arguments: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str]
+
+    def __str__(self) -> str:
+        return shlex.join(self.arguments)
+
+    def json(self) -> str:
+        """As `child` reads it."""
+        return json.dumps(
+            {"arguments": self.arguments, "folder": str(self.folder), "environment": dict(self.environment)}
+        )
+
+
+def command(job: TrainingJob, layout: Layout, cpus: int, wiring: Mapping[str, str]) -> Command:
+    """The user's script, or the image's algorithm. What the user set in `Environment` wins over all but the wiring."""
+    environment = {
+        "PYTHONUNBUFFERED": "1",
+        "TRAINING_JOB_NAME": job.name,
+        "TRAINING_JOB_ARN": job.arn,
+        **variables(job, layout, cpus),
+        **job.request.get("Environment", {}),
+        **wiring,
+    }
+    return Command(tuple(_program(job)), layout.code, environment)
+
+
+def _program(job: TrainingJob) -> list[str]:
+    hyperparameters = decoded(job.request.get("HyperParameters", {}))
+    program = hyperparameters.get(PROGRAM)
+    if not program:
+        return [sys.executable, "-m", XGBOOST]
+    interpreter = sys.executable if str(program).endswith(".py") else "/bin/sh"
+    return [interpreter, str(program), *arguments(users(hyperparameters))]

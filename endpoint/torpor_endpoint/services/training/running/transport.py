@@ -1,0 +1,132 @@
+"""Brings a job's code and data to its folder, and its results to S3; it runs nothing, and decides only where files go.
+
+Whatever is under way when a job is told to stop is finished first: nothing writes into a folder that is being removed.
+"""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from torpor_endpoint.services.training.lifecycle import TrainingJob
+from torpor_endpoint.services.training.running.storage import Storage, StorageError
+from torpor_endpoint.services.training.running.toolkit import (
+    PROGRAM,
+    SUBMIT_DIRECTORY,
+    Layout,
+    configuration,
+    decoded,
+    within_channel,
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class InputMissing(Exception):
+    """What the job needs is not there, or is not what it should be. The text is ready for a person."""
+
+
+async def finished(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The function in a worker thread. Cancelled, this still waits for it to end."""
+    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait({work})
+        raise
+
+
+class Transport:
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    async def bring(self, job: TrainingJob, layout: Layout) -> None:
+        """Make the job's folder: configuration, code and channels. Raises InputMissing."""
+        await finished(_begin, job, layout)
+        hyperparameters = decoded(job.request.get("HyperParameters", {}))
+        try:
+            for channel in job.request.get("InputDataConfig", ()):
+                await self._bring_channel(channel, layout.channel(channel["ChannelName"]))
+            if hyperparameters.get(PROGRAM):
+                await self._bring_code(hyperparameters[SUBMIT_DIRECTORY], layout)
+        except (StorageError, OSError) as error:
+            raise InputMissing(f"Data download failed: {error}") from error
+
+    async def deliver(self, folder: Path, url: str) -> None:
+        """Pack what is in a folder, if anything, and put it there. Raises StorageError, OSError."""
+        from torpor_endpoint.services.training.running.archives import pack
+
+        packed = folder.with_name(f"{folder.name}.tar.gz")
+        if await finished(pack, folder, packed):
+            await finished(self._storage.put, packed, *_split(url))
+
+    async def _bring_code(self, url: str, layout: Layout) -> None:
+        from torpor_endpoint.services.training.running.archives import Unreadable, unpack
+
+        place = within_channel(url)
+        if place is not None:
+            archive = layout.channel(place[0]) / place[1]
+            _check_within(archive, layout.channel(place[0]), url)
+            if archive.is_dir():
+                await finished(shutil.copytree, archive, layout.code, dirs_exist_ok=True)
+                return
+        else:
+            archive = layout.root / "sourcedir.tar.gz"
+            await finished(self._storage.fetch, *_split(url), archive)
+        try:
+            await finished(unpack, archive, layout.code)
+        except Unreadable as error:
+            raise InputMissing(f"{url} cannot be unpacked: {error}") from error
+
+    async def _bring_channel(self, channel: Mapping[str, Any], folder: Path) -> None:
+        url = channel["DataSource"]["S3DataSource"]["S3Uri"]
+        bucket, prefix = _split(url)
+        keys = await finished(self._storage.keys, bucket, prefix)
+        files = {key: place(key, prefix) for key in keys if not key.endswith("/")}
+        if not files:
+            raise InputMissing(f'No S3 objects found under S3 URL "{url}" given in input data source.')
+        for key, path in files.items():
+            await finished(self._fetch, bucket, key, folder / path)
+
+    def _fetch(self, bucket: str, key: str, into: Path) -> None:
+        into.parent.mkdir(parents=True, exist_ok=True)
+        self._storage.fetch(bucket, key, into)
+
+
+def _check_within(path: Path, folder: Path, name: str) -> None:
+    """Raises InputMissing."""
+    if ".." in path.parts or not path.exists():
+        raise InputMissing(f"There is no {name}: the channel {folder.name} does not have it.")
+
+
+def place(key: str, prefix: str) -> str:
+    """Where in its channel's folder an object lies: as it does below the prefix, or below the folder that holds it.
+
+    Raises InputMissing for a key that leads out of the folder.
+    """
+    above = prefix.removesuffix("/") + "/"
+    if not key.startswith(above):
+        above = prefix[: prefix.rfind("/") + 1]
+    path = key.removeprefix(above).lstrip("/")
+    if ".." in path.split("/") or "\0" in path:
+        raise InputMissing(f"The key {key!r} is no path within a channel's folder.")
+    return path
+
+
+def results(job: TrainingJob) -> str:
+    """The address below which the job's results are put."""
+    return f"{job.request['OutputDataConfig']['S3OutputPath'].rstrip('/')}/{job.name}/output"
+
+
+def _split(url: str) -> tuple[str, str]:
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    return bucket, key
+
+
+def _begin(job: TrainingJob, layout: Layout) -> None:
+    layout.make()
+    for name, content in configuration(job).items():
+        (layout.config / name).write_text(json.dumps(content))

@@ -1,0 +1,155 @@
+"""Takes one job through its stages, in a folder of its own that is removed again; it does not choose which, or when."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.running.requirements import FILE, unmet
+from torpor_endpoint.services.training.lifecycle import Stage, TrainingJob
+from torpor_endpoint.services.training.reasons import algorithm_error, client_error
+from torpor_endpoint.services.training.running.command import Command, command
+from torpor_endpoint.services.training.running.output import Output, log_path
+from torpor_endpoint.services.training.running.process import Ended, Ending, How, run, script
+from torpor_endpoint.services.training.running.storage import Storage, StorageError
+from torpor_endpoint.services.training.running.toolkit import Layout
+from torpor_endpoint.services.training.running.transport import InputMissing, Transport, finished, results
+
+T = TypeVar("T")
+
+RUNTIME_MAX_S = 86_400
+"""MaxRuntimeInSeconds: "If not specified, the default value is 1 day"."""
+
+END = {How.BY_ITSELF: Stage.COMPLETED, How.TOO_LONG: Stage.MAX_RUNTIME_EXCEEDED, How.TOLD: Stage.STOPPED}
+
+
+class Stopped(Exception):
+    """The job was told to stop before its script ran."""
+
+
+class Failed(Exception):
+    """The job failed; the text is its FailureReason."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where and with what jobs run. Each has a folder of its name: below `folder` as it runs, below `logs` for good.
+
+    Every script gets the variables of `wiring`, and none of the endpoint's own that begin with one of `forgotten`.
+    """
+
+    folder: Path
+    logs: Path
+    storage: Storage
+    warm_parent: Callable[[], Awaitable[WarmParent]]
+    wiring: Mapping[str, str]
+    forgotten: tuple[str, ...]
+    cpus: int
+    clock: Callable[[], float]
+    grace_s: float = 120.0
+
+
+class Workbench:
+    def __init__(self, ground: Ground) -> None:
+        self.writing: set[Path] = set()  # the logs of the scripts that run
+        self._ground = ground
+        self._transport = Transport(ground.storage)
+
+    async def train(
+        self, job: TrainingJob, stop: asyncio.Event, entered: Callable[[Stage], Awaitable[object]]
+    ) -> Stage:
+        """The stage it ends in; `entered` is told each one before. Raises Stopped, Failed."""
+        await entered(Stage.DOWNLOADING)
+        async with self._folder(job.name) as layout:
+            try:
+                await unless(stop, self._transport.bring(job, layout))
+            except InputMissing as missing:
+                raise Failed(client_error(missing)) from missing
+            await entered(Stage.TRAINING)
+            ended = await self._run(job, layout, stop)
+            await entered(Stage.UPLOADING)
+            await self._deliver(job, layout)
+        return Stage.STOPPED if stop.is_set() else END[ended.how]
+
+    async def clear(self, name: str) -> None:
+        """Remove what a job that was interrupted has left, except its log."""
+        await finished(shutil.rmtree, self._layout(name).root, ignore_errors=True)
+
+    async def _run(self, job: TrainingJob, layout: Layout, stop: asyncio.Event) -> Ended:
+        planned = command(job, layout, self._ground.cpus, self._ground.wiring)
+        launch = layout.root / "launch.json"
+        await finished(launch.write_text, planned.json())
+        seconds = job.request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", RUNTIME_MAX_S)
+        parent = await self._ground.warm_parent()
+        ending = Ending(stop, seconds, self._ground.grace_s)
+        path = log_path(self._ground.logs, job.name, self._ground.clock())
+        self.writing.add(path)
+        try:
+            with Output(path) as output:
+                output.write((await finished(_preamble, planned, layout)).encode())
+                ended = await run(parent, script(launch, self._ground.forgotten), output, ending)
+        finally:
+            self.writing.discard(path)
+        if ended.how is How.BY_ITSELF and ended.code != 0:
+            told = await finished(_told, layout)
+            raise Failed(algorithm_error(planned, ended.code, output.last_line, told))
+        return ended
+
+    async def _deliver(self, job: TrainingJob, layout: Layout) -> None:
+        try:
+            await self._transport.deliver(layout.model, f"{results(job)}/model.tar.gz")
+            await self._transport.deliver(layout.output_files, f"{results(job)}/output.tar.gz")
+        except (StorageError, OSError) as error:
+            raise Failed(client_error(f"Artifact upload failed: {error}")) from error
+
+    def _layout(self, name: str) -> Layout:
+        return Layout(self._ground.folder / name)
+
+    @asynccontextmanager
+    async def _folder(self, name: str) -> AsyncIterator[Layout]:
+        try:
+            yield self._layout(name)
+        finally:
+            await self.clear(name)
+
+
+async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """The work's result. Raises Stopped, and breaks it off, as soon as `stop` is set."""
+    working, told = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({working, told}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Stopped
+        return working.result()
+    finally:
+        working.cancel()
+        told.cancel()
+        await asyncio.gather(working, told, return_exceptions=True)
+
+
+def _preamble(planned: Command, layout: Layout) -> str:
+    """The first lines of a job's log, the toolkit's."""
+    text = f"Invoking script with the following command:\n\n{planned}\n\n"
+    requirements = layout.code / FILE
+    if not requirements.is_file():
+        return text
+    try:
+        missing = ", ".join(map(str, unmet(requirements)))
+    except (OSError, UnicodeDecodeError) as error:
+        missing = f"it cannot be read: {error}"
+    if missing:
+        return f"{FILE} is not installed: the script runs with the endpoint's own packages. Not met: {missing}.\n{text}"
+    return text
+
+
+def _told(layout: Layout) -> str:
+    """ "SageMaker returns the first 1024 characters from this file as FailureReason" """
+    try:
+        with layout.failure.open(errors="replace") as file:
+            return file.read(1024).strip()
+    except OSError:
+        return ""

@@ -1,0 +1,50 @@
+"""A training job in the API's shapes. A member that is None is left out of the answer later."""
+
+from math import ceil
+from typing import Any
+
+from torpor_endpoint.services.training.lifecycle import STAGES, TrainingJob, Transition
+from torpor_endpoint.services.training.running.transport import results
+from torpor_endpoint.services.training.running.workbench import RUNTIME_MAX_S
+
+
+def description(job: TrainingJob) -> dict[str, Any]:
+    trained_s = ceil(job.ended_s - job.started_s) if job.ended_s and job.started_s else None
+    return {
+        "EnableNetworkIsolation": False,
+        "EnableInterContainerTrafficEncryption": False,
+        "EnableManagedSpotTraining": False,
+        **job.request,
+        **summary(job),
+        # SageMaker's SDK indexes KmsKeyId as it attaches to a job; AWS says it even when there is none.
+        "OutputDataConfig": {"KmsKeyId": "", "CompressionType": "GZIP", **job.request["OutputDataConfig"]},
+        "StoppingCondition": {"MaxRuntimeInSeconds": RUNTIME_MAX_S, **job.request.get("StoppingCondition", {})},
+        "SecondaryStatusTransitions": list(map(_transition, job.transitions)),
+        "FailureReason": job.failure_reason,
+        # Required by the service model, so it is said from the start where the model will be.
+        "ModelArtifacts": {"S3ModelArtifacts": f"{results(job)}/model.tar.gz"},
+        "TrainingStartTime": job.started_s,
+        "TrainingTimeInSeconds": trained_s,
+        "BillableTimeInSeconds": trained_s,
+    }
+
+
+def summary(job: TrainingJob) -> dict[str, Any]:
+    return {
+        "TrainingJobName": job.name,
+        "TrainingJobArn": job.arn,
+        "CreationTime": job.created_s,
+        "TrainingEndTime": job.ended_s,
+        "LastModifiedTime": job.modified_s,
+        "TrainingJobStatus": job.status,
+        "SecondaryStatus": job.stage.value,
+    }
+
+
+def _transition(transition: Transition) -> dict[str, Any]:
+    return {
+        "Status": transition.stage.value,
+        "StartTime": transition.started_s,
+        "EndTime": transition.ended_s,
+        "StatusMessage": STAGES[transition.stage][1],
+    }

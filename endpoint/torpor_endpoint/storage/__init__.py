@@ -1,0 +1,1 @@
+"""What the endpoint keeps: its data folder, and SQLite tables of records."""

@@ -1,0 +1,38 @@
+"""The tables of the endpoint's one database, and the steps that led to them."""
+
+from pathlib import Path
+
+from torpor_endpoint.storage.record_table import Database
+
+
+def _records(*tables: str) -> str:
+    """Tables of named records, as a `Shelf` keeps them."""
+    row = "(key TEXT PRIMARY KEY, name TEXT NOT NULL, record TEXT NOT NULL)"
+    return "".join(f"CREATE TABLE {table} {row};" for table in tables)
+
+
+def _cards(*tables: str) -> str:
+    """What a `Card` has, as columns read out of the records, and an index that holds nothing else."""
+    steps = []
+    for table in tables:
+        for column in ("created_s", "modified_s", "status"):
+            value = f"json_extract(record, '$.{column}')"
+            steps.append(f"ALTER TABLE {table} ADD COLUMN {column} GENERATED ALWAYS AS ({value}) VIRTUAL;")
+        steps.append(f"CREATE INDEX {table}_cards ON {table} (name, created_s, modified_s, status);")
+    return "".join(steps)
+
+
+MIGRATIONS = (
+    f"""
+    {_records("models", "endpoint_configs", "endpoints")}
+    CREATE TABLE tags (arn TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (arn, key));
+    """,
+    _records("roles", "scalable_targets", "scaling_policies", "scheduled_actions", "alarms", "training_jobs"),
+    _cards("models", "endpoint_configs", "endpoints"),
+)
+"""Only ever add to the end: the number of entries is the schema's version."""
+
+
+def opened(path: Path | str) -> Database:
+    """Raises `SchemaTooNew` for a file that a later Torpor wrote."""
+    return Database(path, MIGRATIONS)

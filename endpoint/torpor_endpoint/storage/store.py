@@ -1,0 +1,168 @@
+"""What was created and not yet deleted: models, endpoint configs, endpoints and their tags, in the endpoint's database.
+
+It keeps records and decides nothing about them. Nothing here grows with the number of models an endpoint has loaded.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from torpor_endpoint.storage.record_table import Card, Database, Shelf
+from torpor_endpoint.storage.records import (
+    Container,
+    Endpoint,
+    EndpointConfig,
+    EndpointStatus,
+    Model,
+    Serverless,
+    Variant,
+)
+
+R = TypeVar("R", Model, EndpointConfig, Endpoint)
+
+NO_TAGS: Mapping[str, str] = MappingProxyType({})
+
+
+class Store:
+    """Any thread may call. `add_*` and `remove_*` say whether they did; `replace_endpoint` whether it still could."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        """`clock` gives epoch seconds."""
+        self._clock = clock
+        self._database = database
+        self._models = Shelf(self._database, "models", _model)
+        self._endpoint_configs = Shelf(self._database, "endpoint_configs", _endpoint_config)
+        self._endpoints = Shelf(self._database, "endpoints", _endpoint)
+
+    # -- models --------------------------------------------------------------------------------------------------------
+    def add_model(self, model: Model, tags: Mapping[str, str] = NO_TAGS) -> bool:
+        return self._add(self._models, model, tags)
+
+    def model(self, name: str) -> Model | None:
+        return self._models.get(name)
+
+    def model_cards(self) -> list[Card]:
+        return self._models.cards()
+
+    def remove_model(self, name: str) -> bool:
+        return self._remove(self._models, name)
+
+    # -- endpoint configs ----------------------------------------------------------------------------------------------
+    def add_endpoint_config(self, config: EndpointConfig, tags: Mapping[str, str] = NO_TAGS) -> bool:
+        return self._add(self._endpoint_configs, config, tags)
+
+    def endpoint_config(self, name: str) -> EndpointConfig | None:
+        return self._endpoint_configs.get(name)
+
+    def endpoint_config_cards(self) -> list[Card]:
+        return self._endpoint_configs.cards()
+
+    def remove_endpoint_config(self, name: str) -> bool:
+        return self._remove(self._endpoint_configs, name)
+
+    # -- endpoints -----------------------------------------------------------------------------------------------------
+    def add_endpoint(self, endpoint: Endpoint, tags: Mapping[str, str] = NO_TAGS) -> bool:
+        return self._add(self._endpoints, endpoint, tags)
+
+    def endpoint(self, name: str) -> Endpoint | None:
+        return self._endpoints.get(name)
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        return self._endpoints.all()
+
+    def endpoint_cards(self) -> list[Card]:
+        return self._endpoints.cards()
+
+    def replace_endpoint(self, endpoint: Endpoint, *, expected_status: EndpointStatus) -> bool:
+        """Store it, and the time, if it still has that status and is not another endpoint that took its name since."""
+        return self._endpoints.replace(
+            replace(endpoint, modified_s=self._clock()),
+            still=lambda stored: (stored.status, stored.created_s) == (expected_status, endpoint.created_s),
+        )
+
+    def remove_endpoint(self, name: str) -> bool:
+        return self._remove(self._endpoints, name)
+
+    # -- tags ----------------------------------------------------------------------------------------------------------
+    def put_tags(self, arn: str, tags: Mapping[str, str]) -> None:
+        with self._database.transaction():
+            self._put_tags(arn, tags)
+
+    def add_tags(self, arn: str, tags: Mapping[str, str], most: int) -> bool:
+        """False, and nothing changed, if there were more than `most` then."""
+        with self._database.transaction():
+            fits = len({**self.tags(arn), **tags}) <= most
+            if fits:
+                self._put_tags(arn, tags)
+        return fits
+
+    def forget_tags(self, arn: str) -> None:
+        """All of them; also inside a transaction."""
+        self._database.changed("DELETE FROM tags WHERE arn = ?", arn)
+
+    def tags(self, arn: str) -> dict[str, str]:
+        return dict(self._database.rows("SELECT key, value FROM tags WHERE arn = ? ORDER BY key", arn))
+
+    def remove_tags(self, arn: str, keys: Iterable[str]) -> None:
+        with self._database.transaction():
+            self._database.write_many("DELETE FROM tags WHERE arn = ? AND key = ?", ((arn, key) for key in keys))
+
+    def has(self, arn: str) -> bool:
+        """Whether there is a model, endpoint config or endpoint with this ARN."""
+        key = arn.rpartition("/")[2]
+        found = (self._models.at(key), self._endpoint_configs.at(key), self._endpoints.at(key))
+        return any(record is not None and record.arn == arn for record in found)
+
+    def _put_tags(self, arn: str, tags: Mapping[str, str]) -> None:
+        rows = ((arn, key, value) for key, value in tags.items())
+        self._database.write_many("INSERT OR REPLACE INTO tags VALUES (?, ?, ?)", rows)
+
+    def _add(self, shelf: Shelf[R], record: R, tags: Mapping[str, str]) -> bool:
+        """The record and its tags, or nothing when the name is taken."""
+        with self._database.transaction():
+            added = shelf.add(record)
+            if added:
+                self._put_tags(record.arn, tags)
+        return added
+
+    def _remove(self, shelf: Shelf[R], name: str) -> bool:
+        """The record goes, and its tags with it."""
+        with self._database.transaction():
+            record = shelf.get(name)
+            if record is None:
+                return False
+            self.forget_tags(record.arn)
+            return shelf.remove(name)
+
+
+def _model(record: Mapping[str, Any]) -> Model:
+    return Model(**{**record, "container": Container(**record["container"])})
+
+
+def _endpoint_config(record: Mapping[str, Any]) -> EndpointConfig:
+    return EndpointConfig(**record)
+
+
+def _endpoint(record: Mapping[str, Any]) -> Endpoint:
+    pending = record["pending_variants"]
+    return Endpoint(
+        **{
+            **record,
+            "status": EndpointStatus(record["status"]),
+            "variants": tuple(map(_variant, record["variants"])),
+            "pending_variants": None if pending is None else tuple(map(_variant, pending)),
+            "pending_told": tuple(record.get("pending_told", ())),
+        }
+    )
+
+
+def _variant(record: Mapping[str, Any]) -> Variant:
+    serverless = record["serverless"]
+    return Variant(
+        **{
+            **record,
+            "container": Container(**record["container"]),
+            "serverless": Serverless(**serverless) if serverless else None,
+        }
+    )

@@ -1,0 +1,1 @@
+"""Calls an endpoint: one connection, signed requests, retries, rows in and predictions out."""

@@ -1,0 +1,133 @@
+"""How to reach an endpoint: boto3 clients, environment variables, and the endpoint's own pages. It starts nothing."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from http.client import HTTPException
+from ipaddress import ip_address
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+from torpor.calling.defaults import ANSWER_WITHIN_S, KEY, REGION, SCHEMES, URL, URL_VARIABLE
+from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
+
+if TYPE_CHECKING:
+    from torpor.calling.caller import Caller
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One endpoint process, by its URL."""
+
+    url: str = URL
+    region: str = REGION
+
+    @classmethod
+    def configured(cls, url: str | None = None) -> "Connection":
+        """To the URL given, else to `AWS_ENDPOINT_URL`, else to the port of `torpor up`. Raises TorporError."""
+        found = url or os.environ.get(URL_VARIABLE) or URL
+        if not found.startswith(SCHEMES):
+            raise TorporError(f"{found} is no URL of an endpoint, such as {URL}: it begins with {' or '.join(SCHEMES)}")
+        return cls(found.rstrip("/"), os.environ.get("AWS_DEFAULT_REGION", REGION))
+
+    def identified(self) -> "Connection":
+        """To the same URL, with the region that the endpoint itself has. Raises EndpointUnreachable, NotTorpor."""
+        try:
+            region = self.json_page("health")["region"]
+        except (EndpointRefused, ValueError, TypeError, KeyError) as error:
+            raise NotTorpor(self.url) from error
+        return replace(self, region=region)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What boto3, the AWS CLI and the SageMaker SDK read. A proxy is passed by where the URL is this machine's."""
+        return {
+            URL_VARIABLE: self.url,
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": KEY,
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_REGION": self.region,  # what the SDK for JavaScript reads
+            **without_proxy(self.url, os.environ),
+        }
+
+    def client(self, service: str, **options: Any) -> Any:
+        """A boto3 client of this service. `options` are those of `boto3.client`, and win."""
+        return self._session.client(service, **{"endpoint_url": self.url, "config": self._config, **options})
+
+    def caller(self, **options: Any) -> "Caller":
+        """A `torpor.Caller` of it. `options` are the Caller's own, and win."""
+        from botocore.session import Session
+
+        from torpor.calling.caller import Caller
+
+        session = Session()
+        session.set_credentials(KEY, KEY)
+        return Caller(self.url, **{"region": self.region, "session": session, **options})
+
+    def page(
+        self,
+        name: str,
+        query: Mapping[str, str] = MappingProxyType({}),
+        timeout_s: float = 10.0,
+        method: str = "GET",
+    ) -> bytes:
+        """One of the endpoint's own pages, `/_torpor/<name>`. Raises EndpointUnreachable, EndpointRefused."""
+        address = f"{self.url}/_torpor/{name}" + (f"?{urlencode(query)}" if query else "")
+        try:
+            with build_opener(ProxyHandler({})).open(Request(address, method=method), timeout=timeout_s) as answer:
+                body: bytes = answer.read()
+                return body
+        except HTTPError as error:
+            with error:
+                raise EndpointRefused(error.read().decode(errors="replace") or str(error)) from None
+        except URLError as error:
+            raise EndpointUnreachable(self.url, error.reason) from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise EndpointUnreachable(self.url, error) from error
+
+    def json_page(self, name: str, query: Mapping[str, str] = MappingProxyType({}), method: str = "GET") -> Any:
+        return json.loads(self.page(name, query, method=method))
+
+    @cached_property
+    def _session(self) -> Any:
+        from boto3.session import Session
+
+        return Session(aws_access_key_id=KEY, aws_secret_access_key=KEY, region_name=self.region)
+
+    @cached_property
+    def _config(self) -> Any:
+        from botocore.config import Config
+
+        # No proxy: an endpoint of one's own is reached directly, whatever the environment says.
+        path_style = {"addressing_style": "path"}
+        return Config(read_timeout=ANSWER_WITHIN_S, max_pool_connections=64, s3=path_style, proxies={})
+
+
+def without_proxy(url: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """`NO_PROXY`, in both spellings, as it is and with this machine: no proxy would find its way back here."""
+    host = loopback(url)
+    if host is None:
+        return {}
+    present = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    hosts = [name for part in present.split(",") if (name := part.strip())]
+    told = ",".join(hosts if host in hosts or "*" in hosts else [*hosts, host])
+    return {"NO_PROXY": told, "no_proxy": told}
+
+
+def loopback(url: str) -> str | None:
+    """Its host, where that is this machine."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host if host == "localhost" or ip_address(host).is_loopback else None
+    except ValueError:  # no address
+        return None
+
+
+def client(service: str, url: str | None = None, **options: Any) -> Any:
+    """A boto3 client wired to the endpoint at `url`, else at `AWS_ENDPOINT_URL`, else at the port of `torpor up`."""
+    return Connection.configured(url).client(service, **options)

@@ -1,0 +1,70 @@
+"""Where calls go and in whose name, found as botocore finds it for a client of its own. It calls nobody."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from botocore.credentials import Credentials
+from botocore.exceptions import NoCredentialsError, NoRegionError
+from botocore.httpsession import get_cert_path
+from botocore.utils import get_environ_proxies
+
+from torpor.calling.defaults import KEY, REGION
+from torpor.calling.posting import Address
+
+SERVICE = "sagemaker-runtime"
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A runtime API. `credentials` are refreshed as they are frozen; `service_model` is botocore's of the service."""
+
+    url: str
+    region: str
+    credentials: Any
+    service_model: Any
+    ca_bundle: str | None = None
+
+    @classmethod
+    def found(cls, endpoint_url: str | None, region: str | None, session: Any) -> "Destination":
+        """Raises botocore's NoRegionError and NoCredentialsError; an endpoint of one's own, by http, needs neither."""
+        region = region or session.get_config_variable("region")
+        # With keys at hand botocore looks for none: where there are none, it would ask the machine's metadata twice.
+        keys = {"aws_access_key_id": KEY, "aws_secret_access_key": KEY}
+        client = session.create_client(SERVICE, region_name=region or REGION, endpoint_url=endpoint_url, **keys)
+        client.close()
+        url = client.meta.endpoint_url
+        if region is None and not _is_own(url):
+            raise NoRegionError
+        credentials = session.get_credentials() or (Credentials(KEY, KEY) if _is_own(url) else None)
+        if credentials is None:
+            raise NoCredentialsError
+        ca_bundle = session.get_config_variable("ca_bundle")
+        return cls(url, client.meta.region_name, credentials, client.meta.service_model, ca_bundle)
+
+    @property
+    def address(self) -> Address:
+        """Proxies are those of the environment; an endpoint of one's own is reached directly."""
+        if _is_own(self.url):
+            return Address(self.url)
+        proxy = get_environ_proxies(self.url).get("https")
+        return Address(self.url, self.ca_bundle or get_cert_path(True), proxy)
+
+    @property
+    def host(self) -> str:
+        """The header. The port is in it where it is not the scheme's own."""
+        parts = urlsplit(self.url)
+        host = parts.hostname or ""
+        name = f"[{host}]" if ":" in host else host
+        usual = {"http": 80, "https": 443}[parts.scheme]
+        return name if parts.port in (None, usual) else f"{name}:{parts.port}"
+
+    @property
+    def prefix(self) -> str:
+        """What stands before every path."""
+        return urlsplit(self.url).path.rstrip("/")
+
+
+def _is_own(url: str) -> bool:
+    """AWS is reached by https only."""
+    return url.startswith("http://")

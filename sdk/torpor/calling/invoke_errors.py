@@ -1,0 +1,69 @@
+"""What an endpoint answers instead of a prediction, as botocore's own `ClientError` with names for what is in it."""
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+from botocore.parsers import create_parser
+
+from torpor.calling.answer import Answer
+
+MODEL_ERROR = "ModelError"
+
+
+class InvokeError(ClientError):  # type: ignore[misc]  # botocore has no types
+    """InvokeEndpoint was refused. `response` is what boto3's error has there."""
+
+    response: dict[str, Any]
+
+    @property
+    def code(self) -> str:
+        """SageMaker's: `ValidationError`, `ModelNotReadyException`, …"""
+        return str(self.response["Error"]["Code"])
+
+    @property
+    def message(self) -> str:
+        return str(self.response["Error"]["Message"] or "")
+
+    @property
+    def status(self) -> int:
+        """HTTP's."""
+        return int(self.response["ResponseMetadata"]["HTTPStatusCode"])
+
+    @property
+    def request_id(self) -> str:
+        return str(self.response["ResponseMetadata"].get("RequestId", ""))
+
+
+class ModelError(InvokeError):
+    """The model's own container answered with an error, or not at all."""
+
+    @property
+    def original_status_code(self) -> int:
+        """The container's; 0 if it gave no answer."""
+        return int(self.response.get("OriginalStatusCode", 0))
+
+    @property
+    def original_message(self) -> str:
+        """What the container said."""
+        return str(self.response.get("OriginalMessage", ""))
+
+    @property
+    def log_stream_arn(self) -> str:
+        return str(self.response.get("LogStreamArn", ""))
+
+
+def refused(answer: Answer, service_model: Any) -> InvokeError:
+    """The error that an answer is, read by botocore's parser and by its model of the service."""
+    parser = create_parser("rest-json")
+    told = {"status_code": answer.status, "headers": answer.headers, "body": answer.body, "context": {}}
+    try:
+        response = parser.parse(told, None)
+    except (AttributeError, UnicodeDecodeError):  # botocore's parser takes every body for text, and JSON for an object
+        told["body"] = b""
+        response = parser.parse(told, None)
+    code = response["Error"]["Code"]
+    shape = service_model.shape_for_error_code(code)
+    if shape is not None:
+        response.update(parser.parse(told, shape))
+    kind = ModelError if code == MODEL_ERROR else InvokeError
+    return kind(response, "InvokeEndpoint")

@@ -1,0 +1,1 @@
+"""The subcommands of `torpor`, one module each."""

@@ -1,0 +1,116 @@
+"""`torpor cold-starts`: the requests that had to wait, and what each of them waited for."""
+
+import time
+from collections.abc import Mapping, Sequence
+from statistics import quantiles
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from torpor.cli.edge import Url, connected, console, known, plain_table
+from torpor.cli.since import ago_s
+from torpor.pages.accounts import ColdStart, Which
+from torpor.pages.accounts import cold_starts as read
+from torpor.pages.frames import STEPS
+from torpor.pages.story import NOTICED_S, counted, moment, size, why_cold
+
+Endpoint = Annotated[str | None, typer.Argument(help="Of this endpoint only.", metavar="ENDPOINT")]
+
+WIDEST = 1000
+PERCENTS = (50, 99)
+
+
+def cold_starts(
+    endpoint: Endpoint = None,
+    model: Annotated[str | None, typer.Option(help="Of this model only.")] = None,
+    since: Annotated[str, typer.Option(help="How far to look back, such as 90s, 30m, 1h or 7d.")] = "1h",
+    limit: Annotated[int, typer.Option(help="The latest so many.", min=1)] = 100,
+    url: Url = None,
+) -> None:
+    """Show what each cold request waited for, step by step."""
+    connection = connected(url)
+    with known(connection, endpoint):
+        found = read(connection, Which(endpoint, ago_s(since)), model, limit)
+    if not found:
+        console().print(f"no cold start in the last {since}")
+    printer = console()
+    for name in sorted({one.endpoint for one in found}):
+        own = [one for one in found if one.endpoint == name]
+        wide = table(name, own)
+        fits = printer.measure(wide, options=printer.options.update_width(WIDEST)).maximum <= printer.width
+        printer.print(wide if fits else narrow_table(name, own))
+
+
+def table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
+    """A line per cold start, a column per step, and the percentiles of these."""
+    steps = [step for step in STEPS if any(_noticed(one.steps, step) for one in cold)]
+    shown = _titled(endpoint, cold)
+    shown.add_column("time", no_wrap=True)
+    shown.add_column("model", overflow="fold")
+    for name in ("total", *steps, "memory"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    shown.add_column("why, and who left", no_wrap=True)
+    for one in cold:
+        times = (one.total_s, *(one.steps.get(step, 0.0) for step in steps))
+        shown.add_row(_at(one), one.model or "-", *map(_milliseconds, times), _memory(one), why_cold(one))
+    shown.add_section()
+    for percent in PERCENTS:
+        total_s, parts_s = _percentiles(cold, percent)
+        times = (total_s, *(parts_s[step] for step in steps))
+        shown.add_row(f"p{percent}", "", *map(_milliseconds, times), style="bold")
+    return shown
+
+
+def narrow_table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
+    """The same for a narrow terminal: model, reason and steps below each other."""
+    shown = _titled(endpoint, cold)
+    shown.add_column("time", no_wrap=True)
+    shown.add_column("total", justify="right", no_wrap=True)
+    shown.add_column("model, why, who left, and what was waited for", overflow="fold")
+    for one in cold:
+        named = ", ".join(part for part in (one.model or "-", _memory(one)) if part)
+        told = "\n".join(line for line in (named, why_cold(one), _steps(one.steps)) if line)
+        shown.add_row(_at(one), _milliseconds(one.total_s), told)
+    shown.add_section()
+    for percent in PERCENTS:
+        total_s, parts_s = _percentiles(cold, percent)
+        shown.add_row(f"p{percent}", _milliseconds(total_s), _steps(parts_s), style="bold")
+    return shown
+
+
+def percentile(values_s: Sequence[float], percent: int) -> float:
+    """Between the two nearest, as numpy has it."""
+    return quantiles(values_s, n=100, method="inclusive")[percent - 1] if len(values_s) > 1 else values_s[0]
+
+
+def _percentiles(cold: Sequence[ColdStart], percent: int) -> tuple[float, dict[str, float]]:
+    """Of the totals, and of each step."""
+    parts_s = {step: percentile([one.steps.get(step, 0.0) for one in cold], percent) for step in STEPS}
+    return percentile([one.total_s for one in cold], percent), parts_s
+
+
+def _titled(endpoint: str, cold: Sequence[ColdStart]) -> Table:
+    return plain_table(f"{endpoint} · {counted(len(cold), 'cold start')} · milliseconds")
+
+
+def _noticed(steps_s: Mapping[str, float], step: str) -> bool:
+    return steps_s.get(step, 0.0) > NOTICED_S
+
+
+def _steps(steps_s: Mapping[str, float]) -> str:
+    """`download 1.0, load 9.4`"""
+    return ", ".join(f"{step} {_milliseconds(steps_s[step])}" for step in STEPS if _noticed(steps_s, step))
+
+
+def _at(one: ColdStart) -> str:
+    return moment(one.at_s, time.time(), "%H:%M:%S")
+
+
+def _memory(one: ColdStart) -> str:
+    return size(one.loaded_bytes) if one.loaded_bytes else ""
+
+
+def _milliseconds(seconds: float) -> str:
+    value = seconds * 1000
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if seconds > NOTICED_S else "·"

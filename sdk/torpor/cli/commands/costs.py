@@ -1,0 +1,97 @@
+"""`torpor costs`: what it would have cost at AWS's prices, for which models, and what other ways would have cost."""
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from torpor.cli.edge import Url, connected, console, known, plain_table
+from torpor.cli.since import ago_s
+from torpor.pages.accounts import Costs, ModelCosts, Others, SizeCosts, VariantCosts, Which
+from torpor.pages.accounts import costs as read
+from torpor.pages.story import counted
+from torpor.prices.money import dollars
+from torpor.spans import HOUR_S
+
+Endpoint = Annotated[str | None, typer.Argument(help="Of this endpoint only.", metavar="ENDPOINT")]
+
+MODELS = 20
+
+
+def costs(
+    endpoint: Endpoint = None,
+    since: Annotated[str, typer.Option(help="How far to look back, such as 90s, 30m, 1h or 7d.")] = "24h",
+    url: Url = None,
+) -> None:
+    """Show what it would have cost at AWS's prices, by model, and the same traffic served otherwise."""
+    connection = connected(url)
+    with known(connection, endpoint):
+        found = read(connection, Which(endpoint, ago_s(since)), MODELS)
+    printer = console()
+    if not found.variants:
+        printer.print(f"no instance ran and no request came in the last {since}")
+        return
+    printer.print(variants(found))
+    for variant in found.variants:
+        if variant.requests:
+            printer.print(models(variant))
+            printer.print(on_aws(variant))
+    printer.print(f"\nUS dollars at the prices of {found.priced_on}: {found.price_source}.", style="dim")
+    printer.print(f"Not in any figure: {found.left_out}.", style="dim")
+
+
+def variants(found: Costs) -> Table:
+    """A line per variant and size of instance."""
+    since, until = (datetime.fromtimestamp(at_s).strftime("%Y-%m-%d %H:%M") for at_s in (found.since_s, found.until_s))
+    shown = plain_table(f"from {since} to {until}", "endpoint", "variant", "instances")
+    for name in ("hours", "GB-s", "requests", "cold", "cost"):
+        shown.add_column(name, justify="right")
+    for variant in found.variants:
+        first, *more = [size for size in variant.sizes if size.size] or variant.sizes
+        counts = (f"{variant.requests:,}", f"{variant.cold:,}")
+        shown.add_row(variant.endpoint, variant.variant, *_ran(first), *counts, dollars(first.usd))
+        for size in more:
+            shown.add_row("", "", *_ran(size), "", "", dollars(size.usd))
+    return shown
+
+
+def models(variant: VariantCosts) -> Table:
+    """A line per model, the dearest first, and what was nobody's: together they are the variant's cost."""
+    shown = plain_table(f"{variant.endpoint} · {variant.variant} · by model", "model")
+    for name in ("requests", "cold", "errors", "busy s", "cost"):
+        shown.add_column(name, justify="right")
+    for one in variant.models:
+        shown.add_row(one.model or "-", *_counts(one))
+    if variant.others.models:
+        shown.add_row(counted(variant.others.models, "other"), *_counts(variant.others), style="dim")
+    shown.add_row("idle", "", "", "", "", dollars(variant.idle_usd), style="dim")
+    shown.add_section()
+    shown.add_row("all", *_counts(variant), style="bold")
+    return shown
+
+
+def on_aws(variant: VariantCosts) -> Table:
+    """A line per way, dear or cheap, with what its figure assumes."""
+    shown = plain_table(f"{variant.endpoint} · {variant.variant} · the same traffic on AWS", "served as")
+    shown.add_column("cost", justify="right", no_wrap=True)
+    shown.add_column("assuming", overflow="fold")
+    shown.add_row("as here", dollars(variant.usd), _basis(variant), style="bold")
+    for one in variant.on_aws:
+        shown.add_row(one.way, dollars(one.usd), one.assumes)
+    return shown
+
+
+def _counts(one: ModelCosts | Others | VariantCosts) -> list[str]:
+    return [f"{one.requests:,}", f"{one.cold:,}", f"{one.errors:,}", f"{one.busy_s:,.3f}", dollars(one.usd)]
+
+
+def _ran(size: SizeCosts) -> tuple[str, str, str]:
+    hours = f"{size.instance_s / HOUR_S:,.3f}"
+    return size.size or "none was reached", hours, f"{size.gb_s:,.3f}" if size.gb_s else ""
+
+
+def _basis(variant: VariantCosts) -> str:
+    if any(size.size.startswith("serverless-") for size in variant.sizes):
+        return "loading and predicting by the millisecond, and the data moved; nothing while idle"
+    return "the seconds that instances lived, by the price of an hour"

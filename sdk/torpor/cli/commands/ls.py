@@ -1,0 +1,52 @@
+"""`torpor ls`: what runs: endpoints, their instances, and the models in each one's memory."""
+
+from rich.padding import Padding
+from rich.table import Table
+
+from torpor.cli.edge import NO_ENDPOINT, Url, connected, console, plain_table
+from torpor.pages import state
+from torpor.pages.story import size, standing
+
+
+def ls(url: Url = None) -> None:
+    """List endpoints, instances and the models in memory."""
+    connection = connected(url)
+    serving = {endpoint.name: endpoint for endpoint in state.endpoints(connection)}
+    found = state.statuses(connection)
+    if not found:
+        console().print(NO_ENDPOINT)
+    for status in found:
+        endpoint = serving.get(status.name)
+        trouble = endpoint.trouble if endpoint else ""
+        console().print(headline(status, trouble), style="bold", soft_wrap=True)
+        if endpoint and endpoint.variants:
+            console().print(table(endpoint))
+
+
+def headline(status: state.Status, trouble: str = "") -> str:
+    """One in trouble is in service as SageMaker's API has it, and serves nobody."""
+    standing = f"{status.status}, but not served" if trouble else status.status
+    reason = trouble or status.failure_reason
+    return f"{status.name}  {standing}{f': {reason}' if reason else ''}"
+
+
+def table(endpoint: state.Endpoint) -> Table:
+    """An instance, as `torpor logs` names it, and below it the models in its memory, the latest called first."""
+    shown = plain_table("", "variant/instance, models", "format")
+    for column in ("memory", "hits", "idle"):
+        shown.add_column(column, justify="right", no_wrap=True)
+    for variant in endpoint.variants:
+        if not variant.instances:
+            shown.add_row(f"{variant.name}: {standing(variant)}", *[""] * 4)
+        for instance in variant.instances:
+            _add_instance(shown, variant, instance)
+    return shown
+
+
+def _add_instance(shown: Table, variant: state.Variant, instance: state.Instance) -> None:
+    memory = f"{size(instance.used_bytes)} of {size(instance.budget_bytes)}"
+    shown.add_section()
+    shown.add_row(f"{variant.name}/{instance.id}", "", memory, "", "", style="bold")
+    for model in sorted(instance.models, key=lambda model: model.idle_s):
+        idle = f"{model.idle_s:.1f} s"
+        shown.add_row(Padding(model.name, (0, 0, 0, 2)), model.format, size(model.size_bytes), f"{model.hits:,}", idle)

@@ -1,0 +1,263 @@
+"""`torpor simulate`: what some ways to serve a trace would do, side by side. It asks no endpoint."""
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from torpor.cli import choices
+from torpor.cli.edge import console, plain_table
+from torpor.cli.progress import bar
+from torpor.errors import TorporError
+from torpor.extras import require
+from torpor.pages import story
+from torpor.prices.money import dollars
+from torpor.spans import DAY_S, HOUR_S, MINUTE_S
+
+if TYPE_CHECKING:
+    from torpor.simulator.outcome import Result
+    from torpor.simulator.running import Given
+    from torpor.simulator.scenario import Scenario
+    from torpor_container.core.residency import Decision
+    from torpor_endpoint.core.pricing.prices import Prices
+
+LOGGED = ("scenario", "slot", "at_s", "model", "action", "reason", "size_bytes", "took_s", "for_model")
+MANY = ("--instance-type", "--instances", "--policy", "--sleep-after")
+SPARE = ("loads", "p50", "wakes", "cold", "instance-h")
+"""Columns that a narrow terminal has no room for, the first to go first. `--out` has them all."""
+GAP = 2
+"""Letters between columns; after the last one there is one less."""
+RECOUNTED = "recounted: bytes, pins, loads and instances are as the decisions and calls have them"
+
+
+def simulate(
+    trace: choices.Trace,
+    profiles: choices.Profiles = None,
+    instance_type: choices.InstanceType = None,
+    instances: choices.Instances = "1",
+    policy: choices.Policy = "LRU",
+    sleep_after: choices.SleepAfter = choices.NEVER,
+    wake: choices.Wake = None,
+    memory_mib: choices.MemoryMib = None,
+    own_mib: choices.OwnMib = None,
+    slo_ms: choices.SloMs = None,
+    lasts: choices.Lasts = None,
+    seed: choices.Seed = 0,
+    prices: choices.PricesFile = None,
+    region: choices.Region = None,
+    check: choices.Check = False,
+    decisions: choices.Decisions = None,
+    out: choices.Out = None,
+    plot: choices.Plot = None,
+) -> None:
+    """Play a trace through one or more ways to serve it, and show hit rate, p99 and bill of each."""
+    require("torpor simulate", "simulator")
+    from torpor.simulator.running import load, requests_of
+    from torpor_container.core.policies import OFFLINE, POLICIES
+
+    choices.drawn(plot)
+    choices.kept("--out", out)
+    choices.kept("--decisions", decisions)
+    slo_s = None if slo_ms is None else choices.slo_s(slo_ms)
+    types = [None] if instance_type is None else choices.several(MANY[0], instance_type)
+    ways = list(product(*map(choices.several, MANY[1:], (instances, policy, sleep_after))))
+    choices.chosen("--policy", policy, {**POLICIES, **OFFLINE})
+    priced = choices.priced_by(prices, region)
+    given = load(trace, choices.profiled(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
+    like = given.scenario.altered(**choices.woken(wake), **choices.owned(own_mib))
+    scenarios = [
+        like.altered(**choices.sized(size, memory_mib), policy=rule, **counted(count, nap))
+        for size in types
+        for count, rule, nap in ways
+    ]
+    if plot is not None:
+        drawable(scenarios, priced)
+    with Log(decisions) as log, bar("reading the trace") as shown:
+        results = []
+        shown.of(len(scenarios) * requests_of(given.trace))
+        watched = replace(given, watched=shown.done)
+        for number, scenario in enumerate(scenarios, 1):
+            shown.says(f"playing {number} of {len(scenarios)}: {scenario.name}")
+            results.append(played(watched, scenario, log, check))
+    show(given, results, priced, slo_s)
+    if check:
+        console().print(RECOUNTED, style="dim")
+    if out is not None:
+        write(results, priced, out)
+    if plot is not None:
+        draw(results, priced, slo_s, plot)
+
+
+def counted(count: str, nap: str) -> dict[str, float | int | None]:
+    """How many instances, and whether they sleep. Raises TorporError."""
+    if not count.isdecimal() or int(count) < 1:
+        raise TorporError(f"--instances has numbers of 1 or more, as 1,2,4, not {count!r}")
+    if nap == choices.NEVER:
+        return {"instances": int(count)}
+    return {"instances_min": 0, "instances_max": int(count), "idle_s": choices.nap_s(nap)}
+
+
+def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
+    """Raises TorporError where none of these would be in the picture, before anything is simulated for it."""
+    from torpor_container.core.policies import OFFLINE
+
+    deployable = [one for one in scenarios if one.policy.upper() not in OFFLINE]
+    if not deployable:
+        raise TorporError("--plot draws what can be deployed: add a --policy that does not know the trace")
+    if not any(prices.usd_per_hour(one.instance_type) for one in deployable):
+        types = ",".join(dict.fromkeys(one.instance_type for one in deployable))
+        raise TorporError(f"--plot: no price is known for {types}: give a list that has it, by --prices")
+
+
+def played(given: "Given", scenario: "Scenario", log: "Log", check: bool) -> "Result":
+    from torpor.simulator.running import recounted, run
+
+    return (recounted if check else run)(given, scenario, log.recorded(scenario))
+
+
+def show(given: "Given", results: list["Result"], prices: "Prices", slo_s: float | None) -> None:
+    """A line per scenario, in the order that was asked for, and what the figures rest on."""
+    printer, first = console(), results[0]
+    lasted = span(min(one.duration_s for one in results))
+    printer.print(f"{first.trace} · {story.counted(first.requests, 'request')} in {lasted}", style="bold")
+    rare = {"failed": any(one.failed for one in results), "wakes": asleep(results), "instance-h": asleep(results)}
+    rows = [{name: cell for name, cell in cells(one, prices, slo_s).items() if rare.get(name, True)} for one in results]
+    printer.print(fitted(rows, SPARE, printer.width))
+    printer.print()
+    for line in notes(given, results, prices):
+        printer.print(line, style="dim")
+
+
+def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str]:
+    """By column. Nobody has no latency."""
+    answered = one.requests > one.failed
+    late = {} if slo_s is None else {f"> {slo_s * 1000:g} ms": f"{one.slo_misses(slo_s):.2%}"}
+    return {
+        "scenario": one.scenario.name,
+        "a month": dollars(one.usd_per_month(prices)),
+        "hits": f"{one.hit_ratio:.2%}",
+        "p50": story.milliseconds(one.p50_s) if answered else "-",
+        "p99": story.milliseconds(one.p99_s) if answered else "-",
+        **late,
+        "cold": f"{one.cold:,}",
+        "failed": f"{one.failed:,}",
+        "loads": f"{one.loads:,}",
+        "wakes": f"{one.wakes:,}",
+        "instance-h": f"{one.instance_s / HOUR_S:,.2f}",
+    }
+
+
+def fitted(rows: Sequence[Mapping[str, str]], spare: Sequence[str], width: int, bold: int | None = None) -> Table:
+    """A table of rows that have the same columns, the first of them names. Where the terminal is narrower, `spare` ones
+    are left out one after another. A column without a name has words, and may wrap."""
+    names = list(rows[0])
+    for name in spare:
+        if sum(GAP + max(map(len, (one, *(row[one] for row in rows)))) for one in names) <= width + 1:
+            break
+        names = [one for one in names if one != name]
+    shown = plain_table("", names[0])
+    for name in names[1:]:
+        shown.add_column(name, justify="right" if name else "left", no_wrap=bool(name))
+    for number, row in enumerate(rows):
+        shown.add_row(*(row[name] for name in names), style="bold" if number == bold else "")
+    return shown
+
+
+def span(seconds: float) -> str:
+    """`3 s`, `5 min`, `2.5 h`, `7 days`: at least two of the unit."""
+    for unit, size_s in (("days", DAY_S), ("h", HOUR_S), ("min", MINUTE_S)):
+        if seconds >= 2 * size_s:
+            return f"{seconds / size_s:,.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def asleep(results: list["Result"]) -> bool:
+    return any(one.scenario.instances_min == 0 for one in results)
+
+
+def notes(given: "Given", results: list["Result"], prices: "Prices") -> list[str]:
+    """What the figures rest on."""
+    from torpor.simulator.costs.alternatives import MONTH_H
+    from torpor.simulator.planning.answering import at_full_speed
+
+    told = [
+        f"seed {given.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
+        *(f"assumed: {one}" for one in given.assumed),
+        room(given, results),
+    ]
+    told += [f"assumed: {one}" for one in at_full_speed(one.scenario.instance_type for one in results)]
+    if asleep(results):
+        told.append(
+            "AWS sells no multi-model endpoint that scales to zero: that is Torpor's, at AWS's price for the hour,"
+            f" and wakes in {results[0].scenario.wake_s:g} s (--wake)"
+        )
+    if failed := max(one.failed for one in results):
+        told.append(
+            f"failed: up to {story.counted(failed, 'request')}, for a model that is larger than an instance's memory or"
+            " disk"
+        )
+    return told
+
+
+def room(given: "Given", results: list["Result"]) -> str:
+    """What is left of an instance's memory for models, and by whose figures."""
+    from torpor.simulator.scenario import MIB, OWN_BYTES
+
+    own_bytes, had = results[0].scenario.own_bytes, {one.scenario.instance_mib for one in results}
+    whose = "as said (--own-mib)"
+    if own_bytes == given.scenario.own_bytes:
+        whose = "unless said otherwise (--own-mib)" if own_bytes == OWN_BYTES else "as the ledger has it"
+    own_mib, memory = own_bytes / MIB, f"{min(had):,.6g} MiB" if len(had) == 1 else "memory"
+    return f"of its {memory} an instance takes {own_mib:,.3g} MiB by itself, {whose}: that is not there for models"
+
+
+class Log:
+    """The decisions of all scenarios in one CSV file, if it is wanted."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._file = None if path is None else path.open("w", encoding="utf-8", newline="")
+
+    def __enter__(self) -> "Log":
+        if self._file is not None:
+            csv.writer(self._file, lineterminator="\n").writerow(LOGGED)
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def recorded(self, scenario: "Scenario") -> "Callable[[str, Decision], None] | None":
+        if self._file is None:
+            return None
+        row = csv.writer(self._file, lineterminator="\n").writerow
+        return lambda slot, decision: row((scenario.name, slot, *astuple(decision)))
+
+
+def write(results: list["Result"], prices: "Prices", path: Path) -> None:
+    rows = [one.summary(prices) for one in results]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: Path) -> None:
+    """Raises MissingExtra; TorporError where there is nothing to draw."""
+    from torpor.plots import Point, dollars_against_p99
+    from torpor.simulator.costs.alternatives import MONTH_H
+    from torpor_container.core.policies import OFFLINE
+
+    deployable = [one for one in results if one.scenario.policy.upper() not in OFFLINE]
+    points = [
+        Point(name, one.usd_per_month(prices), one.p99_s or None, one.scenario.policy.upper(), one.cost().sold_by_aws)
+        for name, one in ((one.scenario.name, one) for one in deployable)
+    ]
+    if all(point.usd is None or point.p99_s is None for point in points):
+        raise TorporError("--plot: no request was answered by what has a price, so there is no p99 to draw")
+    terms = f"prices of {prices.priced_on}; a month of {MONTH_H:.0f} h"
+    note = f"{terms}; seed {results[0].seed}; {results[0].requests:,} requests"
+    dollars_against_p99(points, slo_s, note).savefig(path, dpi=150)

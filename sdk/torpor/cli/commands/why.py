@@ -1,0 +1,33 @@
+"""`torpor why`: the decisions about one model, told in order."""
+
+from typing import Annotated
+
+import typer
+
+from torpor.calling.connection import Connection
+from torpor.cli.edge import Url, connected, unknown
+from torpor.errors import TorporError
+from torpor.pages import state
+from torpor.pages.inquiry import story
+
+
+def why(
+    model: Annotated[str, typer.Argument(help="The model's key below the endpoint's prefix.")],
+    endpoint: Annotated[str | None, typer.Option(help="Of this endpoint only.")] = None,
+    url: Url = None,
+) -> None:
+    """Tell why a model was loaded, evicted or refused, and what it cost."""
+    connection = connected(url)
+    present = [found for found in state.endpoints(connection) if endpoint in (None, found.name)]
+    if not present:
+        raise _none(connection, endpoint)
+    for found in present:
+        typer.echo(f"{found.name}: {story(connection, found, model)}")
+
+
+def _none(connection: Connection, endpoint: str | None) -> TorporError:
+    """Why there is nothing to tell."""
+    standing = {found.name: found for found in state.statuses(connection)}
+    if endpoint is None or endpoint not in standing:
+        return TorporError("no endpoint is in service") if endpoint is None else unknown(connection, endpoint)
+    return TorporError(f"endpoint {endpoint} is not in service: {standing[endpoint].status}")

@@ -1,0 +1,1 @@
+"""Hosts an endpoint: in a process of its own, or in this one."""

@@ -1,0 +1,365 @@
+"""`torpor.local`: a whole endpoint in a with-statement, and calls to it in the caller's own terms."""
+
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from inspect import signature
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torpor.calling.rows import decode, encode
+from torpor.errors import EndpointFailed, TorporError
+from torpor.hosting.deploying import IMAGE, Plan, deploy, new_revision, withdraw
+from torpor.hosting.process import EndpointProcess, Start
+from torpor.pages import accounts, frames, inquiry, listing, retiring, state
+from torpor.pages.listing import Listing
+from torpor.pages.story import Story
+
+if TYPE_CHECKING:
+    from torpor.calling.caller import Caller
+
+BUCKET = "torpor-local"
+"""An endpoint's models are in it below the endpoint's own name."""
+MAX_CONCURRENCY = 20
+
+
+class Local:
+    """A multi-model endpoint on this machine, ready to be called. Use it in a with-statement, or `close` it."""
+
+    def __init__(self, process: EndpointProcess, plan: Plan, *, alone: bool = True) -> None:
+        """`alone`: nothing else is on this process, which ends with it."""
+        self._process = process
+        self._plan = plan
+        self._alone = alone
+        self._open = True
+        self._withdrawn = False
+        self._clients: list[Any] = []
+        self._revisions: list[str] = []
+        self._sagemaker = self.client("sagemaker")
+        self._runtime = self.client("sagemaker-runtime")
+        self._s3 = self.client("s3")
+
+    def __enter__(self) -> "Local":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<torpor.Local {self.name!r} at {self.url}>"
+
+    @property
+    def name(self) -> str:
+        """The endpoint's name, as SageMaker's API has it."""
+        return self._plan.name
+
+    @property
+    def variant(self) -> str:
+        """The name of its one production variant."""
+        return self._plan.variant
+
+    @property
+    def url(self) -> str:
+        return self._process.url
+
+    @property
+    def pid(self) -> int:
+        """The endpoint's own process."""
+        return self._process.pid
+
+    @property
+    def data_dir(self) -> Path:
+        return self._process.data_dir
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that wire boto3, the AWS CLI and the SageMaker SDK of another process to it."""
+        return self._process.environment
+
+    @property
+    def model_data_url(self) -> str:
+        """The S3 prefix that its models are below."""
+        return self._plan.model_data_url
+
+    def client(self, service: str, **options: Any) -> Any:
+        """A boto3 client of any service, wired to it, and closed with it."""
+        made = self._process.client(service, **options)
+        self._clients.append(made)
+        return made
+
+    def caller(self, **options: Any) -> "Caller":
+        """A `torpor.Caller` of it, for code that calls often, closed with it. `options` are the Caller's own."""
+        made = self._process.caller(**options)
+        self._clients.append(made)
+        return made
+
+    # -- calling ---------------------------------------------------------------------------------------------------
+    def invoke(
+        self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
+    ) -> Any:
+        """The prediction of the model `target` for rows (lists, arrays, a data frame), an object, text or bytes.
+
+        Rows go as CSV unless `content_type` says otherwise; the names of a data frame's columns go with them. A JSON
+        answer comes back as its value, CSV as numbers, npy as an array, any other as bytes. Raises botocore's
+        ClientError exactly as AWS's own endpoint makes it.
+        """
+        answer = self.invoke_raw(target, payload, content_type=content_type, accept=accept, **more)
+        return decode(answer["Body"].read(), answer.get("ContentType", ""))
+
+    def invoke_raw(
+        self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """The same call, with boto3's own response. `more` are further members of InvokeEndpoint."""
+        if not self._open:
+            raise TorporError("this endpoint is closed: call it inside its with-block, or open another")
+        body, kind = encode(payload, content_type)
+        members = {"TargetModel": target, "Body": body, "ContentType": kind, **more}
+        if accept is not None:
+            members["Accept"] = accept
+        answer: dict[str, Any] = self._runtime.invoke_endpoint(EndpointName=self.name, **members)
+        return answer
+
+    # -- its models ------------------------------------------------------------------------------------------------
+    def put(self, artifact: "str | PathLike[str] | bytes", key: str | None = None) -> str:
+        """Add or replace an artifact, and answer its TargetModel: `key`, else the file's own name.
+
+        Every call that begins after it has returned gets the new one; those in flight end on the old one.
+        """
+        if isinstance(artifact, bytes):
+            if key is None:
+                raise TypeError("bytes have no name: put(…, key='City.tar.gz')")
+            name = key
+            self._s3.put_object(Bucket=BUCKET, Key=f"{self.name}/{name}", Body=artifact)
+        else:
+            name = key or Path(artifact).name
+            self._s3.upload_file(str(artifact), BUCKET, f"{self.name}/{name}")
+        self.reload(f"/{name}" if name.startswith("/") else name)
+        return name
+
+    def reload(self, model: str) -> list[retiring.Outgoing]:
+        """Every call of this model that begins after it has returned gets what S3 has of it then. Where it was, by
+        instance. Raises EndpointRefused for an endpoint that is not in service."""
+        return retiring.retire(self._process.connection, self.name, model, retiring.RELOAD)
+
+    def unload(self, model: str) -> list[retiring.Outgoing]:
+        """The model leaves memory as soon as nobody uses it, and stays on disk; the next call loads it again."""
+        return retiring.retire(self._process.connection, self.name, model, retiring.UNLOAD)
+
+    def _clear(self) -> None:
+        """Remove every artifact."""
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{self.name}/")
+        for page in pages:
+            if keys := [{"Key": found["Key"]} for found in page.get("Contents", ())]:
+                self._s3.delete_objects(Bucket=BUCKET, Delete={"Objects": keys, "Quiet": True})
+
+    def models(self) -> Listing[state.ResidentModel]:
+        """The models in memory now, by name: a list that prints as a table."""
+        return listing.models(model for instance in self.instances() for model in instance.models)
+
+    def instances(self) -> Listing[state.Instance]:
+        """The instances that are ready now, each with its models and its memory: a list that prints as a table."""
+        return listing.instances(self._seen().instances)
+
+    def _seen(self) -> state.Endpoint:
+        """As it is now; of one that is not in service, nothing."""
+        present = (found for found in state.endpoints(self._process.connection) if found.name == self.name)
+        return next(present, state.Endpoint(self.name, ()))
+
+    def why(self, model: str) -> Story:
+        """What was decided about a model, and why; print it."""
+        return inquiry.story(self._process.connection, self._seen(), model)
+
+    # -- what it kept account of -----------------------------------------------------------------------------------
+    def cold_starts(self, model: str | None = None, *, last_s: float | None = None) -> Any:
+        """A pandas DataFrame with a row per request that had to wait for something that a warm one has ready: what it
+        waited for, step by step, in seconds, and why. Of the last `last_s` seconds, or of all that is kept."""
+        found = accounts.cold_starts(self._process.connection, self._which(last_s), model, accounts.ALL)
+        return frames.cold_starts_frame(found)
+
+    def costs(self, by: str = "variant", *, last_s: float | None = None) -> Any:
+        """A pandas DataFrame of what it would have cost at AWS's prices, by `variant` or by `model`; or, by
+        `alternative`, what the same traffic would cost on AWS. Of the last `last_s` seconds, or of the last day."""
+        return frames.costs_frame(accounts.costs(self._process.connection, self._which(last_s)), by)
+
+    def _which(self, last_s: float | None) -> accounts.Which:
+        return accounts.Which(self.name, None if last_s is None else max(0.0, time.time() - last_s))
+
+    # -- its life --------------------------------------------------------------------------------------------------
+    def deploy(self, *, memory_mib: float | None = None, environment: Mapping[str, str] | None = None) -> None:
+        """Put it into service, or change it while it serves, by UpdateEndpoint. Settings not named stay as they are.
+
+        Raises EndpointFailed with the FailureReason; after an update that failed, it serves as it did before.
+        """
+        settings = {**self._plan.environment, **_settings(memory_mib, environment)}
+        changed = replace(self._plan, environment=settings)
+        self._revisions.append(new_revision(self.name))
+        deploy(self._sagemaker, changed, self._revisions[-1])
+        self._plan = changed
+
+    def close(self) -> None:
+        """Stop everything it started; on a process that it shares, delete the endpoint. Once closed, it stays so."""
+        self._open = False
+        if self._alone:
+            self._process.close()
+        elif not self._withdrawn:  # the name may be another one's by now
+            self._leave()
+
+    def _leave(self) -> None:
+        """Delete the endpoint, and close its own clients."""
+        try:
+            withdraw(self._sagemaker, self.name, self._revisions)
+            self._withdrawn = True
+        finally:
+            while self._clients:
+                self._process.release(self._clients.pop())
+
+
+class SharedProcess(EndpointProcess):
+    """An endpoint process that serves several multi-model endpoints, side by side or one after another."""
+
+    def __init__(self, start: Start | None = None) -> None:
+        super().__init__(start or Start())
+        self._opened: dict[str, Local] = {}
+        """The latest of each name."""
+
+    def local(self, models: "str | PathLike[str] | None" = None, *, name: str = "local", **options: Any) -> Local:
+        """As `torpor.local`, and with its options as far as they are the endpoint's own.
+
+        Its models are those of the folder alone: an earlier endpoint of this name leaves it none.
+        Raises TorporError while one of this name is open, TypeError for an option that is the process's.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        if (present := self._opened.get(name)) is not None and present._open:
+            raise TorporError(f"an endpoint {name!r} is open already: give name=… for another beside it, or close it")
+        _check(options)
+        endpoint = Local(self, planned(name, **options), alone=False)
+
+        def undone() -> None:
+            with suppress(EndpointFailed, BotoCoreError, ClientError):  # what came first says more
+                endpoint.close()
+
+        with ExitStack() as unfinished:
+            unfinished.callback(undone)
+            folder = self.bucket_folder(BUCKET) / name
+            endpoint._clear()
+            copy_models(models, folder)
+            endpoint.deploy()
+            unfinished.pop_all()
+        self._opened[name] = endpoint
+        return endpoint
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Raises TypeError for what is not an endpoint's own."""
+    own, all_of_them = signature(planned).parameters, signature(local).parameters
+    for option in options:
+        if option in all_of_them and option not in own:
+            raise TypeError(f"{option} is the process's, which is shared here: torpor.local({option}=…) starts its own")
+        if option not in own:
+            raise TypeError(f"there is no option {option}: choose of {', '.join(own)}")
+
+
+def local(
+    models: "str | PathLike[str] | None" = None,
+    *,
+    name: str = "local",
+    environment: Mapping[str, str] | None = None,
+    memory_mib: float | None = None,
+    instance_count: int = 1,
+    instance_type: str = "ml.m5.large",
+    serverless: Mapping[str, int] | int | None = None,
+    sleep_after_s: float | None = None,
+    image: str = IMAGE,
+    images: "str | PathLike[str] | None" = None,
+    unknown_images: str = "refuse",
+    data_dir: "str | PathLike[str] | None" = None,
+    strict: bool = False,
+    log_level: str = "warning",
+) -> Local:
+    """Start a multi-model endpoint over a folder of artifacts, and return it when it is in service.
+
+    `models` is a folder; the files in it, at any depth, are copied, and their paths below it are the names to call.
+    `memory_mib` is what an instance may use: less of it means that models leave. `environment` is the container's, as
+    in CreateModel. `serverless` is a ServerlessConfig, or its MemorySizeInMB, instead of instances. After
+    `sleep_after_s` seconds without a request nothing runs until the next one. `image` is the container's Image; one
+    that is not built in is served as the TOML file `images` says, as for `torpor up --images`, or by the built-in
+    container with `unknown_images="built-in"`. `data_dir` keeps everything for the next time; without it nothing is
+    left. Raises EndpointFailed with the FailureReason.
+    """
+    plan = planned(
+        name,
+        environment=environment,
+        memory_mib=memory_mib,
+        instance_count=instance_count,
+        instance_type=instance_type,
+        serverless=serverless,
+        sleep_after_s=sleep_after_s,
+        image=image,
+    )
+    folder, rows = Path(data_dir) if data_dir else None, Path(images) if images else None
+    with ExitStack() as unfinished:
+        start = Start(folder, strict, images=rows, unknown_images=unknown_images, log_level=log_level)
+        process = unfinished.enter_context(EndpointProcess(start))
+        copy_models(models, process.bucket_folder(BUCKET) / name)
+        endpoint = Local(process, plan)  # its clients are made while the process starts
+        process.until_ready()
+        endpoint.deploy()
+        unfinished.pop_all()
+    return endpoint
+
+
+def planned(
+    name: str,
+    *,
+    environment: Mapping[str, str] | None = None,
+    memory_mib: float | None = None,
+    instance_count: int = 1,
+    instance_type: str = "ml.m5.large",
+    serverless: Mapping[str, int] | int | None = None,
+    sleep_after_s: float | None = None,
+    image: str = IMAGE,
+) -> Plan:
+    """The options of `local` that are the endpoint's own, as SageMaker has them."""
+    if isinstance(serverless, int):
+        serverless = {"MemorySizeInMB": serverless, "MaxConcurrency": MAX_CONCURRENCY}
+    return Plan(
+        name,
+        f"s3://{BUCKET}/{name}/",
+        _settings(memory_mib, environment, sleep_after_s),
+        instance_type,
+        instance_count,
+        serverless,
+        image,
+        may_sleep=sleep_after_s is not None,
+    )
+
+
+def _settings(
+    memory_mib: float | None, environment: Mapping[str, str] | None, sleep_after_s: float | None = None
+) -> dict[str, str]:
+    """The container's `Environment`."""
+    amounts = {"TORPOR_MEMORY_MIB": memory_mib, "TORPOR_IDLE_SECONDS": sleep_after_s}
+    return {**(environment or {}), **{key: str(amount) for key, amount in amounts.items() if amount is not None}}
+
+
+def _copy(source: str, copy: str) -> None:
+    """As the endpoint keeps its objects: nobody else reads them."""
+    shutil.copyfile(source, copy)
+    os.chmod(copy, 0o600)
+
+
+def copy_models(models: "str | PathLike[str] | None", folder: Path) -> None:
+    """Copy the files of a folder into the object store's own folder. Copies: what becomes of the originals is no
+    matter then. Hidden files are left out. Raises NotADirectoryError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if models is None:
+        return
+    source = Path(models)
+    if not source.is_dir():
+        raise NotADirectoryError(f"{source} is no folder of model artifacts")
+    shutil.copytree(source, folder, copy_function=_copy, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)

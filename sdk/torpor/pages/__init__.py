@@ -1,0 +1,1 @@
+"""Reads the endpoint's own pages: its state, accounts, numbers and decisions."""

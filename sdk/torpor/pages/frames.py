@@ -1,0 +1,78 @@
+"""The ledger's values as pandas data frames, one row for each of a thing. pandas is imported when one is made."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
+from importlib import import_module
+from typing import Any
+
+from torpor.extras import require
+from torpor.pages.accounts import ColdStart, Costs, VariantCosts
+
+IDLE = "(idle)"
+"""Stands for a model in the row of what was nobody's."""
+OTHERS = "(others)"
+STEPS = ("hold", "wake", "queue", "download", "unpack", "load", "predict", "overhead")
+
+
+def cold_starts_frame(cold_starts: Sequence[ColdStart]) -> Any:
+    """A row per cold start: when (UTC), what, and seconds by step, `hold_s` to `overhead_s`, 0 where it was none."""
+    rows = [{**_plain(one), **{f"{step}_s": one.steps.get(step, 0.0) for step in STEPS}} for one in cold_starts]
+    frame = pandas().DataFrame(rows, columns=[*_PLAIN, *(f"{step}_s" for step in STEPS)])
+    frame["at"] = pandas().to_datetime(frame["at"], unit="s", utc=True)
+    return frame
+
+
+def costs_frame(costs: Costs, by: str = "variant") -> Any:
+    """A row per `variant`, per `model` (and one for what was nobody's, so that they add up), or per `alternative` on
+    AWS. `attrs` say of when the costs and the prices are. A price that is not known is NaN."""
+    if by not in _ROWS:
+        raise ValueError(f"costs are by {', '.join(_ROWS)}, not by {by}")
+    columns, rows = _ROWS[by]
+    frame = pandas().DataFrame(
+        [{"endpoint": one.endpoint, "variant": one.variant, **row} for one in costs.variants for row in rows(one)],
+        columns=["endpoint", "variant", *columns],
+    )
+    money = [name for name in columns if name.endswith("usd")]
+    frame[money] = frame[money].astype(float)
+    told = ("since_s", "until_s", "priced_on", "price_source")
+    frame.attrs.update({name: getattr(costs, name) for name in told})
+    return frame
+
+
+def _plain(one: ColdStart) -> dict[str, Any]:
+    return {**asdict(one), "at": one.at_s}
+
+
+def _whole(variant: VariantCosts) -> Iterator[dict[str, Any]]:
+    yield {
+        **asdict(variant),
+        "instance_s": sum(size.instance_s for size in variant.sizes),
+        "gb_s": sum(size.gb_s for size in variant.sizes),
+        "moved_bytes": sum(size.moved_bytes for size in variant.sizes),
+    }
+
+
+def _models(variant: VariantCosts) -> Iterator[dict[str, Any]]:
+    yield from map(asdict, variant.models)
+    if variant.others.models:
+        yield {**asdict(variant.others), "model": OTHERS}
+    yield {"model": IDLE, "requests": 0, "cold": 0, "errors": 0, "busy_s": 0.0, "usd": variant.idle_usd}
+
+
+def _alternatives(variant: VariantCosts) -> Iterator[dict[str, Any]]:
+    return map(asdict, variant.on_aws)
+
+
+_PLAIN = ("at", *(one.name for one in fields(ColdStart) if one.name not in ("at_s", "steps")))
+_COUNTED = ("requests", "cold", "errors", "busy_s")
+_ROWS = {
+    "variant": ((*_COUNTED, "instance_s", "gb_s", "moved_bytes", "usd", "idle_usd"), _whole),
+    "model": (("model", *_COUNTED, "usd"), _models),
+    "alternative": (("way", "usd", "assumes"), _alternatives),
+}
+
+
+def pandas() -> Any:
+    """An extra of its own. Raises MissingExtra."""
+    require("a data frame", "pandas")
+    return import_module("pandas")

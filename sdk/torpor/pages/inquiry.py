@@ -1,0 +1,26 @@
+"""Asks an endpoint for all that a model's story is made of: its instances' decisions, and what the ledger still has."""
+
+import time
+
+from torpor.calling.connection import Connection
+from torpor.errors import EndpointRefused
+from torpor.pages import accounts, state
+from torpor.pages.story import Story
+
+PAST = 5
+"""So many cold starts are told of a model that no instance knows of."""
+
+
+def story(connection: Connection, endpoint: state.Endpoint, model: str) -> Story:
+    """Raises EndpointRefused for an endpoint that is not in service."""
+    decisions = tuple(state.decisions(connection, endpoint.name, model))
+    resident = tuple(found for instance in endpoint.instances for found in instance.models if found.name == model)
+    past = () if decisions else _past(connection, endpoint.name, model)
+    return Story(model, decisions, resident, endpoint.variants, past, time.time())
+
+
+def _past(connection: Connection, endpoint: str, model: str) -> tuple[accounts.ColdStart, ...]:
+    try:
+        return tuple(accounts.cold_starts(connection, accounts.Which(endpoint), model, PAST))
+    except EndpointRefused:  # the ledger has nothing of an endpoint that nobody has called
+        return ()

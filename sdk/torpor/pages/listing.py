@@ -1,0 +1,71 @@
+"""Lists of records that print as tables: what an endpoint's instances and models look like to a person."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from torpor.pages.state import Instance, ResidentModel
+from torpor.pages.story import size
+
+Record = TypeVar("Record")
+
+GAP = "  "
+
+
+@dataclass(frozen=True)
+class Column(Generic[Record]):
+    """One column of a table: its heading, the text of a record's cell, and whether it is aligned to the right."""
+
+    heading: str
+    cell: Callable[[Record], str]
+    right: bool = False
+
+
+class Listing(list[Record]):
+    """A list whose `repr` is a table with a row per record. In all else it is the list that it holds."""
+
+    def __init__(self, records: Iterable[Record], columns: Sequence[Column[Record]], nothing: str) -> None:
+        """`nothing` is printed where the list is empty."""
+        super().__init__(records)
+        self._columns = columns
+        self._nothing = nothing
+
+    def __repr__(self) -> str:
+        if not self:
+            return self._nothing
+        table = [[column.heading, *map(column.cell, self)] for column in self._columns]
+        padded = [_padded(cells, column.right) for cells, column in zip(table, self._columns, strict=True)]
+        return "\n".join(GAP.join(row).rstrip() for row in zip(*padded, strict=True))
+
+
+def _padded(cells: Sequence[str], right: bool) -> list[str]:
+    width = max(map(len, cells))
+    return [cell.rjust(width) if right else cell.ljust(width) for cell in cells]
+
+
+INSTANCES: tuple[Column[Instance], ...] = (
+    Column("instance", lambda one: one.id),
+    Column("memory", lambda one: f"{size(one.used_bytes)} of {size(one.budget_bytes)}", right=True),
+    Column("models", lambda one: f"{len(one.models):,}", right=True),
+    Column("in flight", lambda one: f"{one.in_flight:,}", right=True),
+)
+
+MODELS: tuple[Column[ResidentModel], ...] = (
+    Column("model", lambda one: one.name),
+    Column("format", lambda one: one.format),
+    Column("memory", lambda one: size(one.size_bytes), right=True),
+    Column("hits", lambda one: f"{one.hits:,}", right=True),
+    Column("in flight", lambda one: f"{one.in_flight:,}", right=True),
+    Column("idle", lambda one: f"{one.idle_s:.1f} s", right=True),
+    Column("instance", lambda one: one.instance),
+)
+
+
+def instances(records: Iterable[Instance]) -> Listing[Instance]:
+    """Instances, in the order given."""
+    return Listing(records, INSTANCES, "no instance runs")
+
+
+def models(records: Iterable[ResidentModel]) -> Listing[ResidentModel]:
+    """Models in memory, by name."""
+    return Listing(sorted(records, key=lambda model: model.name), MODELS, "no model is in memory")

@@ -1,0 +1,135 @@
+"""Tells a model's story from the decisions about it: what happened, when, and why. Pure: values in, lines out."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from torpor.pages.accounts import ColdStart
+from torpor.pages.state import Decision, ResidentModel, Variant
+
+HAPPENED = {
+    "download": "is to be fetched from S3",
+    "downloaded": "was fetched",
+    "not-downloaded": "could not be fetched",
+    "found": "was found on the disk",
+    "load": "is to be loaded",
+    "loaded": "was loaded",
+    "failed": "failed to load",
+    "refuse": "was refused",
+    "evict": "has to leave memory",
+    "unloaded": "left memory",
+    "delete": "has to leave the disk",
+    "deleted": "left the disk",
+}
+"""An instance's word for a decision, and what it means to a reader."""
+
+
+UNKNOWN = (
+    "nothing is known of it: no instance that runs now has decided anything about it, and the ledger has no cold start"
+    " of it"
+)
+FORGOTTEN = "no instance that runs now has decided anything about it; its latest cold starts, as the ledger has them:"
+NOTICED_S = 0.0001
+"""A step that took no longer is not told."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """One model's decisions, oldest first. Print it."""
+
+    model: str
+    decisions: tuple[Decision, ...]
+    resident: tuple[ResidentModel, ...] = ()
+    """The model as it is in memory now, once for each instance that holds it."""
+    variants: tuple[Variant, ...] = ()
+    """The endpoint's, as they stand now."""
+    past: tuple[ColdStart, ...] = ()
+    """The latest ones, oldest first, where nothing was decided by what runs now: decisions go with their instance."""
+    told_s: float | None = None
+    """Now, in epoch seconds: only what was on another day has its date. None dates everything."""
+
+    def __str__(self) -> str:
+        return "\n".join([self.model, *(f"  {line}" for line in self.lines())])
+
+    def lines(self) -> list[str]:
+        """One line per decision, then how it stands now."""
+        if not (self.decisions or self.past or self.resident):
+            return [UNKNOWN]
+        if self.decisions:
+            return [*(self._told(one, told(one)) for one in self.decisions), *self.now()]
+        past = [self._told(one, remembered(one)) for one in self.past]
+        return [*([FORGOTTEN] if past else []), *past, *self.now()]
+
+    def now(self) -> list[str]:
+        if not self.resident:
+            standings = (f"; {variant.name}: {said}" for variant in self.variants if (said := standing(variant)))
+            return [f"now: not in memory{''.join(standings)}"]
+        return [
+            f"now: {self._by(model.instance)}in memory, {size(model.size_bytes)}, {counted(model.hits, 'hit')}, "
+            f"idle for {model.idle_s:.1f} s"
+            for model in self.resident
+        ]
+
+    def _told(self, one: "Decision | ColdStart", what: str) -> str:
+        return f"{moment(one.at_s, self.told_s, '%H:%M:%S.%f')[:-3]}  {self._by(one.instance)}{what}"
+
+    def _by(self, instance: str) -> str:
+        """Whose it is, where there are several."""
+        running = (one.id for variant in self.variants for one in variant.instances)
+        named = (one.instance for those in (self.decisions, self.past, self.resident) for one in those)
+        known = {*running, *named}
+        return f"{instance}  " if instance and len(known) > 1 else ""
+
+
+def told(decision: Decision) -> str:
+    """`was loaded in 11.9 ms: measured 3,506,176 bytes`"""
+    happened = HAPPENED.get(decision.action, decision.action)
+    took = f" in {milliseconds(decision.took_s)}" if decision.took_s else ""
+    why = f": {decision.reason}" if decision.reason else ""
+    return f"{happened}{took}{why}"
+
+
+def remembered(cold: ColdStart) -> str:
+    """`a request took 423 ms (wake 120 ms, load 303 ms): first use; b left`"""
+    steps = ", ".join(f"{step} {milliseconds(took_s)}" for step, took_s in cold.steps.items() if took_s > NOTICED_S)
+    why = f": {because}" if (because := why_cold(cold)) else ""
+    return f"a request took {milliseconds(cold.total_s)} ({steps}){why}"
+
+
+def why_cold(cold: ColdStart) -> str:
+    """Why it was, and who left for it."""
+    failed = f"HTTP {cold.status}" if cold.status >= 400 else ""
+    left = f"{', '.join(cold.victims)} left" if cold.victims else ""
+    return "; ".join(part for part in (failed, cold.reason, left) if part)
+
+
+def standing(variant: Variant) -> str:
+    """How it stands, where nothing of it is ready."""
+    if variant.instances:
+        return ""
+    return f"none of {variant.wanted} is ready" if variant.wanted else "nothing runs, until somebody calls"
+
+
+def moment(at_s: float, now_s: float | None, clock: str) -> str:
+    """By the clock; with the date where that is not today's."""
+    at = datetime.fromtimestamp(at_s)
+    today = now_s is not None and at.date() == datetime.fromtimestamp(now_s).date()
+    return at.strftime(clock if today else f"%Y-%m-%d {clock}")
+
+
+def counted(count: int, thing: str) -> str:
+    """`1 hit`, `2 hits`"""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def milliseconds(seconds: float) -> str:
+    """Three figures are enough to compare by."""
+    value = seconds * 1000
+    return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"
+
+
+def size(count_bytes: float) -> str:
+    """`1.5 MiB`, in the largest unit that leaves a whole number before the point."""
+    for unit, unit_bytes in (("GiB", 1024**3), ("MiB", 1024**2)):
+        if count_bytes >= unit_bytes:
+            return f"{count_bytes / unit_bytes:.1f} {unit}"
+    return f"{count_bytes / 1024:.0f} KiB"

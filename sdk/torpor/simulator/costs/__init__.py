@@ -1,0 +1,1 @@
+"""What simulated ways to serve cost, side by side."""

@@ -1,0 +1,112 @@
+"""What the costs of serving are told in: the ways, the terms they share, and what each of them holds or bills."""
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from math import isfinite
+
+from torpor.spans import HOUR_S
+from torpor_endpoint.core.ledger import milliseconds
+from torpor_endpoint.core.pricing.prices import PRICES, Prices
+
+MONTH_H = 730.0
+"""A month as AWS's calculators count it. AWS's blogs count 30 days, 720 hours."""
+
+
+class Way(StrEnum):
+    ENDPOINT_PER_MODEL = "an endpoint per model, always on"
+    MULTI_MODEL = "one multi-model endpoint, always on"
+    AUTOSCALED = "one multi-model endpoint, autoscaled"
+    ASLEEP = "one multi-model endpoint that scales to zero"
+    COMPONENTS = "an inference component per model, always on"
+    COMPONENTS_SCALED = "an inference component per model, scaled"
+    SERVERLESS = "serverless, an endpoint per model"
+
+
+NOT_SOLD = frozenset({Way.ASLEEP})
+"""Torpor's own: AWS lets inference components scale to zero, but no multi-model endpoint."""
+
+
+def check(**amounts: float) -> None:
+    """Raises ValueError for what is no amount: negative, infinite or not a number."""
+    for name, amount in amounts.items():
+        if not (isfinite(amount) and amount >= 0):
+            raise ValueError(f"{name} is a number of 0 or more, not {amount}")
+
+
+@dataclass(frozen=True)
+class Cost:
+    way: Way
+    usd: float | None
+    assumes: str
+
+    @property
+    def sold_by_aws(self) -> bool:
+        return self.way not in NOT_SOLD
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What every way is reckoned under."""
+
+    prices: Prices = PRICES
+    hours: float = MONTH_H
+
+    def __post_init__(self) -> None:
+        check(hours=self.hours)
+
+
+TERMS = Terms()
+
+
+def per_month(usd: float | None, duration_s: float, hours: float = MONTH_H) -> float | None:
+    """Of what so much time cost, as if the month were more of the same. None where the price is not known, or no time
+    went by."""
+    return None if usd is None or not duration_s else usd * hours * HOUR_S / duration_s
+
+
+@dataclass(frozen=True)
+class Held:
+    """Instances of one type."""
+
+    size: str
+    instances: int = 1
+
+    def __post_init__(self) -> None:
+        check(instances=self.instances)
+
+    def __str__(self) -> str:
+        return f"{self.instances:,} x {self.size}"
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Requests added up. The milliseconds are each request's own, rounded up, as serverless inference is billed."""
+
+    requests: int = 0
+    predict_ms: int = 0
+    start_ms: int = 0  # what they waited for an instance and their model
+    moved_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        check(**{each.name: getattr(self, each.name) for each in fields(self)})
+
+    def __add__(self, other: "Calls") -> "Calls":
+        return Calls(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+    @classmethod
+    def alike(cls, requests: int, predict_s: float, moved_bytes: int = 0) -> "Calls":
+        """So many requests of these seconds and bytes each."""
+        return cls(requests, requests * milliseconds(predict_s), 0, requests * moved_bytes)
+
+
+@dataclass(frozen=True)
+class Component:
+    """What an inference component reserves for a model, whether it is called or not."""
+
+    memory_mib: int
+    cpus: float = 0.0
+    gpus: int = 0
+    copies: int = 1
+
+    def __post_init__(self) -> None:
+        check(**{each.name: getattr(self, each.name) for each in fields(self)})

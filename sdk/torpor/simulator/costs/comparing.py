@@ -1,0 +1,86 @@
+"""The same models on endpoints of their own and together, side by side for a month, with what somebody published."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from torpor.simulator.costs.alternatives import Held, Terms
+from torpor.simulator.costs.costing import endpoint_per_model
+
+
+@dataclass(frozen=True)
+class Side:
+    """Endpoints that are alike, each with its own instances."""
+
+    endpoints: int
+    each: Held
+
+
+@dataclass(frozen=True)
+class Published:
+    """What AWS printed. None where it printed nothing."""
+
+    apart_usd: float | None
+    together_usd: float | None
+    saved_usd: float | None
+    saved_share: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The same models apart and together, for a month."""
+
+    what: str
+    models: int
+    apart: Side
+    together: Side
+    terms: Terms
+    published: Published | None = None
+
+    @property
+    def apart_usd(self) -> float | None:
+        return self._usd(self.apart)
+
+    @property
+    def together_usd(self) -> float | None:
+        return self._usd(self.together)
+
+    @property
+    def saved_usd(self) -> float | None:
+        apart, together = self.apart_usd, self.together_usd
+        return None if apart is None or together is None else apart - together
+
+    @property
+    def saved_share(self) -> float | None:
+        return self.saved_usd / self.apart_usd if self.saved_usd is not None and self.apart_usd else None
+
+    def vcpus(self, side: Side) -> int:
+        """How many processors there are for the models, which no price tells."""
+        return side.endpoints * side.each.instances * self.terms.prices.types[side.each.size].vcpus
+
+    def _usd(self, side: Side) -> float | None:
+        return endpoint_per_model(side.endpoints, side.each, self.terms).usd
+
+
+def rows(comparisons: Iterable[Comparison]) -> list[dict[str, object]]:
+    """A row for each, flat, as a data frame takes them."""
+    return [
+        {
+            "what": one.what,
+            "models": one.models,
+            "apart": _told(one.apart),
+            "together": _told(one.together),
+            "hours": one.terms.hours,
+            "priced_on": one.terms.prices.priced_on,
+            "apart_vcpus": one.vcpus(one.apart),
+            "together_vcpus": one.vcpus(one.together),
+            "apart_usd": one.apart_usd,
+            "together_usd": one.together_usd,
+            "saved_usd": one.saved_usd,
+            "saved_share": one.saved_share,
+        }
+        for one in comparisons
+    ]
+
+
+def _told(side: Side) -> str:
+    return f"{side.endpoints:,} x {side.each.instances} x {side.each.size}"

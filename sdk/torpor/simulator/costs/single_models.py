@@ -1,0 +1,196 @@
+"""The same traffic without a multi-model endpoint, as AWS sells it: each model on instances or a function of its own.
+
+These are AWS's controllers, not Torpor's: an endpoint that is always on, and one that starts an instance for each
+request that finds none idle.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil
+
+from torpor.simulator.costs.alternatives import MONTH_H, Calls, Cost, Held, Terms, per_month
+from torpor.simulator.costs.costing import endpoint_per_model, serverless
+from torpor.simulator.engine.instance import FOUND, Call, called
+from torpor.simulator.engine.kernel import Kernel
+from torpor.simulator.engine.latency import Latencies
+from torpor.simulator.outcome import Tally
+from torpor.simulator.running import Counted, Given
+from torpor.simulator.scenario import MIB, Scenario
+from torpor.spans import HOUR_S
+from torpor.workloads import Paced
+from torpor.workloads.profile import ModelProfile, Spread
+from torpor_endpoint.core.emulation import AWS
+from torpor_endpoint.core.pricing.prices import PRICES, Prices
+
+EXPIRES_S = 600.0
+"""How long an idle serverless instance stays. AWS does not say; ten minutes is what SimFaaS found on AWS Lambda."""
+WAKE_S = AWS["serverless"].at(0.0)
+"""What AWS takes to start one: the middle of what is seen."""
+
+OWN_MIB = 190
+"""What a container takes beside its model: a process that has imported the frameworks for itself alone, measured."""
+
+UNBOUNDED = 1_000_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """One way, over all models together."""
+
+    cost: Cost
+    duration_s: float
+    requests: int
+    cold: int
+    latencies: Latencies
+
+    @property
+    def p99_s(self) -> float:
+        return self.latencies.quantile(0.99)
+
+    def usd_per_month(self, hours: float = MONTH_H) -> float | None:
+        """As if the month were more of the same. None where the price is not known, or no time went by."""
+        return per_month(self.cost.usd, self.duration_s, hours)
+
+
+def on_endpoints(given: Given, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
+    """Every model has an instance of this type to itself, always on. Its vCPUs predict. Raises BadScenario."""
+    tally = Tally(overhead_s)
+    models, duration_s = _at_desks(given, Scenario(size).plan.machine.threads, tally)
+    cost = endpoint_per_model(models, Held(size), Terms(prices, duration_s / HOUR_S))
+    return Apart(cost, duration_s, tally.warm.count, 0, tally.warm)
+
+
+def alone(given: Given, overhead_s: float = 0.0) -> Latencies:
+    """With every model in memory and nobody waiting for anybody: predicting by itself. Nothing is faster."""
+    tally = Tally(overhead_s)
+    _at_desks(given, UNBOUNDED, tally)
+    return tally.warm
+
+
+def on_serverless(
+    given: Given,
+    prices: Prices = PRICES,
+    *,
+    wake_s: float = WAKE_S,
+    expires_s: float = EXPIRES_S,
+    starts_billed: bool = False,
+    overhead_s: float = 0.0,
+    beside_load_s: float = 0.0,
+) -> Apart:
+    """Every model is a serverless endpoint of the smallest size sold that has the memory for the largest model.
+
+    A request takes the newest idle instance of its model, or waits for a new one: `wake_s`, then download and load,
+    and `beside_load_s` on top of that.
+    """
+    tally, kernel = Tally(overhead_s, beside_load_s), Kernel()
+    pools = _Pools(kernel, given, given.spread(), wake_s, expires_s)
+    duration_s, moved_bytes = _play(given, kernel, pools.arrive, pools.done, tally)
+    largest_bytes = max(profile.memory_bytes for profile in map(given.profiles.__getitem__, pools.idle))
+    memory_mib = ceil(largest_bytes / MIB) + OWN_MIB
+    requests = tally.warm.count + tally.cold.count
+    calls = Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes)
+    cost = serverless(memory_mib, calls, Terms(prices, duration_s / HOUR_S), starts_billed)
+    return Apart(cost, duration_s, requests, tally.cold.count, tally.warm + tally.cold)
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+def _at_desks(given: Given, servers: int, tally: Tally) -> tuple[int, float]:
+    """How many models were called, and how long it took by its own clock."""
+    kernel, done = Kernel(), list[Call]()
+    spread, desks = given.spread(), dict[str, _Desk]()
+
+    def arrive(model: str) -> None:
+        if model not in desks:
+            profile = given.profile(model)
+            desks[model] = _Desk(kernel, servers, profile, spread.predict, done.append)
+        desks[model].ask(Call(model, kernel.now_s))
+
+    duration_s, _ = _play(given, kernel, arrive, done, tally)
+    return len(desks), duration_s
+
+
+@dataclass(slots=True, eq=False)
+class _Desk:
+    """One model's instance: so many requests at once, and a queue."""
+
+    kernel: Kernel
+    servers: int
+    profile: ModelProfile
+    spread: Callable[[], float]
+    ended: Callable[[Call], None]
+    busy: int = 0
+    queue: deque[Call] = field(default_factory=deque)
+
+    def ask(self, call: Call) -> None:
+        call.asked_s = call.ready_s = call.arrived_s
+        call.outcome = FOUND
+        if self.busy < self.servers:
+            self.busy += 1
+            self.kernel.after(self._takes_s(), self.done, call)
+        else:
+            self.queue.append(call)
+
+    def done(self, call: Call) -> None:
+        if self.queue:
+            self.kernel.after(self._takes_s(), self.done, self.queue.popleft())
+        else:
+            self.busy -= 1
+        call.done_s = self.kernel.now_s
+        self.ended(call)
+
+    def _takes_s(self) -> float:
+        return self.profile.predict_delay_s + self.profile.predict_s * self.spread()
+
+
+@dataclass(eq=False)
+class _Pools:
+    """Each model's idle instances: since when they are, the newest last."""
+
+    kernel: Kernel
+    given: Given
+    spread: Spread
+    wake_s: float
+    expires_s: float
+    idle: dict[str, list[float]] = field(default_factory=dict)
+    done: list[Call] = field(default_factory=list)
+
+    def arrive(self, model: str) -> None:
+        now_s, profile = self.kernel.now_s, self.given.profile(model)
+        since_s = self.idle.setdefault(model, [])
+        call = Call(model, now_s)
+        call.asked_s = now_s
+        if since_s and now_s - since_s[-1] < self.expires_s:
+            since_s.pop()
+            call.outcome = FOUND
+            call.ready_s = now_s
+        else:
+            since_s.clear()
+            load_s = (profile.pull_s + profile.into_memory_s) * self.spread.load()
+            call.ready_s = now_s + self.wake_s * self.spread.wake() + load_s
+        predict_s = profile.predict_delay_s + profile.predict_s * self.spread.predict()
+        self.kernel.at(call.ready_s + predict_s, self.served, call)
+
+    def served(self, call: Call) -> None:
+        call.done_s = self.kernel.now_s
+        self.idle[call.model].append(call.done_s)
+        self.done.append(call)
+
+
+def _play(
+    given: Given, kernel: Kernel, arrive: Callable[[str], None], done: list[Call], tally: Tally
+) -> tuple[float, int]:
+    """How long it took by its own clock, quiet included, and the bytes that came with the requests."""
+    trace = Counted(Paced(given.trace))
+
+    def told() -> None:
+        if done:
+            tally.add(done)
+            done.clear()
+
+    for requests in called(trace):
+        kernel.play(requests, arrive)
+        told()
+    kernel.run()
+    told()
+    return max(trace.lasts_s or 0.0, kernel.now_s), trace.moved_bytes

@@ -1,0 +1,1 @@
+"""The simulated variant: instances, their processors and models, on a virtual clock."""

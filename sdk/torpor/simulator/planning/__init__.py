@@ -1,0 +1,1 @@
+"""Searches for the cheapest way to serve a trace within a goal."""

@@ -1,0 +1,69 @@
+"""Workloads for the simulator and for replay: made ones, recorded ones, and files to keep them in."""
+
+from torpor.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gamma, Gaps, Sessions
+from torpor.workloads.naming import made, named
+from torpor.workloads.profiles import DEEP, TABULAR, Laws, drawn
+from torpor.workloads.reading.azure import Azure2019, Azure2021
+from torpor.workloads.reading.delimited import Delimited
+from torpor.workloads.reading.files import read, write
+from torpor.workloads.reading.ledger import Ledger
+from torpor.workloads.reading.parquet import Parquet
+from torpor.workloads.rhythm import DAILY, EVEN, Rhythm
+from torpor.workloads.stretch import Peak, awake_s, busiest
+from torpor.workloads.synthetic import Synthetic, calibrated, zipf
+from torpor.workloads.trace import (
+    BadTrace,
+    Chunk,
+    Extent,
+    First,
+    Lasting,
+    Paced,
+    Recorded,
+    Request,
+    Trace,
+    recorded,
+    requests,
+)
+
+__all__ = [
+    "BURSTY",
+    "DAILY",
+    "DEEP",
+    "EVEN",
+    "POISSON",
+    "SESSIONS",
+    "TABULAR",
+    "TIMER",
+    "Azure2019",
+    "Azure2021",
+    "BadTrace",
+    "Chunk",
+    "Delimited",
+    "Extent",
+    "First",
+    "Gamma",
+    "Gaps",
+    "Lasting",
+    "Laws",
+    "Ledger",
+    "Paced",
+    "Parquet",
+    "Peak",
+    "Recorded",
+    "Request",
+    "Rhythm",
+    "Sessions",
+    "Synthetic",
+    "Trace",
+    "awake_s",
+    "busiest",
+    "calibrated",
+    "drawn",
+    "made",
+    "named",
+    "read",
+    "recorded",
+    "requests",
+    "write",
+    "zipf",
+]

@@ -1,0 +1,63 @@
+"""Traces in files by what their names end in, and Azure's by their header: which reader and which writer."""
+
+import csv
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from torpor.workloads.reading import delimited, parquet
+from torpor.workloads.reading.azure import recognised
+from torpor.workloads.reading.contents import csv_or_refused
+from torpor.workloads.reading.delimited import Delimited
+from torpor.workloads.reading.ledger import Ledger
+from torpor.workloads.reading.parquet import Parquet
+from torpor.workloads.trace import BadTrace, Trace
+
+Read = Callable[[Path, Mapping[str, str] | None], Trace]
+Write = Callable[[Trace, Path], None]
+
+
+def _text(path: Path, columns: Mapping[str, str] | None) -> Trace:
+    """Azure's are recognised where no columns are chosen."""
+    csv_or_refused(path, ACCEPTED)
+    if columns is None:
+        with delimited.opened(path, "rt") as file:
+            header = next(filter(None, csv.reader(file)), [])
+        if (azure := recognised(path, header)) is not None:
+            return azure
+    return Delimited(path, columns)
+
+
+READERS: Mapping[str, Read] = {
+    ".csv": _text,
+    ".csv.gz": _text,
+    ".txt": _text,
+    ".parquet": Parquet,
+    ".sqlite": lambda path, columns: Ledger.so_far(path),
+}
+ACCEPTED = f"A trace with such a name is CSV; other traces end in {', '.join(end for end in READERS if end[1] in 'ps')}"
+WRITERS: Mapping[str, Write] = {".csv": delimited.write, ".csv.gz": delimited.write, ".parquet": parquet.write}
+
+
+def read(path: Path | str, columns: Mapping[str, str] | None = None) -> Trace:
+    """`columns` says which columns to read where their names do not tell. One file of Azure's is a trace too; several
+    days of 2019 are one by `Azure2019`. A ledger is read up to now: to the last
+    minute that is over. Raises BadTrace, here or while it is read."""
+    return READERS[_kind(Path(path), READERS)](Path(path), columns)
+
+
+def write(trace: Trace, path: Path | str) -> None:
+    """Keep a workload. A file that is there is replaced; one that could not be written whole is not."""
+    write_whole = WRITERS[_kind(Path(path), WRITERS)]
+    part = Path(path).with_name(f".part-{Path(path).name}")
+    try:
+        write_whole(trace, part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _kind(path: Path, kinds: Mapping[str, object]) -> str:
+    for kind in kinds:
+        if path.name.endswith(kind):
+            return kind
+    raise BadTrace(f"{path}: a trace is a file that ends in {', '.join(kinds)}")

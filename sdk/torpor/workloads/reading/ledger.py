@@ -1,0 +1,244 @@
+"""Traffic as an endpoint's own ledger has it: cold starts to the moment, warm requests by the minute. It only reads."""
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from math import inf
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from torpor.spans import MINUTE_S
+from torpor.workloads.reading.stays import SEEN_WITHIN_S, Called, Stays, Told
+from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Sizes, Times
+from torpor_endpoint.core.ledger import Span
+
+ONE = "endpoint = ? AND variant = ?"
+KEY = "minute_s, endpoint, variant, model"
+VARIANTS = """SELECT DISTINCT endpoint, variant FROM minutes
+    WHERE coalesce(?1, endpoint) = endpoint AND coalesce(?2, variant) = variant AND minute_s < ?3 ORDER BY 1, 2"""
+MINUTES = f"""SELECT minute_s, model, sum(requests), sum(request_bytes) FROM minutes
+    WHERE +endpoint = ? AND +variant = ? AND minute_s > ? AND minute_s < ? GROUP BY {KEY} ORDER BY {KEY}"""
+"""By the table's own key, so that nothing is sorted before the first row. Without the `+`, SQLite leaves out of the key
+what is known of it, and then sorts."""
+SPANS = f"SELECT minute_s, model, first_s, last_s FROM spans WHERE {ONE} AND minute_s >= ? AND minute_s <= ?"
+HAS_SPANS = "SELECT 1 FROM sqlite_master WHERE name = 'spans'"
+"""That of an earlier version has none."""
+COLD = f"SELECT at_s, model, request_bytes FROM cold_starts WHERE {ONE} AND at_s >= ? AND at_s < ? ORDER BY at_s"
+ALL = f"""SELECT model, sum(requests), sum(requests) - sum(errors) FROM minutes
+    WHERE {ONE} AND minute_s < ? GROUP BY model"""
+TOLD = f"""SELECT instance, model, at_s + total_s
+        - coalesce(json_extract(steps, '$.predict'), 0) - coalesce(json_extract(steps, '$.overhead'), 0),
+        json_extract(cold, '$.took_s'), json_extract(cold, '$.left')
+    FROM cold_starts WHERE {ONE} AND json_extract(cold, '$.left') IS NOT NULL"""
+SERVED = f"SELECT since_s, until_s FROM served WHERE {ONE}"
+TABLES = ("minutes", "cold_starts", "lives")
+"""Of every ledger since the first version."""
+SHOWN = 8
+WRITTEN_WITHIN_S = 5.0
+"""After a minute is over: the endpoint writes each second what was answered. Who waits for longer is counted later."""
+
+
+class Minute(NamedTuple):
+    begins_s: float
+    model: str
+    requests: int
+    request_bytes: int
+    span: Span | None = None  # of the warm ones
+
+    @property
+    def called(self) -> Called:
+        if self.span is None:
+            return Called(self.requests, self.begins_s, self.begins_s + MINUTE_S, seen=False)
+        return Called(self.requests, self.span.first_s, self.span.last_s + SEEN_WITHIN_S, seen=True)
+
+
+Cold = tuple[float, str, int]  # when, model, bytes
+
+
+class Part(NamedTuple):
+    """Some minutes one after another, and the cold starts in them that are kept whole."""
+
+    minutes: list[Minute]
+    cold: list[Cold]
+
+    def without(self, names: Container[str]) -> "Part":
+        return Part(
+            [row for row in self.minutes if row[1] not in names], [row for row in self.cold if row[1] not in names]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger(Filed):
+    """`ledger.sqlite` of an endpoint, also of one that runs. Times are epoch seconds.
+
+    A warm request is set at a random moment of its minute, with the seed, at which its model was in memory, as far as
+    the loads tell it; it has the mean size of those. So is a cold start that the ledger no longer keeps whole. The
+    first and the last of a model's in a minute are known. A variant with one model has its own name for the model's. A
+    name that was only ever an error is no model: its requests are left out. Only minutes that began before `until_s`
+    are read: where it is past, what comes later changes nothing.
+    """
+
+    endpoint: str | None = None
+    variant: str | None = None
+    seed: int = 0
+    until_s: float = inf
+
+    @classmethod
+    def so_far(cls, path: Path, endpoint: str | None = None, variant: str | None = None) -> "Ledger":
+        """Up to the last minute that is over, so that each reading is the same trace while the endpoint runs."""
+        return cls(path, endpoint, variant, until_s=(time.time() - WRITTEN_WITHIN_S) // MINUTE_S * MINUTE_S)
+
+    @cached_property
+    def refused(self) -> Mapping[str, int]:
+        """The names that were only ever an error, and how many requests each had. Raises BadTrace, also where there is
+        no other name."""
+        with _opened(self.path) as ledger:
+            one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
+            called = ledger.execute(ALL, (*one, self.until_s)).fetchall()
+        if not any(answered for *_, answered in called):
+            raise BadTrace(f"{self.path}: every request to {'/'.join(one)} was an error")
+        return {model: requests for model, requests, answered in called if not answered}
+
+    @cached_property
+    def _stays(self) -> Stays:
+        """As far as instances reported which models left, which those of an earlier version did not."""
+        with _opened(self.path) as ledger:
+            one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
+            rows = ledger.execute(TOLD, one)
+            return Stays.of(Told._make((*row[:-1], json.loads(row[-1]))) for row in rows)
+
+    @cached_property
+    def lasts_s(self) -> float | None:
+        """Since its variant is served, or since the ledger keeps its minutes, and as long as it is or was. Raises
+        BadTrace."""
+        with _opened(self.path) as ledger:
+            one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
+            served = ledger.execute(SERVED, one).fetchall()
+        return max((min(until_s, self.until_s) - since_s for since_s, until_s in served), default=None)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        rng, refused = np.random.default_rng(self.seed), self.refused
+        with _opened(self.path) as ledger:
+            one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
+            since_s = -inf
+            while (part := _part(ledger, one, since_s, self.until_s)).minutes:
+                yield self._chunk(part.without(refused), rng, one[1])
+                since_s = part.minutes[-1][0]
+
+    def _chunk(self, part: Part, rng: np.random.Generator, own: str) -> Chunk:
+        cold, warm = part.cold, _less(*part)
+        counts = np.array([row.requests for row in warm], dtype=np.int64)
+        warm_s = self._moments_s(rng, warm, counts)
+        times_s = np.concatenate(([at_s for at_s, *_ in cold], warm_s))
+        order = np.argsort(times_s, kind="stable")
+        models = [self._names[row[1] or own] for row in cold] + [self._names[row[1] or own] for row in warm]
+        sizes = [row[-1] for row in cold] + [row.request_bytes for row in warm]
+        each = np.concatenate((np.ones(len(cold), np.int64), counts))
+        return Chunk(
+            times_s[order],
+            np.repeat(np.array(models, np.int32), each)[order],
+            np.repeat(np.array(sizes, np.int64), each)[order],
+        )
+
+    def _moments_s(self, rng: np.random.Generator, warm: list[Minute], counts: Sizes) -> Times:
+        """Of warm requests, in the order of the rows."""
+        called = [row.called for row in warm]
+        first_s, last_s = np.array([(one.first_s, one.last_s) for one in called]).reshape(-1, 2).T
+        moments_s: Times = np.repeat(first_s, counts) + np.repeat(last_s - first_s, counts) * rng.random(counts.sum())
+        known, firsts = self._stays, np.cumsum(counts) - counts
+        for first, one, row in zip(firsts.tolist(), called, warm, strict=True):
+            if (placed_s := known.placed(rng, one, row.model)) is not None:
+                moments_s[first : first + one.requests] = placed_s
+        return moments_s
+
+
+def one_variant(
+    ledger: sqlite3.Connection, path: Path, endpoint: str | None, variant: str | None, until_s: float = inf
+) -> tuple[str, str]:
+    """The endpoint and the variant that are meant, of those that `path` tells of. Raises BadTrace."""
+    found: list[tuple[str, str]] = ledger.execute(VARIANTS, (endpoint, variant, until_s)).fetchall()
+    if not found:
+        asked = "/".join(filter(None, (endpoint, variant))) or "any endpoint"
+        over = "" if until_s == inf else " in a minute that is over: call it, and wait for the minute's end"
+        raise BadTrace(f"{path} tells of no requests to {asked}{over}")
+    if len(found) > 1:
+        there = ", ".join(map("/".join, found))
+        raise BadTrace(f"{path} tells of several variants: say which of {there}, as in {path.name}#endpoint/variant")
+    return found[0]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """To be read; what fails is a BadTrace. A replay reads in whichever thread has the turn, one at a time."""
+    try:
+        with closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        ) as ledger:
+            be_ledger(ledger, path)
+            yield ledger
+    except sqlite3.Error as error:
+        raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
+
+
+def be_ledger(ledger: sqlite3.Connection, path: Path) -> None:
+    """Raises BadTrace for another database, with its tables."""
+    tables = [name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    if missing := [name for name in TABLES if name not in tables]:
+        has = f"it has {', '.join(tables[:SHOWN])}" if tables else "it is empty"
+        raise BadTrace(
+            f"{path} is a SQLite database, and no ledger: it has no table {missing[0]} ({has}). Name the ledger.sqlite"
+            " in an endpoint's data folder"
+        )
+
+
+def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, until_s: float) -> Part:
+    """What follows the minute that began at `since_s`, as of one moment. Each part is asked for anew: a statement that
+    stayed open for as long as a replay lasts would keep the endpoint's log of writes growing."""
+    with ledger:
+        ledger.execute("BEGIN")
+        with closing(ledger.execute(MINUTES, (*one, since_s, until_s))) as rows:
+            minutes = _enough(Minute(*row) for row in rows)
+        if not minutes:
+            return Part([], [])
+        if ledger.execute(HAS_SPANS).fetchone():
+            kept = ledger.execute(SPANS, (*one, minutes[0].begins_s, minutes[-1].begins_s))
+            spans = {(begins_s, model): Span(*span_s) for begins_s, model, *span_s in kept}
+            minutes = [row._replace(span=spans.get(row[:2])) for row in minutes]
+        return Part(minutes, ledger.execute(COLD, (*one, minutes[0][0], minutes[-1][0] + MINUTE_S)).fetchall())
+
+
+def _enough(rows: Iterator[Minute]) -> list[Minute]:
+    """Whole minutes, until they are enough requests for a chunk."""
+    minutes, requests = list[Minute](), 0
+    for _, minute in groupby(rows, itemgetter(0)):
+        if requests >= CHUNK_REQUESTS:
+            break
+        models = list(minute)
+        minutes.extend(models)
+        requests += sum(row.requests for row in models)
+    return minutes
+
+
+def _less(minutes: list[Minute], cold: list[Cold]) -> list[Minute]:
+    """What is left of each minute's sums without the cold starts that are known one by one, and their mean size."""
+    requests, sizes = Counter[tuple[float, str]](), Counter[tuple[float, str]]()
+    for at_s, model, request_bytes in cold:
+        minute = (at_s // MINUTE_S * MINUTE_S, model)
+        requests[minute] += 1
+        sizes[minute] += request_bytes
+    rows = []
+    for one in minutes:
+        key = one.begins_s, one.model
+        left = max(0, one.requests - requests[key])
+        each = max(0, one.request_bytes - sizes[key]) // max(1, left)
+        rows.append(one._replace(requests=left, request_bytes=each))
+    return rows

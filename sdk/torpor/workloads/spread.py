@@ -1,0 +1,52 @@
+"""Requests of which only the minute is known, spread over it at random: a minute's counts become single requests."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torpor.spans import MINUTE_S
+from torpor.workloads.trace import CHUNK_REQUESTS, Chunk, Ids, Sizes, Times
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """A row for each minute and model: when the minute begins, the model, and how many requests."""
+
+    begins_s: Times
+    models: Ids
+    counts: Sizes
+
+    def __getitem__(self, rows: NDArray[np.intp] | slice) -> "Counts":
+        return Counts(self.begins_s[rows], self.models[rows], self.counts[rows])
+
+
+def together(parts: Sequence[Counts]) -> Counts:
+    """As one, in order of time."""
+    rows = Counts(
+        np.concatenate([np.empty(0), *(part.begins_s for part in parts)]),
+        np.concatenate([np.empty(0, np.int32), *(part.models for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts)]),
+    )
+    return rows[np.argsort(rows.begins_s, kind="stable")]
+
+
+def spread(rows: Counts, rng: np.random.Generator) -> Iterator[Chunk]:
+    """The rows are in order of time. A chunk is whole minutes."""
+    if not len(rows.counts):
+        return
+    starts = np.flatnonzero(np.diff(rows.begins_s, prepend=-np.inf))  # of minutes
+    before = np.concatenate(([0], np.cumsum(rows.counts)))[starts]  # requests
+    firsts = starts[np.flatnonzero(np.diff(before // CHUNK_REQUESTS, prepend=-1))]
+    for first, following in zip(firsts, [*firsts[1:], len(rows.begins_s)], strict=True):
+        part = rows[slice(first, following)]
+        times_s = within(rng, part.begins_s, part.counts)
+        order = np.argsort(times_s, kind="stable")
+        yield Chunk(times_s[order], np.repeat(part.models, part.counts)[order])
+
+
+def within(rng: np.random.Generator, begins_s: Times, counts: Sizes) -> Times:
+    """So many moments in each of these minutes, in no order."""
+    moments_s: Times = np.repeat(begins_s, counts) + MINUTE_S * rng.random(int(counts.sum()))
+    return moments_s

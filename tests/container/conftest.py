@@ -1,1 +1,0 @@
-"""Here so that the tests below find the modules of this folder."""

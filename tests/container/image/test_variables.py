@@ -1,0 +1,60 @@
+"""What AWS's images read of the environment, and what becomes of it here."""
+
+import re
+
+import pytest
+
+from torpor_container.app import Instance
+from torpor_container.image.variables import BY_NAME, VARIABLES, Effect, fault, notes
+from torpor_container.settings import SETTINGS, Settings, unknown
+
+
+def test_every_setting_with_a_name_of_aws_s_is_acted_on_or_set_by_the_endpoint() -> None:
+    theirs = [setting.variable for setting in SETTINGS if not setting.variable.startswith("TORPOR_")]
+    assert [name for name in theirs if BY_NAME[name].effect not in (Effect.ACTED_ON, Effect.SET)] == []
+
+
+def test_names_are_there_once_and_what_is_refused_says_what_to_do() -> None:
+    assert len(BY_NAME) == len(VARIABLES)
+    assert [row.name for row in VARIABLES if row.effect is Effect.REFUSED and not row.instead] == []
+
+
+@pytest.mark.parametrize("row", [row for row in VARIABLES if row.effect is Effect.REFUSED], ids=lambda row: row.name)
+def test_a_variable_that_would_change_answers_is_refused_unless_it_says_what_holds_anyway(row: object) -> None:
+    assert hasattr(row, "name")
+    told = fault({"MINE": "1", row.name: "something-else"})
+    assert told is not None
+    assert told.startswith(f"{row.name}=something-else sets ")
+    assert [value for value in ("", *BY_NAME[row.name].like) if fault({row.name: value})] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("SAGEMAKER_MODEL_SERVER_WORKERS", "4", "=4 has no effect: .* Use instead: TORPOR_VCPU"),
+        ("MMS_DEFAULT_RESPONSE_TIMEOUT", "900", "Use instead: TORPOR_INVOCATION_TIMEOUT_SECONDS"),
+        ("SAGEMAKER_PROGRAMM", "serve.py", "no image .* Did you mean SAGEMAKER_PROGRAM"),
+        ("TS_MAX_RESPONSE_SIZE", "1", "no image that Torpor stands in for reads it"),
+        ("SM_HP_DEPTH", "3", "User scripts see it"),
+    ],
+)
+def test_a_variable_without_effect_is_named_once(name: str, value: str, says: str) -> None:
+    (note,) = notes({name: value, "HOME": "/", "MY_THRESHOLD": "0.7"})
+    assert re.search(says, note)
+    assert note.startswith(name)
+    assert fault({name: value}) is None
+
+
+def test_variables_that_are_acted_on_or_say_what_holds_anyway_are_not_named() -> None:
+    given = {row.name: "x" for row in VARIABLES if row.effect in (Effect.ACTED_ON, Effect.SET)}
+    assert notes({**given, "SAGEMAKER_CONTAINER_LOG_LEVEL": "20", "SAGEMAKER_MODEL_SERVER_WORKERS": ""}) == []
+
+
+def test_a_setting_of_torpor_that_is_none_is_refused_with_the_one_that_may_be_meant() -> None:
+    assert unknown({"TORPOR_POLICE": "LRU"}) == "TORPOR_POLICE is not a setting of Torpor: did you mean TORPOR_POLICY?"
+    assert unknown({"TORPOR_POLICY": "LRU", "OTHER": "x"}) is None
+
+
+def test_an_instance_says_so_in_its_log(caplog: pytest.LogCaptureFixture) -> None:
+    Instance(Settings.read({}), environment={"SAGEMAKER_MODEL_SERVER_WORKERS": "4"})
+    assert "SAGEMAKER_MODEL_SERVER_WORKERS=4 has no effect" in caplog.text

@@ -1,0 +1,62 @@
+"""Processor seconds of processes that come and go: none is lost, none is counted twice, and the sum never goes back."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from torpor_container.measuring.cpu_time import Spent
+from torpor_container.processes.process_tree import cpu_s
+
+
+class Clocks:
+    """What each process has used."""
+
+    def __init__(self) -> None:
+        self.used_s: dict[int, float] = {}
+        self.spent = Spent(lambda pid: self.used_s.get(pid, 0.0))
+        self.own_s = self.spent.seconds([])
+
+    def seconds(self, *groups: list[int]) -> float:
+        """Of the others alone, as far as a tenth tells them from this process."""
+        return round(self.spent.seconds(groups) - self.own_s, 1)
+
+
+def test_groups_add_up_and_those_that_are_gone_stay_counted() -> None:
+    clocks = Clocks()
+    clocks.used_s = {1: 5.0, 2: 7.0, 3: 11.0}
+    assert clocks.seconds([1], [2, 3]) == 23.0
+    clocks.used_s[1] = 6.0
+    assert clocks.seconds([1]) == 24.0
+    assert clocks.seconds() == 24.0
+    assert clocks.seconds() == 24.0
+
+
+def test_what_ends_within_a_group_takes_nothing_away() -> None:
+    """Whoever waited for it has its seconds then, or nobody has."""
+    clocks = Clocks()
+    clocks.used_s = {1: 1.0, 2: 5.0}
+    assert clocks.seconds([1, 2]) == 6.0
+    assert clocks.seconds([1]) == 6.0
+    clocks.used_s[1] = 6.5
+    assert clocks.seconds([1]) == 6.5
+
+
+def test_a_process_tells_what_it_and_its_ended_children_used() -> None:
+    burn = "import time; until = time.process_time() + 0.2\nwhile time.process_time() < until: pass"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert cpu_s(process.pid) > 0.15
+        process.stdin.close()
+    assert cpu_s(process.pid) == 0.0
+
+
+def test_this_process_counts_by_itself() -> None:
+    times = os.times()
+    assert Spent().seconds([]) == pytest.approx(
+        times.user + times.system + times.children_user + times.children_system, abs=1.0
+    )

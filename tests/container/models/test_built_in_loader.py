@@ -1,0 +1,165 @@
+"""The built-in workshop: models are measured until their size is known, and memory is given back once for many."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost
+
+from torpor_container.formats import Conventions
+from torpor_container.measuring.effort import Effort
+from torpor_container.measuring.gauge import Gauge
+from torpor_container.models.built_in_loader import FLOOR_BYTES, BuiltInWorkshop
+from torpor_container.models.loader import Loaded, Placed
+from torpor_container.processes.memory import give_back
+from torpor_container.processes.zygote_access import Parent
+from torpor_container.running.runners import Scripted
+from torpor_container.running.scripts import Scripts
+from torpor_container.settings import Settings
+
+SETTINGS, CONVENTIONS = Settings.read({}), Conventions()
+
+
+def workshop(
+    scripts: Scripts | None = None, gauge: Gauge | None = None, give_back: Callable[[], None] = give_back
+) -> BuiltInWorkshop:
+    scripts = scripts or Scripts(SETTINGS, CONVENTIONS, Parent(""), {})
+    return BuiltInWorkshop(SETTINGS, CONVENTIONS, scripts, lambda: 0.0, gauge=gauge, give_back=give_back)
+
+
+async def load(shop: BuiltInWorkshop, name: str, folder: Path) -> Loaded:
+    return await (await shop.recognise(Placed(name, f"{name}-1", folder))).load()
+
+
+class Told(Gauge):
+    """Each load has taken what it is told."""
+
+    def __init__(self, grown: Callable[[], int]) -> None:
+        super().__init__(lambda: 0.0)
+        self._told = grown
+
+    def grown(self, by_malloc: bool = False) -> Callable[[], int]:
+        return self._told
+
+
+def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path) -> None:
+    rows = np.random.default_rng(7).normal(size=(300, 3))
+    xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 50).save_model(tmp_path / "model.ubj")
+    measured: list[int] = []
+
+    def grown() -> int:
+        measured.append(1)
+        return 1_000_000 + len(measured)
+
+    async def sizes() -> list[int]:
+        shop = workshop(gauge=Told(grown))
+        found = []
+        for _ in range(4):
+            loaded = await load(shop, "m", tmp_path)
+            found.append(loaded.size_bytes)
+            await shop.unload(loaded.runner)
+        await shop.close()
+        return found
+
+    assert asyncio.run(sizes()) == [1_000_001, 1_000_002, 1_000_002, 1_000_002]
+    assert len(measured) == 2
+
+
+def test_a_load_during_which_another_model_leaves_tells_no_size(tmp_path: Path) -> None:
+    rows = np.random.default_rng(7).normal(size=(300, 3))
+    xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 50).save_model(tmp_path / "model.ubj")
+    loading, left = threading.Event(), threading.Event()
+    left.set()
+
+    def grown() -> int:
+        loading.set()
+        assert left.wait(10)
+        return 77
+
+    async def sizes() -> tuple[int, int]:
+        shop = workshop(gauge=Told(grown))
+        leaver = await load(shop, "leaver", tmp_path)
+        predicted_bytes = (await shop.recognise(Placed("comer", "comer-1", tmp_path))).predicted_bytes
+        left.clear()
+        loading.clear()
+        coming = asyncio.create_task(load(shop, "comer", tmp_path))
+        assert await asyncio.to_thread(loading.wait, 10)
+        await shop.unload(leaver.runner)
+        left.set()
+        comer = await coming
+        await shop.close()
+        return comer.size_bytes, predicted_bytes
+
+    size_bytes, predicted_bytes = asyncio.run(sizes())
+    assert size_bytes == predicted_bytes != max(77, FLOOR_BYTES)
+
+
+def test_those_who_leave_while_memory_is_given_back_share_the_next_time() -> None:
+    given: list[int] = []
+    giving, go_on = threading.Event(), threading.Event()
+
+    def give_back() -> None:
+        given.append(1)
+        giving.set()
+        assert go_on.wait(10)
+
+    async def five_leave() -> None:
+        shop = workshop(give_back=give_back)
+        first = asyncio.create_task(shop.settle())
+        assert await asyncio.to_thread(giving.wait, 10.0)
+        others = [asyncio.create_task(shop.settle()) for _ in range(4)]
+        await asyncio.sleep(0)
+        go_on.set()
+        used = await asyncio.gather(first, *others)
+        assert len(set(used[1:])) == 1
+        await shop.close()
+
+    asyncio.run(five_leave())
+    assert len(given) == 2
+
+
+def test_a_script_whose_time_to_load_ends_while_it_is_measured_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "inference.py").write_text("def model_fn(model_dir): ...")
+    script = Started()
+
+    async def story() -> None:
+        shop = workshop(scripts=Starting(script))
+        loading = asyncio.create_task(load(shop, "m", tmp_path))
+        assert await asyncio.to_thread(script.measured.wait, 10.0)
+        loading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await loading
+        assert script.closed
+        script.tell.set()
+        await shop.close()
+
+    asyncio.run(story())
+
+
+class Started(Scripted):
+    """A script in its process, whose processes are told when they may be."""
+
+    def __init__(self) -> None:
+        self.measured, self.tell = threading.Event(), threading.Event()
+        self.closed = False
+
+    async def close(self) -> None:
+        self.closed = True
+
+    def processes(self) -> list[int]:
+        self.measured.set()
+        assert self.tell.wait(10.0)
+        return []
+
+
+class Starting(Scripts):
+    """Whatever is to be started, it is this one."""
+
+    def __init__(self, script: Scripted) -> None:
+        self._started = script
+
+    async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
+        return self._started, Effort(0.0, 0.0)

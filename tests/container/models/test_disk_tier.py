@@ -1,0 +1,400 @@
+"""The disk tier at work: what is kept, what a restart finds, what leaves, and what an interrupted caller leaves."""
+
+import asyncio
+import gzip
+import io
+import shutil
+import tarfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.container.keeper_site import Site
+from torpor_container.artifacts.archives.unpack import UnpackLimits
+from torpor_container.artifacts.disk import DiskTier, Entry
+from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
+from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.stores.store import ArtifactHead, Listed
+from torpor_container.core.policies import LRU
+from torpor_container.core.residency import Residency
+from torpor_container.errors import LoadFailed, NoRoom
+from torpor_container.measuring.meter import Meter
+from torpor_container.measuring.timing import Story, Timing
+from torpor_container.models.disk_tier import Shelf
+
+CONTENT_BYTES = 20_000
+LIMITS = UnpackLimits(1_000_000, 100.0, 10)
+
+
+class FakeStore:
+    """A bucket in memory: content by key, every read counted, and a gate before each download."""
+
+    def __init__(self, **objects: bytes) -> None:
+        self.objects = objects
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.reads: Counter[str] = Counter()
+        self.files: dict[str, Path] = {}
+        self.pack: Callable[[bytes], bytes] = tar
+
+    async def head(self, key: str) -> ArtifactHead:
+        if key not in self.objects:
+            raise ArtifactMissing("bucket", key)
+        return ArtifactHead(len(self.pack(self.objects[key])), str(hash(self.objects[key])), self.files.get(key))
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        self.reads[key] += 1
+        await self.gate.wait()
+        into.write_bytes(self.pack(self.objects[key]))  # noqa: ASYNC240  it is a test's own small file
+
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        keys = sorted(key for key in self.objects if key.startswith(prefix))
+        return [Listed(key, len(self.objects[key]), str(hash(self.objects[key]))) for key in keys[: at_most + 1]]
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        return [key for key in self.objects if key.startswith(folder)][:at_most]
+
+    def lay(self, key: str, file: Path) -> None:
+        """The object lies here too, and can be read in place."""
+        file.write_bytes(tar(self.objects[key]))
+        self.files[key] = file
+
+
+def tar(content: bytes) -> bytes:
+    header, buffer = tarfile.TarInfo("model.bin"), io.BytesIO()
+    header.size = len(content)
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(header, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def shelf(
+    root: Path,
+    store: FakeStore,
+    budget_bytes: int = 10_000_000,
+    path: str = "",
+    revalidate: bool = False,
+    disk: DiskTier | None = None,
+    meter: Meter | None = None,
+) -> Shelf:
+    tier = disk or DiskTier(root, budget_bytes, "bucket")
+    books = Residency(budget_bytes, LRU(), loads_max=4)
+    clock = asyncio.get_running_loop().time
+    return Shelf(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate, meter)
+
+
+async def content(on: Shelf, name: str) -> bytes:
+    """What a load would find."""
+    placed = await on.take(name, Story(asyncio.get_running_loop().time))
+    try:
+        return (placed.directory / "model.bin").read_bytes()
+    finally:
+        on.give(name)
+
+
+def found(folder: Path, pattern: str) -> list[Path]:
+    return list(folder.glob(pattern))
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(story, 10.0))
+
+
+def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one")
+        before = shelf(tmp_path, store)
+        assert [await content(before, "a") for _ in range(2)] == [b"one"] * 2
+        after = shelf(tmp_path, store)
+        await after.restore()
+        assert await content(after, "a") == b"one"
+        assert store.reads == {"a": 1}
+        assert after.used_bytes == before.used_bytes > 0
+
+    run(story())
+
+
+def test_what_loads_not_is_looked_for_in_s3_again_and_fetched_if_it_is_newer(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"broken")
+        site = Site(shelf=shelf(tmp_path, store))
+        site.scene.broken = {"a"}
+        for _ in range(2):
+            with pytest.raises(LoadFailed):
+                await site.call("a")
+        assert store.reads == {"a": 1}
+        store.objects["a"], site.scene.broken = b"mended", set()
+        assert await site.call("a") == b"a"
+        assert store.reads == {"a": 2}
+
+    run(story())
+
+
+def test_a_folder_that_somebody_else_removed_is_fetched_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one")
+        tier = shelf(tmp_path, store)
+        assert await content(tier, "a") == b"one"
+        (folder,) = found(tmp_path, "*/artifact.json")
+        shutil.rmtree(folder.parent)
+        assert await content(tier, "a") == b"one"
+        assert store.reads == {"a": 2}
+
+    run(story())
+
+
+def test_what_lies_on_this_machine_is_not_downloaded_unless_it_goes_just_then(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(here=b"one", gone=b"two")
+        for name in ("here", "gone"):
+            store.lay(name, tmp_path / f"{name}.tar")
+        (tmp_path / "gone.tar").unlink()
+        tier = shelf(tmp_path / "disk", store)
+        assert [await content(tier, "here"), await content(tier, "gone")] == [b"one", b"two"]
+        assert store.reads == {"gone": 1}
+        assert found(tmp_path, "disk/.unfinished/*") == []
+
+    run(story())
+
+
+def test_while_a_model_is_fetched_no_other_ones_memory_can_be_measured(tmp_path: Path) -> None:
+    async def story() -> None:
+        meter = Meter()
+        tier = shelf(tmp_path, FakeStore(a=b"one"), meter=meter)
+        with meter.window() as alone:
+            await content(tier, "a")
+            assert not alone()
+        with meter.window() as alone:
+            await content(tier, "a")  # it is there
+            assert alone()
+        with pytest.raises(ArtifactMissing):
+            await content(tier, "b")
+        with meter.window() as alone:
+            assert alone()
+
+    run(story())
+
+
+def test_a_restart_under_another_prefix_keeps_nothing_of_the_old_one(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(**{"models/a": b"old", "models2/a": b"new", "models2/models/a": b"deep"})
+        await content(shelf(tmp_path, store, path="models/"), "a")
+        after = shelf(tmp_path, store, path="models2/")
+        await after.restore()
+        assert after.used_bytes == 0
+        assert await content(after, "models/a") == b"deep"
+        assert await content(after, "a") == b"new"
+
+    run(story())
+
+
+def test_a_restart_with_less_room_keeps_the_newest(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(**{name: bytes(CONTENT_BYTES) for name in "abc"})
+        before = shelf(tmp_path, store)
+        for name in "abc":
+            await content(before, name)
+        after = shelf(tmp_path, store, budget_bytes=2 * CONTENT_BYTES)
+        await after.restore()
+        assert after.used_bytes == 2 * CONTENT_BYTES
+        assert len(found(tmp_path, "*/artifact.json")) == 2
+        await asyncio.gather(content(after, "b"), content(after, "c"))
+        assert store.reads == {"a": 1, "b": 1, "c": 1}
+
+    run(story())
+
+
+def test_an_overwritten_object_serves_on_unless_asked_to_revalidate(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one")
+        faithful, watchful = shelf(tmp_path / "f", store), shelf(tmp_path / "w", store, revalidate=True)
+        assert [await content(faithful, "a"), await content(watchful, "a")] == [b"one", b"one"]
+        store.objects["a"] = b"two"
+        assert [await content(faithful, "a"), await content(watchful, "a")] == [b"one", b"two"]
+
+    run(story())
+
+
+def test_when_the_disk_is_full_the_least_used_artifact_leaves(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(**{name: bytes(CONTENT_BYTES) for name in "abc"})
+        small = shelf(tmp_path, store, budget_bytes=130_000)  # two of them, and a third one's guess
+        for name in ("a", "b", "a", "c", "a"):
+            await content(small, name)
+        await small.close()
+        assert store.reads == {"a": 1, "b": 1, "c": 1}
+        await content(small, "b")
+        assert store.reads["b"] == 2
+
+    run(story())
+
+
+def test_an_artifact_that_can_never_fit_is_refused_and_the_others_stay(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one", big=bytes(CONTENT_BYTES * 5))
+        small = shelf(tmp_path, store, budget_bytes=100_000)
+        await content(small, "a")
+        with pytest.raises(NoRoom):
+            await content(small, "big")
+        assert await content(small, "a") == b"one"
+        assert store.reads == {"a": 1}
+
+    run(story())
+
+
+def test_what_fits_is_not_refused_for_a_guess_at_its_size(tmp_path: Path) -> None:
+    async def story() -> None:
+        large = bytes(4 * CONTENT_BYTES)
+        small = shelf(tmp_path, FakeStore(a=b"one", large=large), budget_bytes=100_000)
+        assert await content(small, "a") == b"one"
+        assert await content(small, "large") == large
+        assert small.used_bytes == len(large)
+
+    run(story())
+
+
+def test_what_turns_out_too_large_once_it_is_unpacked_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(packed=bytes(6 * CONTENT_BYTES))
+        store.pack = lambda body: gzip.compress(tar(body))
+        small = shelf(tmp_path, store, budget_bytes=100_000)
+        with pytest.raises(DiskFull, match="120000 bytes"):
+            await content(small, "packed")
+        assert (small.used_bytes, found(tmp_path, "*/artifact.json"), found(tmp_path, ".unfinished/*")) == (0, [], [])
+
+    run(story())
+
+
+def scripts(root: Path, **sizes_bytes: int) -> Site:
+    """Scripts, memory for all of them, and a disk for two small ones, but not for a third one's guess."""
+    store = FakeStore(**{name: bytes(size_bytes) for name, size_bytes in sizes_bytes.items()})
+    site = Site(room=len(sizes_bytes), shelf=shelf(root, store, budget_bytes=130_000))
+    site.scene.scripts = set(sizes_bytes)
+    return site
+
+
+def test_the_least_recently_used_idle_script_leaves_memory_when_its_folder_is_in_the_way(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
+        for name in "aba":
+            await site.call(name)
+        timing = Timing(site.clock)
+        async with site.keeper.lend("c", timing):
+            assert site.resident() == {"a", "c"}
+        assert timing.cold is not None
+        assert timing.cold["victims"] == ["b"]
+        assert site.books.why_absent("b") == "c needs the room of its folder on disk"
+        assert await site.call("b") == b"b"
+
+    run(story())
+
+
+def test_who_waits_for_busy_scripts_folders_gets_the_first_that_is_idle(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
+        async with site.keeper.lend("a", Timing(site.clock)):
+            async with site.keeper.lend("b", Timing(site.clock)):
+                waiting = asyncio.create_task(site.call("c"))
+                done, _ = await asyncio.wait((waiting,), timeout=0.05)
+                assert not done
+            assert await waiting == b"c"
+            assert site.resident() == {"a", "c"}
+
+    run(story())
+
+
+def test_no_script_leaves_in_vain(tmp_path: Path) -> None:
+    async def story() -> None:
+        site = scripts(tmp_path, a=CONTENT_BYTES, b=CONTENT_BYTES, large=4 * CONTENT_BYTES)
+        await site.call("a")
+        async with site.keeper.lend("b", Timing(site.clock)):
+            waiting = asyncio.create_task(site.call("large"))  # by its guess it needs the whole disk
+            await asyncio.wait((waiting,), timeout=0.05)
+            assert site.resident() == {"a", "b"}
+        assert await waiting == b"large"
+
+    run(story())
+
+
+class SlowDisk(DiskTier):
+    """One of its steps takes until `go`."""
+
+    def __init__(self, root: Path, slow: str) -> None:
+        super().__init__(root, 1_000_000, "bucket")
+        self._slow = slow
+        self.reached, self.go = threading.Event(), threading.Event()
+
+    def workspace(self) -> Path:
+        workspace = super().workspace()
+        self._after("workspace")
+        return workspace
+
+    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
+        entry = super().publish(key, version, workspace, size_bytes)
+        self._after("publish")
+        return entry
+
+    def discard(self, workspace: Path) -> None:
+        super().discard(workspace)
+        self._after("discard")
+
+    def _after(self, step: str) -> None:
+        if step == self._slow:
+            self.reached.set()
+            assert self.go.wait(30.0)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("step", ["workspace", "publish", "discard"])
+def test_a_caller_whose_time_is_up_at_any_step_leaves_nothing_on_disk(
+    tmp_path: Path, step: str, in_place: bool
+) -> None:
+    async def story() -> None:
+        disk = SlowDisk(tmp_path, step)
+        store = FakeStore(a=b"one")
+        if in_place:
+            store.lay("a", tmp_path / "a.tar")
+        tier = shelf(tmp_path, store, disk=disk)
+        caller = asyncio.create_task(content(tier, "a"))
+        assert await asyncio.to_thread(disk.reached.wait, 30.0)
+        caller.cancel()
+        asyncio.get_running_loop().call_soon(disk.go.set)
+        await asyncio.gather(caller, return_exceptions=True)
+        assert (tier.used_bytes, found(tmp_path, "*/artifact.json"), found(tmp_path, ".unfinished/*/*")) == (0, [], [])
+        assert await content(tier, "a") == b"one"
+
+    run(story())
+
+
+def test_a_caller_whose_time_is_up_while_it_downloads_leaves_nothing_on_disk(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one")
+        store.gate.clear()
+        tier = shelf(tmp_path, store)
+        caller = asyncio.create_task(content(tier, "a"))
+        while not store.reads["a"]:
+            await asyncio.sleep(0)
+        caller.cancel()
+        await asyncio.gather(caller, return_exceptions=True)
+        store.gate.set()
+        assert (tier.used_bytes, found(tmp_path, "*/artifact.json"), found(tmp_path, ".unfinished/*")) == (0, [], [])
+        assert await content(tier, "a") == b"one"
+
+    run(story())
+
+
+def test_a_download_that_failed_leaves_no_trace_and_is_tried_again(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore()
+        tier = shelf(tmp_path, store)
+        with pytest.raises(ArtifactMissing):
+            await content(tier, "a")
+        store.objects["a"] = b"late"
+        assert await content(tier, "a") == b"late"
+        assert found(tmp_path, ".unfinished/*") == []
+
+    run(story())

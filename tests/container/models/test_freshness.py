@@ -1,0 +1,95 @@
+"""When S3 is asked whether a model in memory is still the newest."""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.container.models.test_disk_tier import FakeStore, shelf
+from torpor_container.artifacts.errors import ArtifactMissing
+from torpor_container.artifacts.stores.store import ArtifactHead
+from torpor_container.measuring.timing import Story
+from torpor_container.models.disk_tier import Shelf
+from torpor_container.models.freshness import ASKED_AGAIN_S, Freshness
+
+
+class CountingStore(FakeStore):
+    heads = 0
+
+    async def head(self, key: str) -> ArtifactHead:
+        self.heads += 1
+        return await super().head(key)
+
+
+async def loaded(on: Shelf, fresh: Freshness) -> None:
+    placed = await on.take("a", Story(asyncio.get_running_loop().time))
+    on.give("a")
+    fresh.loaded("a", placed.model_id)
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(story, 10.0))
+
+
+def test_another_machine_is_asked_once_in_a_while(tmp_path: Path) -> None:
+    async def story() -> None:
+        store, now_s = CountingStore(a=b"one"), [0.0]
+        on = shelf(tmp_path, store)
+        fresh = Freshness(on, lambda: now_s[0], asks=True)
+        await loaded(on, fresh)
+        before = store.heads
+        assert [await fresh.outdated("a") for _ in range(5)] == [False] * 5
+        store.objects["a"] = b"two"
+        assert (await fresh.outdated("a"), store.heads - before) == (False, 1)
+        now_s[0] += ASKED_AGAIN_S
+        assert (await fresh.outdated("a"), store.heads - before) == (True, 2)
+
+    run(story())
+
+
+def test_a_file_of_this_machine_is_looked_at_each_time(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = CountingStore(a=b"one")
+        store.lay("a", tmp_path / "file")
+        on = shelf(tmp_path / "disk", store)
+        fresh = Freshness(on, lambda: 0.0, asks=True)
+        await loaded(on, fresh)
+        assert not await fresh.outdated("a")
+        store.objects["a"] = b"two"
+        assert await fresh.outdated("a")
+
+    run(story())
+
+
+def test_what_s3_has_no_more_is_an_error_each_time_and_a_model_that_is_gone_none(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = CountingStore(a=b"one")
+        on = shelf(tmp_path, store)
+        fresh = Freshness(on, lambda: 0.0, asks=True)
+        await loaded(on, fresh)
+        store.objects.clear()
+        for _ in range(2):
+            with pytest.raises(ArtifactMissing):
+                await fresh.outdated("a")
+        fresh.gone("a")
+        assert not await fresh.outdated("a")
+
+    run(story())
+
+
+def test_a_doubted_model_is_asked_for_before_it_is_taken_from_disk(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one")
+        on = shelf(tmp_path, store)
+        fresh = Freshness(on, lambda: 0.0)
+        await loaded(on, fresh)
+        store.objects["a"] = b"two"
+        await loaded(on, fresh)
+        assert store.reads["a"] == 1
+        on.doubt("a")
+        await loaded(on, fresh)
+        assert store.reads["a"] == 2
+
+    run(story())

@@ -1,0 +1,35 @@
+"""One model that is loaded at the start: what becomes of a load that fails in a way nobody foresaw."""
+
+import asyncio
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from torpor_container.models.keeper import Patience
+from torpor_container.models.loader import Found, Placed, Workshop
+from torpor_container.modes.single import Single
+
+
+class Forbidden:
+    """A workshop that may not look."""
+
+    async def start(self) -> None: ...
+
+    async def recognise(self, placed: Placed) -> Found:
+        raise PermissionError(13, "Permission denied", str(placed.directory))
+
+
+def test_a_load_that_fails_in_any_way_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> str | None:
+        single = Single(cast(Workshop, Forbidden()), tmp_path, None, "", lambda: 0.0, Patience(1.0, 1.0), 1.0)
+        await single.start()
+        while single.failure is None:
+            await asyncio.sleep(0)
+        await single.close()
+        return single.unready()
+
+    told = asyncio.run(asyncio.wait_for(story(), 10.0))
+    assert told is not None
+    assert told.startswith("the model cannot be loaded: PermissionError: ")
+    assert "Traceback" in caplog.text

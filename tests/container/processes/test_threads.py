@@ -1,0 +1,55 @@
+"""Work that never comes back costs its own thread, and nobody else's."""
+
+import asyncio
+import threading
+
+import pytest
+
+from torpor_container.processes.threads import Threads
+
+
+def test_a_thread_that_hangs_is_given_up_and_its_place_taken_anew() -> None:
+    async def story() -> None:
+        threads, go_on = Threads(1, "test"), threading.Event()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(threads.run(go_on.wait, 30.0), 0.05)
+        assert threads.lost == 1
+        assert await asyncio.wait_for(threads.run(str.upper, "next"), 5.0) == "NEXT"
+        go_on.set()
+        while threads.lost:
+            await asyncio.sleep(0)
+        threads.close()
+
+    asyncio.run(story())
+
+
+def test_who_gives_up_in_the_queue_loses_no_thread() -> None:
+    async def story() -> None:
+        threads, go_on = Threads(1, "test"), threading.Event()
+        first = asyncio.ensure_future(threads.run(go_on.wait, 30.0))
+        await asyncio.sleep(0)  # it takes the one thread
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(threads.run(str.upper, "never"), 0.05)
+        assert threads.lost == 0
+        go_on.set()
+        assert await first
+        threads.close()
+
+    asyncio.run(story())
+
+
+def test_what_waits_behind_threads_that_all_hang_is_done_once_they_are_given_up() -> None:
+    async def story() -> None:
+        threads, go_on, done = Threads(2, "test"), threading.Event(), list[int]()
+        hung = [asyncio.create_task(threads.run(go_on.wait, 30.0)) for _ in range(2)]
+        await asyncio.sleep(0)  # they take both threads
+        waiting = [asyncio.create_task(threads.run(done.append, number)) for number in range(2)]
+        await asyncio.sleep(0)
+        for task in hung:
+            task.cancel()
+        await asyncio.wait_for(asyncio.gather(*waiting), 5.0)
+        assert (sorted(done), threads.lost) == ([0, 1], 2)
+        go_on.set()
+        threads.close()
+
+    asyncio.run(story())

@@ -1,0 +1,31 @@
+"""The warm parent of an instance that runs alone."""
+
+import asyncio
+import os
+import signal
+from contextlib import aclosing
+
+from torpor_container.processes.process_tree import descendants
+from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_client import Job
+
+JOB = Job("builtins:print")
+
+
+class Closing(Parent):
+    """Closed at a block's end, whatever happens in it."""
+
+    aclose = Parent.close
+
+
+def test_one_that_was_killed_is_seen_out_before_another_is_started() -> None:
+    async def story() -> None:
+        before = set(descendants(os.getpid()))
+        async with aclosing(Closing("")) as parent:
+            for _ in range(3):
+                assert await (await parent.fork(JOB)).wait() == 0
+                (warm,) = set(descendants(os.getpid())) - before
+                os.kill(warm, signal.SIGKILL)
+        assert set(descendants(os.getpid())) == before
+
+    asyncio.run(asyncio.wait_for(story(), 30.0))

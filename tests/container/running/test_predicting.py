@@ -1,0 +1,148 @@
+"""Predictions on threads: fair turns, shared turns, and callers who leave."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+import pytest
+
+from torpor_container.core.turns import Line, Sharing, Turns
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.processes.threads import Threads
+from torpor_container.running.predicting import Outcome, Predictors
+
+
+class Model:
+    """It answers with what it was asked, once it is let. `turns` has the bodies of each turn."""
+
+    def __init__(self, *, shares: bool = False) -> None:
+        self.line = Line(shares=shares)
+        self.let = threading.Event()
+        self.turns: list[list[bytes]] = []
+
+    def work(self, invocations: Sequence[Invocation]) -> Sequence[Outcome]:
+        bodies = [invocation.body for invocation in invocations]
+        self.turns.append(bodies)
+        assert self.let.wait(20.0)
+        if b"all" in bodies:
+            raise ValueError("nobody is answered")
+        return [KeyError("mine") if body == b"bad" else Reply(body, "text/plain") for body in bodies]
+
+
+def made(sharing: Sharing) -> Predictors:
+    return Predictors(Threads(sharing.at_once, "test"), Turns(sharing), time.monotonic)
+
+
+def asked(predictors: Predictors, model: Model, body: bytes) -> "asyncio.Task[Reply]":
+    return asyncio.ensure_future(predictors.predict(model.line, model.work, Invocation(body)))
+
+
+async def until(model: Model, turns: int) -> None:
+    while len(model.turns) < turns:
+        await asyncio.sleep(0.001)
+
+
+def run(story: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(story, 20.0))
+
+
+def test_a_quiet_model_is_served_next_however_many_wait_for_a_busy_one() -> None:
+    async def story() -> None:
+        predictors, busy, quiet = made(Sharing()), Model(), Model()
+        quiet.let.set()
+        many = [asked(predictors, busy, b"%d" % number) for number in range(20)]
+        await until(busy, 1)
+        one = asked(predictors, quiet, b"quiet")
+        one.add_done_callback(lambda _: served.append(len(busy.turns)))
+        served: list[int] = []
+        busy.let.set()
+        assert (await one).body == b"quiet"
+        assert [(await each).body for each in many] == [b"%d" % number for number in range(20)]
+        assert served[0] <= 2  # the turn that went on, and one that may have begun before this was noticed
+        predictors.close()
+
+    run(story())
+
+
+def test_those_who_come_while_a_turn_goes_on_share_the_next_one() -> None:
+    async def story() -> None:
+        predictors, model = made(Sharing(batch_size=8)), Model(shares=True)
+        first = asked(predictors, model, b"0")
+        await until(model, 1)
+        rest = [asked(predictors, model, b"%d" % number) for number in range(1, 12)]
+        await asyncio.sleep(0)  # they stand in line
+        model.let.set()
+        replies = [(await each).body for each in (first, *rest)]
+        assert replies == [b"%d" % number for number in range(12)]
+        assert [len(turn) for turn in model.turns] == [1, 8, 3]
+        predictors.close()
+
+    run(story())
+
+
+def test_in_a_shared_turn_each_has_his_own_outcome_and_what_the_work_raises_is_everybodys() -> None:
+    async def story() -> None:
+        predictors, model = made(Sharing(batch_size=3)), Model(shares=True)
+        first = asked(predictors, model, b"first")
+        await until(model, 1)
+        calls = [asked(predictors, model, body) for body in (b"1", b"bad", b"3", b"4", b"all", b"6")]
+        await asyncio.sleep(0)
+        model.let.set()
+        outcomes = await asyncio.gather(first, *calls, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [Reply, Reply, KeyError, Reply, *[ValueError] * 3]
+        predictors.close()
+
+    run(story())
+
+
+def test_who_leaves_while_he_waits_is_not_predicted_for_and_costs_no_thread() -> None:
+    async def story() -> None:
+        predictors, model = made(Sharing()), Model()
+        first, second, third = (asked(predictors, model, body) for body in (b"1", b"2", b"3"))
+        await until(model, 1)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        model.let.set()
+        assert [(await first).body, (await third).body] == [b"1", b"3"]
+        assert (model.turns, predictors.lost) == ([[b"1"], [b"3"]], 0)
+        predictors.close()
+
+    run(story())
+
+
+def test_a_shared_turn_goes_on_for_whoever_stays_and_its_thread_is_given_up_once_all_have_gone() -> None:
+    async def story() -> None:
+        predictors, stuck, other = made(Sharing(batch_size=2)), Model(shares=True), Model()
+        other.let.set()
+        before = asked(predictors, other, b"before")
+        first, second = asked(predictors, stuck, b"1"), asked(predictors, stuck, b"2")
+        await before
+        await until(stuck, 1)
+        assert stuck.turns == [[b"1", b"2"]]
+        first.cancel()
+        waits = asked(predictors, other, b"waits")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(waits), 0.05)
+        second.cancel()
+        assert (await waits).body == b"waits"
+        assert predictors.lost == 1
+        stuck.let.set()
+        predictors.close()
+
+    run(story())
+
+
+def test_who_still_waits_when_it_closes_does_not_wait_for_ever() -> None:
+    async def story() -> None:
+        predictors, model = made(Sharing()), Model()
+        calls = [asked(predictors, model, body) for body in (b"1", b"2", b"3")]
+        await until(model, 1)
+        predictors.close()
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 3
+        model.let.set()
+
+    run(story())

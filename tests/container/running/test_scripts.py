@@ -1,0 +1,168 @@
+"""Script processes forked from a warm parent: what they see, and what becomes of all that they start."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from tests.container.script_processes import write_script
+from tests.processes import gone
+from torpor_container.errors import LoadFailed, TimedOut
+from torpor_container.formats import Conventions
+from torpor_container.formats.script.environment import VARIABLES
+from torpor_container.invocation import Invocation
+from torpor_container.measuring.timing import Timing
+from torpor_container.processes.memory import uss_bytes
+from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.running.runners import Scripted
+from torpor_container.running.scripts import Scripts
+from torpor_container.settings import Settings
+from torpor_container.wire import Step
+
+MIB = 1024 * 1024
+SCRIPT = """
+import json, os, subprocess, sys, time
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    if body == b"environment":
+        return json.dumps(dict(os.environ)), "application/json"
+    if body == b"read":
+        return sys.stdin.read() + "nothing", "text/plain"
+    if body == b"hang":
+        time.sleep(600)
+    held = "held = b'x' * (30 << 20); print('ready', flush=True); import time; time.sleep(600)"
+    started = subprocess.Popen([sys.executable, "-S", "-c", held], stdout=subprocess.PIPE, start_new_session=True)
+    started.stdout.readline()
+    return str(started.pid), "text/plain"
+"""
+
+
+@asynccontextmanager
+async def running(parent: WarmParent, folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Scripted]:
+    scripts = Scripts(Settings.read({}), Conventions(), Parent(str(parent.path)), environment)
+    script, _ = await scripts.start(folder, write_script(folder, SCRIPT))
+    try:
+        yield script
+    finally:
+        await script.close()
+
+
+async def asked(script: Scripted, body: bytes, timeout_s: float = 30.0) -> bytes:
+    return (await script.invoke(Invocation(body, "application/octet-stream"), timeout_s, Timing(monotonic))).body
+
+
+def test_a_script_sees_its_environment_and_nothing_of_the_warm_parent_s(
+    tmp_path: Path, warm_parent: WarmParent
+) -> None:
+    async def story() -> None:
+        async with running(warm_parent, tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
+            seen = json.loads(await asked(script, b"environment"))
+        assert seen.keys() - {variable.name for variable in VARIABLES} == {"MY_THRESHOLD"}
+        assert seen["SM_MODEL_DIR"] == seen["SAGEMAKER_SUBMIT_DIRECTORY"] == str(tmp_path)
+
+    asyncio.run(story())
+
+
+def test_a_script_runs_in_its_model_s_folder(tmp_path: Path, warm_parent: WarmParent) -> None:
+    """Multi Model Server starts a model's worker there (WorkerLifeCycle.startBackendServer)."""
+    source = """
+def model_fn(model_dir):
+    return open("code/vocabulary.txt").read()
+def transform_fn(model, body, content_type, accept):
+    open("scratch.txt", "w").write("mine")
+    return model, "text/plain"
+"""
+
+    async def story() -> None:
+        (tmp_path / "code").mkdir()
+        (tmp_path / "code" / "vocabulary.txt").write_text("seven")
+        scripts = Scripts(Settings.read({}), Conventions(), Parent(str(warm_parent.path)), {})
+        script, _ = await scripts.start(tmp_path, write_script(tmp_path, source, "code/inference.py"))
+        try:
+            assert await asked(script, b"") == b"seven"
+        finally:
+            await script.close()
+        assert (tmp_path / "scratch.txt").read_text() == "mine"
+
+    asyncio.run(story())
+
+
+def test_a_script_that_reads_its_input_finds_nothing_there(tmp_path: Path, warm_parent: WarmParent) -> None:
+    async def story() -> None:
+        async with running(warm_parent, tmp_path, {}) as script:
+            assert await asked(script, b"read", 5.0) == b"nothing"
+
+    asyncio.run(story())
+
+
+WORKS_AND_WAITS = """
+import subprocess, sys, time
+
+def model_fn(model_dir):
+    time.sleep(0.1)
+
+def transform_fn(model, body, content_type, accept):
+    time.sleep(0.05)
+    subprocess.run([sys.executable, "-S", "-c", "sum(range(3_000_000))"])
+    return b"", "text/plain"
+"""
+
+
+def test_what_a_script_and_its_processes_compute_is_work_and_what_it_waits_for_is_not(
+    tmp_path: Path, warm_parent: WarmParent
+) -> None:
+    async def story() -> None:
+        scripts = Scripts(Settings.read({}), Conventions(), Parent(str(warm_parent.path)), {"PATH": ""})
+        script, load = await scripts.start(tmp_path, write_script(tmp_path, WORKS_AND_WAITS))
+        timing = Timing(monotonic)
+        await script.invoke(Invocation(b"", "application/octet-stream"), 30.0, timing)
+        await script.close()
+        assert load.told()["delay_s"] > 0.09
+        assert 0 < load.work_s < 0.1 < load.wall_s
+        assert timing.effort is not None
+        assert timing.effort.work_s > 0.02
+        assert timing.effort.wall_s > 0.05 + timing.effort.work_s / 2
+        assert timing.effort.wall_s <= timing.steps[Step.PREDICT]
+
+    asyncio.run(story())
+
+
+def test_an_environment_that_is_too_large_to_pass_on_fails_the_load(tmp_path: Path, warm_parent: WarmParent) -> None:
+    async def story() -> None:
+        with pytest.raises(LoadFailed, match="200000"):
+            async with running(warm_parent, tmp_path, {"MUCH": "x" * 200_000}):
+                pass
+
+    asyncio.run(story())
+
+
+def held_bytes(script: Scripted) -> int:
+    return sum(map(uss_bytes, script.processes()))
+
+
+@pytest.mark.parametrize("how", ["unloaded", "hangs"])
+def test_what_a_script_started_counts_as_its_memory_and_ends_with_it(
+    tmp_path: Path, warm_parent: WarmParent, how: str
+) -> None:
+    """Also what has a session of its own."""
+
+    async def story() -> None:
+        async with running(warm_parent, tmp_path, {}) as script:
+            before = held_bytes(script)
+            started = int(await asked(script, b"start"))
+            assert held_bytes(script) - before > 30 * MIB
+            assert uss_bytes(started) > 30 * MIB
+            if how == "hangs":
+                with pytest.raises(TimedOut):
+                    await asked(script, b"hang", 0.1)
+            else:
+                await script.close()
+            assert await asyncio.to_thread(gone, started)
+
+    asyncio.run(story())

@@ -1,0 +1,67 @@
+"""Suspects: the model whose prediction ended an instance is known to the next one, and no other is blamed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from torpor_container.core.trials import DEATHS_MAX, MIB, Step, Verdict, step
+from torpor_container.trials import verdicts
+from torpor_container.trials.suspects import judge
+
+GUILTY, INNOCENT = "a" * 32, "b" * 32
+GOOD = Verdict("", "onnxruntime 1")
+
+DIES = f"""
+import ctypes, os, signal, sys, threading, time
+from pathlib import Path
+from torpor_container.invocation import Invocation
+from torpor_container.trials.suspects import Suspects
+
+class Model:
+    format, rowwise, foreign = "onnx", False, False
+    def __init__(self, predict):
+        self.invoke = predict
+
+suspects = Suspects(Path(sys.argv[1]))
+suspects.watch()
+begun = threading.Event()
+innocent = suspects.watched(Model(lambda call: begun.set() or time.sleep(60)), "{INNOCENT}")
+threading.Thread(target=innocent.invoke, args=(None,), daemon=True).start()
+begun.wait()
+ends = dict(crash=lambda call: ctypes.string_at(1), killed=lambda call: os.kill(os.getpid(), signal.SIGKILL))
+suspects.watched(Model(ends[sys.argv[2]]), "{GUILTY}").invoke(None)
+"""
+
+
+def die(folder: Path, how: str) -> None:
+    """An instance ends while two models predict, by the guilty one's doing."""
+    assert subprocess.run([sys.executable, "-c", DIES, str(folder), how], capture_output=True).returncode < 0
+
+
+def put(folder: Path) -> None:
+    for model_id in (GUILTY, INNOCENT):
+        (folder / "models" / model_id).mkdir(parents=True)
+        verdicts.write(folder / "models" / model_id / verdicts.NAME, GOOD)
+
+
+def known(folder: Path, model_id: str) -> Verdict | None:
+    return verdicts.read(folder / "models" / model_id / verdicts.NAME)
+
+
+def test_a_model_that_crashes_instances_is_quarantined_and_its_neighbour_is_not(tmp_path: Path) -> None:
+    put(tmp_path)
+    for _ in range(DEATHS_MAX):
+        assert step(known(tmp_path, GUILTY), GOOD.software, MIB) is Step.TRUST
+        die(tmp_path, "crash")
+        assert judge(tmp_path, tmp_path / "models") == GUILTY
+    assert step(known(tmp_path, GUILTY), GOOD.software, MIB) is Step.REFUSE
+    assert "Segmentation fault" in str(known(tmp_path, GUILTY))
+    assert known(tmp_path, INNOCENT) == GOOD
+
+
+def test_nobody_is_suspected_where_an_instance_was_killed(tmp_path: Path) -> None:
+    put(tmp_path)
+    die(tmp_path, "killed")
+    assert judge(tmp_path, tmp_path / "models") is None
+    assert judge(tmp_path / "none", tmp_path / "models") is None
+    assert known(tmp_path, GUILTY) == GOOD

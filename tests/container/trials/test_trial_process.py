@@ -1,0 +1,178 @@
+"""Trials: a version that ends, fills or holds a process is refused with its reason, and the instance goes on."""
+
+import asyncio
+import os
+import pickle
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from benchmarks.hostile.files import KINDS, Called, Hostile, booster, of_kind
+from torpor_container.core.trials import MIB, Verdict, most_bytes
+from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, Quarantined, QuarantinedForMemory
+from torpor_container.formats import Conventions, available, detect
+from torpor_container.measuring.effort import Effort
+from torpor_container.models.loader import Loaded
+from torpor_container.models.quarantine import Quarantine, Version, mark_of
+from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.running.runners import Runner
+from torpor_container.trials import verdicts
+from torpor_container.trials.trial_process import Candidate, Trials
+
+BUDGET_BYTES = 1024 * MIB
+HANGS_S = 0.5
+"""A trial has no longer here."""
+
+
+@dataclass
+class Ward:
+    """A quarantine, and how often it let a version be loaded."""
+
+    quarantine: Quarantine
+    folder: Path
+    loads: int = 0
+
+    async def load(self, file: Hostile, software: str = "1") -> None:
+        """As the instance would. Raises what its caller is told."""
+        folder = self.folder / f"{abs(hash(file.content))}" / "model"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / file.file).write_bytes(file.content)
+        record = folder.with_name(verdicts.NAME)
+        known, path = detect(folder, formats=available())
+        candidate = Candidate(known.name, path, len(file.content))
+        tried = Version(candidate, software, record, mark_of(path), verdicts.read(record))
+        await (await self.quarantine.passed(tried, self._load))()
+
+    async def told(self, file: Hostile) -> ContainerError:
+        """What its caller is told."""
+        with pytest.raises(ContainerError) as raised:
+            await self.load(file)
+        return raised.value
+
+    async def unload(self, runner: Runner) -> None:
+        self.loads -= 1
+
+    async def _load(self) -> Loaded:
+        self.loads += 1
+        return Loaded(NO_RUNNER, 1, effort=Effort(0.0, 0.0))
+
+
+class _NoRunner:
+    """Nobody calls it."""
+
+
+NO_RUNNER: Runner = _NoRunner()  # type: ignore[assignment]
+
+
+@asynccontextmanager
+async def ward(
+    parent: WarmParent, folder: Path, free_bytes: int = BUDGET_BYTES, load_timeout_s: float = HANGS_S
+) -> AsyncIterator[Ward]:
+    trials = Trials(BUDGET_BYTES, load_timeout_s, Conventions(), Parent(str(parent.path)), os.environ)
+    here = Ward(Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner)), folder)
+    try:
+        yield here
+    finally:
+        await here.quarantine.close()
+
+
+def pickled(code: str) -> Hostile:
+    return Hostile("a pickle", "model.pkl", pickle.dumps(Called(eval, code)))
+
+
+def good() -> Hostile:
+    return Hostile("good", "model.ubj", bytes(booster("classes").save_raw("ubj")))
+
+
+def test_no_kind_of_hostile_file_is_loaded_and_a_good_one_is_after_all_of_them(
+    tmp_path: Path, warm_parent: WarmParent
+) -> None:
+    async def story() -> None:
+        async with ward(warm_parent, tmp_path) as here:
+            for kind in KINDS:
+                if not any(word in kind for word in ("ONNX", "any", "size", "end")):
+                    assert isinstance(await here.told(of_kind(kind)), LoadFailed | QuarantinedForMemory), kind
+            assert here.loads == 0
+            await here.load(good())
+            assert here.loads == 1
+
+    asyncio.run(story())
+
+
+def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, warm_parent: WarmParent) -> None:
+    async def story() -> None:
+        async with ward(warm_parent, tmp_path) as here:
+            large, endless = of_kind("ONNX, gigabytes"), of_kind("ONNX, a loop that does not end")
+            assert "MiB of memory while it predicted one row" in str(await here.told(large))
+            assert "did not come to an end" in str(await here.told(endless))
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("__import__('os')._exit(3)", "model.pkl ended its process with exit code 3 while it loaded"),
+        ("__import__('os').kill(__import__('os').getpid(), 11)", "with SIGSEGV while it loaded"),
+        ("__import__('time').sleep(600)", "model.pkl did not come to an end within 0.5 s while it loaded"),
+        ("bytearray(10**11)", "took more than 128 MiB of memory while it loaded"),
+    ],
+)
+def test_the_caller_is_told_what_the_file_did(code: str, said: str, tmp_path: Path, warm_parent: WarmParent) -> None:
+    async def story() -> None:
+        async with ward(warm_parent, tmp_path) as here:
+            assert said in str(await here.told(pickled(code)))
+
+    asyncio.run(story())
+
+
+def test_a_verdict_outlives_the_instance_and_ends_with_other_software(tmp_path: Path, warm_parent: WarmParent) -> None:
+    async def story() -> None:
+        bad = pickled(f"open({str(tmp_path / 'tries')!r}, 'a').write('x') and __import__('os')._exit(0)")
+        async with ward(warm_parent, tmp_path) as here:
+            await here.told(bad)
+            await here.load(good())
+        async with ward(warm_parent, tmp_path) as next_one:
+            assert isinstance(await next_one.told(bad), Quarantined)
+            assert (tmp_path / "tries").read_text() == "x"
+            with pytest.raises(Quarantined):
+                await next_one.load(bad, software="2")
+        assert (tmp_path / "tries").read_text() == "xx"
+
+    asyncio.run(story())
+
+
+def test_a_version_that_is_known_to_be_good_costs_no_process(tmp_path: Path, warm_parent: WarmParent) -> None:
+    async def story() -> None:
+        async with ward(warm_parent, tmp_path) as here:
+            await here.load(good())
+        nobody = Trials(BUDGET_BYTES, 1.0, Conventions(), Parent("/nowhere"), {})
+        again = Ward(Quarantine(nobody, lambda: 0, lambda runner: asyncio.sleep(0)), tmp_path)
+        await again.load(good())
+        assert again.loads == 1
+
+    asyncio.run(story())
+
+
+def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Path, warm_parent: WarmParent) -> None:
+    async def story() -> None:
+        large = Hostile("large", "model.pkl", pickle.dumps((b"x" * 4 * MIB, Called(bytearray, 300 * MIB))))
+        async with ward(warm_parent, tmp_path, free_bytes=0, load_timeout_s=60.0) as full:
+            assert isinstance(await full.told(large), NoMemoryNow)
+        async with ward(warm_parent, tmp_path, load_timeout_s=60.0) as empty:
+            assert "has no predict method" in str(await empty.told(large))
+
+    asyncio.run(story())
+
+
+def test_a_torn_verdict_says_nothing(tmp_path: Path) -> None:
+    record = tmp_path / verdicts.NAME
+    verdicts.write(record, Verdict("it hung", "xgboost 3", most_bytes(BUDGET_BYTES, 10)))
+    assert verdicts.read(record) == Verdict("it hung", "xgboost 3", most_bytes(BUDGET_BYTES, 10))
+    record.write_text(record.read_text()[:-5])
+    assert verdicts.read(record) is None
+    assert verdicts.read(tmp_path / "none") is None

@@ -1,0 +1,34 @@
+"""Work that lacks descriptors is done again, and any other failure is told at once."""
+
+import asyncio
+import errno
+
+import pytest
+
+from torpor_endpoint.aws.descriptors import once_there_are_some
+
+LACKING = (
+    OSError(errno.EMFILE, "Too many open files"),
+    ImportError("libx.so: cannot open shared object file: Too many open files"),
+)
+
+
+@pytest.mark.parametrize("lacking", LACKING)
+def test_it_is_done_again_until_there_are_some(lacking: Exception) -> None:
+    troubles = [lacking, lacking]
+
+    def work() -> str:
+        if troubles:
+            raise troubles.pop()
+        return "done"
+
+    assert asyncio.run(once_there_are_some(work, pauses_s=(0.0, 0.0))) == "done"
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), ImportError("no module x"), LACKING[0]])
+def test_what_it_lacks_otherwise_or_for_too_long_is_told(error: Exception) -> None:
+    def work() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        asyncio.run(once_there_are_some(work, pauses_s=(0.0,)))

@@ -1,0 +1,76 @@
+"""Looks at a load made into data points."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from torpor_endpoint.core.autoscaling.samples import (
+    POINTS_MAX,
+    Load,
+    Point,
+    Samples,
+    Seen,
+    concurrent_requests_per_instance,
+    invocations_per_instance,
+    provisioned_utilization,
+)
+
+
+def seen(at_s: float, invocations: int = 0, ready: int = 1, in_flight: int = 0, provisioned: int = 0) -> Seen:
+    return Seen(at_s, Load(invocations, in_flight, ready, ready, provisioned), ready)
+
+
+def noted(*looks: Seen, period_s: float = 60.0) -> Samples:
+    samples = Samples()
+    for look in looks:
+        samples = samples.noted(look, period_s, invocations_per_instance)
+    return samples
+
+
+def test_a_minute_of_looks_is_one_data_point_with_the_rate_by_instance() -> None:
+    looks = [seen(10.0 * turn, 4 * turn, ready=2) for turn in range(13)]
+    assert noted(*looks).points == (Point(60.0, 12.0, 2), Point(120.0, 12.0, 2))
+
+
+def test_a_rate_is_a_minutes_whatever_the_period() -> None:
+    assert noted(seen(0.0), seen(1.0, 5), period_s=1.0).points == (Point(1.0, 300.0, 1),)
+
+
+def test_each_invocation_counts_with_the_instances_of_its_time() -> None:
+    [point] = noted(seen(0.0), seen(30.0, 10, ready=1), seen(60.0, 30, ready=4)).points
+    assert point == Point(60.0, 10 + 20 / 4, 1)
+
+
+def test_a_count_that_begins_anew_is_not_negative() -> None:
+    assert noted(seen(0.0, 900), seen(60.0, 7)).points == (Point(60.0, 7.0, 1),)
+
+
+def test_a_clock_that_is_set_back_begins_a_new_period() -> None:
+    samples = noted(seen(0.0), seen(60.0, 1), seen(120.0, 2), seen(90.0, 3), seen(120.0, 9))
+    assert samples.points == (Point(60.0, 1.0, 1), Point(120.0, 12.0, 1))
+
+
+def test_only_so_many_are_kept_and_those_of_late_can_be_held_back() -> None:
+    samples = noted(*(seen(60.0 * minute) for minute in range(POINTS_MAX + 10)))
+    assert len(samples.points) == POINTS_MAX
+    assert samples.until(samples.points[-1].at_s - 1) == samples.points[:-1]
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        (concurrent_requests_per_instance, 3.0),
+        (provisioned_utilization, 1.0),
+    ],
+)
+def test_levels(measure: Callable[[Sequence[Seen]], float | None], expected: float) -> None:
+    row = [
+        seen(0.0, in_flight=99),
+        seen(5.0, in_flight=4, provisioned=8, ready=2),
+        seen(10.0, in_flight=8, provisioned=4, ready=2),
+    ]
+    assert measure(row) == expected
+
+
+def test_without_provisioned_concurrency_there_is_no_utilization() -> None:
+    assert provisioned_utilization([seen(0.0), seen(60.0, in_flight=3)]) is None

@@ -1,0 +1,73 @@
+"""Target tracking by itself: what data points ask for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_endpoint.core.alarms import State
+from torpor_endpoint.core.autoscaling.deciding import Wish
+from torpor_endpoint.core.autoscaling.samples import Point
+from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, desired, state, wish
+
+SEVENTY = Tracking(70.0, scale_out_cooldown_s=300.0, scale_in_cooldown_s=600.0)
+CAUSES = Causes("high", "low")
+
+
+def row(*values: float | None, capacity: int = 2) -> list[Point]:
+    """One data point a minute."""
+    return [Point(60.0 * minute, value, capacity) for minute, value in enumerate(values)]
+
+
+def test_three_minutes_above_the_target_scale_out_in_proportion() -> None:
+    assert wish(SEVENTY, row(100.0, 100.0), 2, CAUSES) is None
+    assert wish(SEVENTY, row(100.0, 100.0, 100.0), 2, CAUSES) == Wish(True, 3, "high", 300.0)
+    assert wish(SEVENTY, row(100.0, 60.0, 100.0), 2, CAUSES) is None
+    assert wish(SEVENTY, row(100.0, 100.0, 700.0), 2, CAUSES) == Wish(True, 20, "high", 300.0)
+
+
+def test_fifteen_minutes_well_below_it_scale_in_no_further_than_the_metric_allows() -> None:
+    assert wish(SEVENTY, row(*[30.0] * 14), 2, CAUSES) is None
+    assert wish(SEVENTY, row(*[30.0] * 15), 2, CAUSES) == Wish(False, 1, "low", 600.0, yields=True)
+    assert wish(SEVENTY, row(*[0.0] * 15), 2, CAUSES) == Wish(False, 0, "low", 600.0, yields=True)
+    assert wish(SEVENTY, row(*[64.0] * 15), 2, CAUSES) is None  # below the target, and above nine tenths of it
+    assert wish(SEVENTY, row(*[50.0] * 15), 2, CAUSES) == Wish(False, 2, "low", 600.0, yields=True)  # one would not do
+
+
+def test_a_policy_whose_scale_in_is_disabled_never_wants_it() -> None:
+    assert wish(Tracking(70.0, scales_in=False), row(*[0.0] * 15), 2, CAUSES) is None
+
+
+def test_without_data_there_is_nothing_to_want() -> None:
+    assert wish(SEVENTY, row(*[None] * 15), 2, CAUSES) is None
+    assert state(SEVENTY.high, row(*[None] * 15)) is State.INSUFFICIENT_DATA
+
+
+def test_old_data_points_count_with_the_instances_of_their_time() -> None:
+    assert wish(SEVENTY, row(140.0, 140.0, 140.0, capacity=1), 2, CAUSES) == Wish(True, 2, "high", 300.0)
+
+
+def test_nothing_is_not_scaled_out_of_by_tracking_alone() -> None:
+    found = wish(SEVENTY, row(140.0, 140.0, 140.0, capacity=0), 0, CAUSES)
+    assert found is not None
+    assert found.to == 0
+
+
+@pytest.mark.parametrize(("target", "value", "capacity"), [(0.7, 0.7, 10), (0.1, 0.1, 3), (70.0, 70.0, 3)])
+def test_arithmetic_adds_no_instance(target: float, value: float, capacity: int) -> None:
+    assert desired(Tracking(target), Point(0.0, value, capacity)) == round(capacity * value / target)
+
+
+loads = st.floats(0.0, 1e6)
+
+
+@given(loads, loads, st.integers(1, 100), st.floats(0.1, 1e3))
+def test_more_load_never_wants_less(one: float, other: float, capacity: int, target: float) -> None:
+    low, high = sorted((one, other))
+    tracking = Tracking(target)
+    assert desired(tracking, Point(0.0, low, capacity)) <= desired(tracking, Point(0.0, high, capacity))
+
+
+@given(loads, st.integers(1, 100), st.floats(0.1, 1e3))
+def test_what_is_wanted_brings_the_metric_to_the_target(value: float, capacity: int, target: float) -> None:
+    wanted = desired(Tracking(target), Point(0.0, value, capacity))
+    assert value * capacity <= (wanted + 1e-6) * target * (1 + 1e-9)

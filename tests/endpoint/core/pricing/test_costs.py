@@ -1,0 +1,115 @@
+"""Lives and traffic in, dollars out: what adds up, what is divided, and what is not known."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ledger_site import life
+from torpor_endpoint.core.ledger import Sums
+from torpor_endpoint.core.ledger_records import Life
+from torpor_endpoint.core.pricing.accounts import Account, Traffic, Window, accounts
+from torpor_endpoint.core.pricing.costs import VariantCosts, costs, total
+from torpor_endpoint.core.pricing.prices import PRICES
+
+HOUR_S = 3600.0
+SIZES = ("ml.m5.large", "ml.c5.xlarge", "serverless-1024", "serverless-6144")
+
+
+def traffic(model: str = "a", size: str = "ml.m5.large", busy_s: float = 0.0, moved_bytes: int = 0) -> Traffic:
+    busy_ms = round(busy_s * 1000)
+    sums = Sums(1, 0, 0, busy_s, 0.0, busy_s, busy_ms, busy_ms, moved_bytes, 0)
+    return Traffic("houses", "v", model, size, sums)
+
+
+def of(lives: list[Life], called: list[Traffic], window: Window) -> VariantCosts:
+    return costs(Account("houses", "v", [one for one in lives if window.alive_s(one)], called), window, PRICES)
+
+
+def test_an_instance_costs_its_hours_and_the_idle_ones_are_nobodys() -> None:
+    found = of([life(0.0, 2 * HOUR_S)], [traffic("a", busy_s=720.0), traffic("b", busy_s=72.0)], Window(0, 9 * HOUR_S))
+    assert found.usd == pytest.approx(2 * 0.115)
+    assert [model.usd for model in found.models] == pytest.approx([0.1 * 0.23, 0.01 * 0.23])
+    assert found.idle_usd == pytest.approx(0.89 * 0.23)
+
+
+def test_serverless_costs_as_in_awss_own_example() -> None:
+    """10 M requests of 100 ms at $0.00004 a second are $40.00, and 10 GB at $0.016 are $0.16."""
+    calls = traffic(size="serverless-2048", busy_s=10_000_000 * 0.1, moved_bytes=10 * 2**30)
+    found = of([life(0.0, size="serverless-2048")], [calls], Window(0, HOUR_S))
+    assert found.usd == pytest.approx(40.16)
+    assert found.idle_usd == 0.0
+
+
+def test_a_price_that_is_not_known_is_never_nothing() -> None:
+    for one in (life(size="ml.m4.xlarge"), life(size="ml.no.such"), life(size="serverless-2048", provisioned=True)):
+        found = of([replace(one, started_s=0.0)], [traffic(size=one.size, busy_s=1.0)], Window(0, HOUR_S))
+        assert (found.usd, found.idle_usd, found.models[0].usd) == (None, None, None)
+    lost = of([life(0.0)], [traffic(size="unknown", busy_s=1.0)], Window(0, HOUR_S))
+    assert lost.usd is None
+    assert total([1.0, None]) is None
+
+
+def test_without_a_serverless_price_the_sum_is_not_known() -> None:
+    account = Account("houses", "v", [], [traffic(size="serverless-1024", busy_s=1.0)])
+    found = costs(account, Window(0, HOUR_S), replace(PRICES, usd_per_gb_s=None))
+    assert (found.usd, found.models[0].usd) == (None, None)
+
+
+def test_a_request_that_never_reached_an_instance_costs_nothing() -> None:
+    found = of([], [traffic(size="", moved_bytes=2**30)], Window(0, HOUR_S))
+    assert (found.usd, found.models[0].requests) == (0.0, 1)
+
+
+def test_only_what_lies_in_the_window_is_of_it() -> None:
+    lives = [life(0.0, 10.0), replace(life(5.0), endpoint="other"), replace(life(0.0, 4.0), endpoint="gone")]
+    assert [one.endpoint for one in accounts(lives, [], Window(5.0, 20.0))] == ["houses", "other"]
+    assert [Window(5.0, 20.0).alive_s(one) for one in lives] == [5.0, 15.0, 0.0]
+
+
+moments = st.floats(0, 10_000)
+spans = st.tuples(moments, moments).map(sorted)
+lives_of = st.lists(
+    st.builds(
+        lambda span, size, ended: life(span[0], span[1] if ended else None, size=size),
+        spans, st.sampled_from(SIZES), st.booleans(),
+    ),
+    max_size=6,
+)  # fmt: skip
+timed_traffic = st.lists(
+    st.tuples(
+        st.integers(0, 160).map(lambda minute: minute * 60),
+        st.builds(
+            traffic,
+            st.sampled_from("abc"), st.sampled_from(SIZES), st.floats(0, 50), st.integers(0, 2**40),
+        ),
+    ),
+    max_size=8,
+)  # fmt: skip
+
+
+@given(lives_of, timed_traffic, spans, st.floats(0, 1))
+def test_costs_of_windows_that_meet_add_up(
+    lives: list[Life], called: list[tuple[int, Traffic]], span: list[float], share: float
+) -> None:
+    since_s, until_s = span
+    cut_s = since_s + share * (until_s - since_s)
+
+    def cost(window: Window) -> float:
+        inside = [one for minute_s, one in called if window.since_s <= minute_s < window.until_s]
+        usd = of(lives, inside, window).usd
+        assert usd is not None
+        return usd
+
+    parts = cost(Window(since_s, cut_s)) + cost(Window(cut_s, until_s))
+    assert cost(Window(since_s, until_s)) == pytest.approx(parts, abs=1e-9)
+
+
+@given(lives_of, timed_traffic)
+def test_the_models_and_the_idle_time_are_the_whole(lives: list[Life], called: list[tuple[int, Traffic]]) -> None:
+    found = of(lives, [one for _, one in called], Window(0, 10_000))
+    shares = [model.usd for model in found.models]
+    assert total([*shares, found.idle_usd]) == pytest.approx(found.usd)
+    assert all(share is not None and share >= 0 for share in (*shares, found.idle_usd))
+    assert sum(model.requests for model in found.models) == len(called)

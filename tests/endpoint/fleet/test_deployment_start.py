@@ -1,0 +1,37 @@
+"""An endpoint that starts again: what it brings up by itself, and what it leaves asleep."""
+
+import asyncio
+import time
+
+from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.virtual_time import run
+from torpor_endpoint.fleet.deployment import Deployment
+from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.host import LaunchSpec
+from torpor_endpoint.storage.records import Container, Serverless, Variant
+
+TORPOR = Container("torpor")
+VARIANTS = (
+    Variant("plain", "m", TORPOR, instance_count=2),
+    Variant("kept", "m", TORPOR, instance_count=1, instances_min=1),
+    Variant("to-zero", "m", TORPOR, instance_count=2, instances_min=0),
+    Variant("serverless", "m", TORPOR, serverless=Serverless(1024, 20)),
+    Variant("provisioned", "m", TORPOR, serverless=Serverless(1024, 20, provisioned_concurrency=10)),
+)
+
+
+def test_after_a_restart_what_may_sleep_sleeps_until_somebody_calls() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            live = LiveEndpoint("shop", "arn")
+            deployment = Deployment(live, Yard(host, lambda variant, slot: LaunchSpec(slot), time.time))
+            deployment.start(VARIANTS)
+            await asyncio.sleep(1.0)
+            running = {name: len(crew.ready) for name, crew in live.crews.items()}
+            assert running == {"plain": 2, "kept": 1, "to-zero": 0, "serverless": 0, "provisioned": 2}
+            live.crews["serverless"].wake()
+            await live.crews["serverless"].until(lambda: bool(live.crews["serverless"].ready))
+            await deployment.close("the test ends")
+
+    run(story())

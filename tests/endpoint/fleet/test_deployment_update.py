@@ -1,0 +1,207 @@
+"""An endpoint that is updated while its variants sleep, wake and grow as their callers have it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.virtual_time import run
+from torpor_endpoint.core.lifecycle import EndpointEvent, move
+from torpor_endpoint.core.scaling import SHRINK_S
+from torpor_endpoint.fleet.controller import Controller
+from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
+from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
+from torpor_endpoint.fleet.variant_instances import Crew
+from torpor_endpoint.host import HostError, Launched, LaunchSpec
+from torpor_endpoint.services.runtime.errors import Place
+from torpor_endpoint.services.runtime.request import Invoke
+from torpor_endpoint.services.runtime.router import Limits, Route, Router
+from torpor_endpoint.storage.records import Container, Endpoint, EndpointStatus, Serverless, Variant
+from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.store import Store
+
+SERVERLESS = Variant("a", "m", Container("torpor"), serverless=Serverless(1024, 20))
+PROVISIONED = replace(SERVERLESS, serverless=Serverless(1024, 20, provisioned_concurrency=10))
+PLAIN = Variant("a", "m", Container("torpor"), instance_type="ml.m5.large", instance_count=1)
+MANAGED = replace(PLAIN, instances_min=1, instances_max=5)
+TO_ZERO = replace(MANAGED, instances_min=0)
+SLOW, BAD = replace(PLAIN, name="slow"), replace(PLAIN, name="bad")
+STARTS_S = {"a": 5.0, "slow": 60.0, "bad": 0.0}
+BEFORE_A_LOOK_S = PERIOD_S / 2
+HOUR_S = 3600.0
+PLACE = Place("shop", "123456789012", "us-east-1", "1")
+
+
+class HostWithoutRoomForBad(MortalHost):
+    async def launch(self, spec: LaunchSpec) -> Launched:
+        if spec.slot.variant == "bad":
+            await asyncio.sleep(1.0)
+            raise HostError("there is no room")
+        return await super().launch(spec)
+
+
+class Shop:
+    """One endpoint that has served a variant `a` for an hour, and nobody called; its sizer looks once a second."""
+
+    def __init__(self, host: MortalHost) -> None:
+        self.live = LiveEndpoint("shop", "arn")
+        self.fleet = Fleet()
+        self.fleet.serve(self.live)
+        self.clock = asyncio.get_running_loop().time
+        yard = Yard(
+            host,
+            lambda variant, slot: LaunchSpec(slot),
+            time.time,
+            start_delay_s=lambda variant: STARTS_S[variant.name],
+        )
+        self.deployment = Deployment(self.live, yard)
+
+    @property
+    def crew(self) -> Crew:
+        return self.live.crews["a"]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Wanted and ready."""
+        return self.crew.size, len(self.crew.ready)
+
+    def come(self, callers: int) -> None:
+        for _ in range(callers):
+            self.crew.traffic.came(self.clock())
+
+    def go(self, callers: int) -> None:
+        for _ in range(callers):
+            self.crew.traffic.went(self.clock())
+
+    def update(self, *variants: Variant) -> "asyncio.Task[None]":
+        return asyncio.create_task(self.deployment.become(variants))
+
+    async def call(self) -> float:
+        """How long it waited for its answer."""
+        came_s = self.clock()
+        request = Invoke.read({"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}, "shop")
+        router = Router(self.fleet, Limits(), lambda: 0.0, self.clock, strict=False)
+        await router.send(Route(self.live, "a", self.crew, None), request, [], PLACE)
+        return self.clock() - came_s
+
+
+@asynccontextmanager
+async def opened_for_an_hour(variant: Variant) -> AsyncIterator[Shop]:
+    with HostWithoutRoomForBad() as host:
+        shop = Shop(host)
+        shop.deployment.start((variant,))
+        sizer = asyncio.create_task(Sizer(shop.fleet, shop.clock).run())
+        await asyncio.sleep(HOUR_S + BEFORE_A_LOOK_S)
+        yield shop
+        sizer.cancel()
+        await shop.deployment.close("the test ends")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (SERVERLESS, PROVISIONED),
+        (TO_ZERO, replace(TO_ZERO, instance_count=2)),
+        (MANAGED, replace(MANAGED, instance_count=2)),
+        (MANAGED, replace(PLAIN, instance_count=7)),
+    ],
+)
+def test_what_an_update_waits_for_is_not_taken_away_though_nobody_calls(old: Variant, new: Variant) -> None:
+    async def story() -> None:
+        async with opened_for_an_hour(old) as shop:
+            async with asyncio.timeout(10.0):
+                await shop.update(new)
+            assert shop.sizes == (max(2, new.instance_count), max(2, new.instance_count))
+
+    run(story(), 2 * HOUR_S)
+
+
+def test_a_count_that_is_asked_for_is_carried_out_if_it_is_the_recorded_one_and_left_for_a_while() -> None:
+    async def story() -> None:
+        three = replace(MANAGED, instance_count=3)
+        async with opened_for_an_hour(three) as shop:
+            assert shop.sizes == (1, 1)
+            await shop.update(replace(three, weight=2.0))
+            assert shop.sizes == (1, 1)
+            await shop.deployment.become((three,), told=("a",))
+            await asyncio.sleep(SHRINK_S - 5.0)
+            assert shop.sizes == (3, 3)
+            await asyncio.sleep(10.0)
+            assert shop.sizes == (1, 1)
+
+    run(story(), 2 * HOUR_S)
+
+
+def test_an_update_leaves_a_crew_as_large_as_its_callers_made_it_meanwhile() -> None:
+    async def story() -> None:
+        async with opened_for_an_hour(MANAGED) as shop:
+            update = shop.update(MANAGED, SLOW)
+            await asyncio.sleep(1.0)
+            shop.come(30)
+            await asyncio.sleep(30.0)
+            assert shop.sizes == (4, 4)
+            await update
+            assert shop.sizes == (4, 4)
+            shop.go(30)
+
+    run(story(), 2 * HOUR_S)
+
+
+def test_an_update_that_fails_takes_no_instance_from_who_called_meanwhile() -> None:
+    async def story() -> None:
+        async with opened_for_an_hour(SERVERLESS) as shop:
+            update = shop.update(SERVERLESS, BAD)
+            await asyncio.sleep(1.0)
+            call = asyncio.create_task(shop.call())
+            with pytest.raises(DeploymentFailed, match="no room"):
+                await update
+            assert shop.sizes == (1, 0)
+            assert await call == pytest.approx(STARTS_S["a"], abs=0.5)
+
+    run(story(), 2 * HOUR_S)
+
+
+@pytest.mark.parametrize(("old", "callers", "left"), [(MANAGED, 0, 1), (MANAGED, 1, 3), (PLAIN, 1, 1)])
+def test_an_update_that_fails_gives_back_what_nobody_uses_and_a_fixed_count_always(
+    old: Variant, callers: int, left: int
+) -> None:
+    async def story() -> None:
+        async with opened_for_an_hour(old) as shop:
+            update = shop.update(replace(old, instance_count=3), BAD)
+            await asyncio.sleep(1.0)
+            shop.come(callers)
+            with pytest.raises(DeploymentFailed):
+                await update
+            assert shop.crew.size == left
+            await asyncio.sleep(2 * SHRINK_S)
+            assert shop.sizes == (1, 1)
+            shop.go(callers)
+
+    run(story(), 2 * HOUR_S)
+
+
+def test_the_controller_passes_on_which_counts_were_asked_for() -> None:
+    async def story() -> None:
+        with MortalHost() as host:
+            database, fleet = opened(":memory:"), Fleet()
+            store = Store(database, time.time)
+            endpoint = Endpoint("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (TO_ZERO,))
+            told = replace(endpoint, pending_variants=(TO_ZERO,), pending_told=("a",))
+            store.add_endpoint(replace(told, status=move(endpoint.status, EndpointEvent.UPDATE)))
+            yard = Yard(host, lambda variant, slot: LaunchSpec(slot), time.time)
+            controller = Controller(store, fleet, yard, time.time, lambda name: asyncio.sleep(0))
+            await controller.start()
+            async with asyncio.timeout(10.0):
+                while store.endpoint("shop") != replace(endpoint, modified_s=store.endpoints()[0].modified_s):
+                    await asyncio.sleep(0.01)
+            assert fleet.instance_counts("shop") == {"a": 1}
+            await controller.close()
+            database.close()
+
+    asyncio.run(story())

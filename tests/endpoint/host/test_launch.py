@@ -1,0 +1,52 @@
+"""What instances are started with."""
+
+from pathlib import Path
+
+import pytest
+
+from torpor_container.processes.inherited_variables import OF_AWS
+from torpor_container.settings import Settings
+from torpor_endpoint.host import Slot
+from torpor_endpoint.host.disks import Disks
+from torpor_endpoint.host.images import Image, Images
+from torpor_endpoint.host.launch import Surroundings, launch_spec
+from torpor_endpoint.storage.records import Container, Variant
+
+
+@pytest.mark.parametrize("emulated", [True, False])
+def test_the_real_aws_is_forgotten_where_artifacts_come_from_here_and_only_there(
+    tmp_path: Path, emulated: bool
+) -> None:
+    s3_folder = tmp_path / "s3" if emulated else None
+    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", s3_folder)
+    variant = Variant("v", "m", Container("torpor", "s3://bucket/m"), instance_type="ml.m5.large")
+    spec = launch_spec(variant, Slot("shop", "v", 0), around)
+    assert spec.forgotten == ((OF_AWS,) if emulated else ())
+    assert ("AWS_ACCESS_KEY_ID" in spec.environment) == emulated
+
+
+def test_what_the_owner_refuses_no_container_s_environment_allows(tmp_path: Path) -> None:
+    around = Surroundings(
+        "http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, refused=frozenset({"pickles"})
+    )
+    container = Container("torpor", "s3://bucket/m", environment={"TORPOR_PICKLES": "allow"})
+    variant = Variant("v", "m", container, instance_type="ml.m5.large")
+    spec = launch_spec(variant, Slot("shop", "v", 0), around)
+    assert spec.environment["TORPOR_PICKLES"] == "refuse"
+    assert "TORPOR_SCRIPTS" not in spec.environment
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_the_container_learns_its_image_and_whether_aws_is_followed_strictly(tmp_path: Path, strict: bool) -> None:
+    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, strict=strict)
+    image = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
+    variant = Variant("v", "m", Container(image, "s3://bucket/m"), instance_type="ml.m5.large")
+    settings = Settings.read(launch_spec(variant, Slot("shop", "v", 0), around).environment)
+    assert (settings.image, settings.strict) == ("xgboost", strict)
+
+
+def test_an_image_that_is_mapped_to_aws_s_xgboost_image_is_served_as_that(tmp_path: Path) -> None:
+    mapped = Images([Image("*/my-xgb:*", stands_for="sagemaker-xgboost:1.7-1")])
+    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, images=mapped)
+    variant = Variant("v", "m", Container("mine/my-xgb:2", "s3://bucket/m"), instance_type="ml.m5.large")
+    assert launch_spec(variant, Slot("shop", "v", 0), around).environment["TORPOR_IMAGE"] == "xgboost"

@@ -1,0 +1,150 @@
+"""Scheduled actions: their expressions, what an update keeps, and what is refused."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.endpoint.services.autoscaling.autoscaling_desk import OF, Desk
+from torpor_endpoint.core.autoscaling.schedules import At, BadSchedule, Cron, Rate, parse
+
+MARCH = datetime(2027, 3, 1, tzinfo=UTC)
+MAY = datetime(2027, 5, 1, tzinfo=UTC)
+
+
+def actions(desk: Desk, **members: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = desk.client.describe_scheduled_actions(ServiceNamespace="sagemaker", **members)[
+        "ScheduledActions"
+    ]
+    return found
+
+
+def test_an_action_is_described_as_it_was_put(desk: Desk) -> None:
+    desk.register()
+    desk.schedule(Schedule="cron(0 8 ? * MON-FRI *)", Timezone="Europe/Berlin", StartTime=MARCH, EndTime=MAY)
+    (action,) = actions(desk, ScheduledActionNames=["hourly"], ResourceId=OF["ResourceId"])
+    assert {name: action[name] for name in OF} == OF
+    assert (action["Schedule"], action["Timezone"]) == ("cron(0 8 ? * MON-FRI *)", "Europe/Berlin")
+    assert (action["StartTime"], action["EndTime"]) == (MARCH, MAY)
+    assert action["ScalableTargetAction"] == {"MinCapacity": 2}
+    assert action["ScheduledActionARN"].endswith(":resource/sagemaker/endpoint/ep/variant/v:scheduledActionName/hourly")
+
+
+def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(desk: Desk) -> None:
+    desk.register()
+    desk.schedule(StartTime=MARCH, EndTime=MAY, Timezone="UTC")
+    desk.client.put_scheduled_action(**OF, ScheduledActionName="hourly", Schedule="rate(2 hours)")
+    (action,) = actions(desk)
+    assert (action["Schedule"], action["Timezone"]) == ("rate(2 hours)", "UTC")
+    assert action["ScalableTargetAction"] == {"MinCapacity": 2}
+    assert "StartTime" not in action
+    assert "EndTime" not in action
+
+
+def test_what_no_target_may_have_no_action_may_bring(desk: Desk) -> None:
+    sleepless = {**OF, "ResourceId": "endpoint/ep/variant/sleepless"}
+    desk.register(**sleepless)
+    action = {"Schedule": "rate(1 hour)", "ScalableTargetAction": {"MinCapacity": 0}}
+    with pytest.raises(ClientError, match="it never sleeps"):
+        desk.client.put_scheduled_action(**sleepless, ScheduledActionName="hourly", **action)
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"Schedule": "30 3 * * *"}, "Invalid schedule expression"),
+        ({"Timezone": "JST"}, "Invalid schedule timezone: JST"),
+        ({"StartTime": MAY, "EndTime": MARCH}, "StartTime must be before EndTime"),
+        ({"ScalableTargetAction": {}}, "At least one of minimum capacity and maximum capacity should be provided"),
+        ({"ScalableTargetAction": {"MinCapacity": 3, "MaxCapacity": 2}}, "Maximum capacity cannot be less than"),
+        ({"ScalableTargetAction": {"MinCapacity": -5, "MaxCapacity": -2}}, "Minimum capacity cannot be less than 0"),
+        ({"ScalableTargetAction": {"MaxCapacity": -2}}, "Maximum capacity cannot be less than 0"),
+    ],
+)
+def test_an_action_that_could_not_act_is_refused(desk: Desk, members: dict[str, Any], why: str) -> None:
+    desk.register()
+    with pytest.raises(ClientError, match=f"ValidationException.*{why}"):
+        desk.schedule(**members)
+    assert actions(desk) == []
+
+
+def test_a_new_action_needs_a_schedule_and_something_to_do(desk: Desk) -> None:
+    desk.register()
+    with pytest.raises(ClientError, match="ScalableTargetAction must be set"):
+        desk.client.put_scheduled_action(**OF, ScheduledActionName="hourly", Schedule="rate(1 hour)")
+    with pytest.raises(ClientError, match="Schedule must be set"):
+        desk.client.put_scheduled_action(**OF, ScheduledActionName="hourly", ScalableTargetAction={"MinCapacity": 1})
+
+
+def test_an_action_needs_its_target_and_its_name(desk: Desk) -> None:
+    with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scalable target registered for"):
+        desk.schedule()
+    desk.register()
+    desk.schedule()
+    desk.client.delete_scheduled_action(**OF, ScheduledActionName="hourly")
+    with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scheduled action found for"):
+        desk.client.delete_scheduled_action(**OF, ScheduledActionName="hourly")
+
+
+@pytest.mark.parametrize(
+    ("expression", "schedule"),
+    [
+        ("at(2035-01-01T08:30:00)", At(datetime(2035, 1, 1, 8, 30))),
+        ("rate(5 minutes)", Rate(300)),
+        ("rate(1day)", Rate(86400)),
+        ("cron(0/15 8-17 ? * MON-FRI *)", Cron(("0/15", "8-17", "?", "*", "MON-FRI", "*"))),
+        ("cron(0 0 L * ?)", Cron(("0", "0", "L", "*", "?", "*"))),
+        ("cron(0 0 ? JAN,JUL 2#1 2030-2040)", Cron(("0", "0", "?", "JAN,JUL", "2#1", "2030-2040"))),
+    ],
+)
+def test_a_schedule_is_read(expression: str, schedule: At | Rate | Cron) -> None:
+    assert parse(expression) == schedule
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "at(2035-01-01)",
+        "at(2035-01-01T00:00:00Z)",
+        "at(2035-02-30T00:00:00)",
+        "rate(5 seconds)",
+        "rate(0 minutes)",
+        "cron(0 8 * * * *)",
+        "cron(0 8 ? * ? *)",
+        "cron(60 8 * * ? *)",
+        "cron(0 8 0 * ? *)",
+        "cron(0/0 8 * * ? *)",
+        "cron(0 8 * FOO ? *)",
+        "cron(* *)",
+        "cron()",
+        "",
+    ],
+)
+def test_what_is_no_schedule_is_not_read(expression: str) -> None:
+    with pytest.raises(BadSchedule):
+        parse(expression)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"Schedule": "cron(0 0 0W * ? *)"},
+        {"Schedule": "cron(0 0 ? * ABC#1 *)"},
+        {"Schedule": "cron(0 0 ? * ABCL *)"},
+        {"Schedule": f"rate({'9' * 400} days)"},
+        {"StartTime": datetime(9999, 12, 31, 23, tzinfo=UTC), "Timezone": "Asia/Tokyo"},
+    ],
+    ids=["0W", "ABC#1", "ABCL", "too long a rate", "too late a start"],
+)
+def test_an_action_that_no_calendar_has_is_refused_and_keeps_nobody_from_scaling(
+    desk: Desk, changed: dict[str, Any]
+) -> None:
+    desk.register()
+    with pytest.raises(ClientError, match=r"ValidationException.*[Ss]chedule"):
+        desk.client.put_scheduled_action(
+            **OF,
+            **{"ScheduledActionName": "never", "Schedule": "cron(0 0 * * ? *)", **changed},
+            ScalableTargetAction={"MinCapacity": 1},
+        )
+    assert desk.client.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"] == []

@@ -1,0 +1,41 @@
+"""IAM over a database in memory, called through boto3 without a port."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torpor_endpoint.aws.calls import Otherwise
+from torpor_endpoint.aws.in_process import client
+from torpor_endpoint.services.iam.context import Iam
+from torpor_endpoint.services.iam.service import iam_service
+from torpor_endpoint.storage.record_table import Database
+from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.store import Store
+
+ACCOUNT = "210987654321"
+NOW_S = 1_770_000_000.0
+
+
+def trust(service: str = "sagemaker.amazonaws.com", **members: Any) -> str:
+    statement = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole", **members}
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+
+def permissions(**members: Any) -> str:
+    statement = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*", **members}
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+
+def iam_over(database: Database, otherwise: Otherwise | None = None) -> Any:
+    context = Iam(database, Store(database, lambda: NOW_S), lambda: NOW_S)
+    return client(iam_service(context, account=ACCOUNT, otherwise=otherwise))
+
+
+@contextmanager
+def database(path: Any = ":memory:") -> Iterator[Database]:
+    found = opened(path)
+    try:
+        yield found
+    finally:
+        found.close()

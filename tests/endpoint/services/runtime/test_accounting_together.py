@@ -1,0 +1,343 @@
+"""Metrics and ledger are told of many requests at once: they say the same as if they were told of each as it ended."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.endpoint.crew_world import World
+from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.virtual_time import run
+from torpor_container import wire
+from torpor_container.transport.upstream import Answer, Body
+from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
+from torpor_endpoint.core.ledger_records import Invocation, Warm
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.metrics import metrics
+from torpor_endpoint.metrics.metrics import Metric
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.services.runtime.accounting import TOGETHER, WITHIN_S, Accounting
+from torpor_endpoint.services.runtime.app import Account, Clocks, RuntimeApp
+from torpor_endpoint.services.runtime.errors import Place, RuntimeFault, Situation
+from torpor_endpoint.services.runtime.journey import Journey
+from torpor_endpoint.services.runtime.meter import Meters
+from torpor_endpoint.services.runtime.request import Invoke
+from torpor_endpoint.services.runtime.router import Limits, Route, Router, Served
+from torpor_endpoint.storage.records import Serverless
+
+NOON_S = 1_700_000_000 // 86_400 * 86_400 + 43_200
+FAULTS = (
+    RuntimeFault(Situation.NO_CAPACITY, variant="v"),
+    RuntimeFault(Situation.MODEL_SERVER, original=(0, "no answer"), status=0),
+    RuntimeFault(Situation.NOT_READY, detail="", steps={"wake": 3.0}),
+    RuntimeFault(Situation.HOLD_FULL, held=1),
+)
+
+
+class Pages:
+    """A ledger in memory: sums by minute and model, and whose."""
+
+    def __init__(self) -> None:
+        self.sums: dict[tuple[object, ...], Sums] = defaultdict(Sums)
+
+    def invoked(self, invocation: Invocation) -> None:
+        self._of(invocation).add(invocation, is_cold(invocation.steps))
+
+    def warmed(self, warm: Warm) -> None:
+        self._of(warm).add_warm(warm)
+
+    def instances(self) -> list[str]:
+        """Of each request, sorted."""
+        return sorted(str(kind[-1]) for kind, sums in self.sums.items() for _ in range(sums.requests))
+
+    def rounded(self) -> dict[tuple[object, ...], dict[str, float]]:
+        """Floats add up to about the same in another order."""
+        told = {kind: asdict(sums) for kind, sums in self.sums.items()}
+        return {kind: {name: round(value, 6) for name, value in sums.items()} for kind, sums in told.items()}
+
+    def _of(self, told: Invocation | Warm) -> Sums:
+        return self.sums[minute_of(told.at_s), told.endpoint, told.variant, told.model, told.instance]
+
+
+class Books:
+    """What metrics and ledger know."""
+
+    def __init__(self) -> None:
+        self.registry = MetricRegistry(lambda: NOON_S)
+        self.ledger = Pages()
+        self.accounting = Accounting(Meters(self.registry), self.ledger)
+
+    def told(self) -> dict[tuple[str, str, int], tuple[float, ...]]:
+        """Count, sum and extremes of every minute of every metric, by variant."""
+        return {
+            (series.key.name, dict(series.key.dimensions)["VariantName"], at_s): (
+                tally.count,
+                round(tally.sum, 3),
+                tally.minimum,
+                tally.maximum,
+            )
+            for series in self.registry.find()
+            for at_s, tally in series.buckets(0.0, 2.0 * NOON_S)
+        }
+
+    def count(self, metric: Metric) -> float:
+        return sum(numbers[0] for (name, _, _), numbers in self.told().items() if name == metric.name)
+
+
+def routes(host: MortalHost) -> list[Route]:
+    """To an instance of a variant, and to a serverless one."""
+    world = World(host)
+    live = LiveEndpoint("shop", "arn", {"v": world.crew})
+    sleepy = World(host).crew
+    sleepy.variant = replace(sleepy.variant, serverless=Serverless(1024, 20, 5))
+    return [Route(live, "v", world.crew, "/a.tar.gz"), Route(live, "w", sleepy, "b.tar.gz")]
+
+
+def served(status: int, headers: list[tuple[bytes, bytes]], instances: int = 1) -> Served:
+    return Served(Answer(status, headers), "i-1", instances, 7, {}, 0.25)
+
+
+def ended(
+    route: Route | None,
+    outcome: Served | RuntimeFault | None,
+    at_s: float = NOON_S,
+    steps: dict[str, float] | None = None,
+) -> Journey:
+    journey = Journey("r", at_s, 0.0, 10, dict(steps or {}), route, outcome)
+    journey.end(200, 20, 0.5)
+    return journey
+
+
+HIT, MISS = (wire.MODEL_CACHE.lower().encode(), b"hit"), (wire.MODEL_CACHE.lower().encode(), b"miss")
+REFUSED = (wire.FAULT.lower().encode(), wire.Fault.ARTIFACT_MISSING.value.encode())
+MEASURED = (wire.EFFORT.lower().encode(), b"0.000512 0.000003")
+HEADERS = st.sampled_from([[], [HIT], [MISS], [REFUSED], [HIT, MEASURED]])
+OUTCOMES = st.one_of(
+    st.none(),
+    st.sampled_from(FAULTS),
+    st.builds(
+        served,
+        st.sampled_from([200, 400, 503]),
+        st.sampled_from([[], [HIT], [MISS], [REFUSED], [HIT, MEASURED]]),
+        st.integers(0, 3),
+    ),
+)
+TOLD = st.tuples(st.integers(0, 1), OUTCOMES, st.floats(0.0, 180.0), st.sampled_from([{}, {"load": 0.2}]))
+
+
+@given(told=st.lists(TOLD, max_size=30), groups=st.lists(st.integers(1, 10), min_size=1))
+def test_however_many_are_told_together_the_sums_are_those_of_each_by_itself(
+    told: list[tuple[int, Served | RuntimeFault | None, float, dict[str, float]]], groups: list[int]
+) -> None:
+    async def story() -> None:
+        one_by_one, together, each = Books(), Books(), Pages()
+        with MortalHost() as host:
+            way = routes(host)
+            for number, (which, outcome, at_s, steps) in enumerate(told):
+                one_by_one.accounting.add(ended(way[which], outcome, NOON_S + at_s, steps))
+                one_by_one.accounting.settle()
+                together.accounting.add(journey := ended(way[which], outcome, NOON_S + at_s, steps))
+                if isinstance(outcome, Served):
+                    each.invoked(journey.invocation(way[which], outcome.instance, dict(outcome.answer.headers)))
+                elif outcome is not None and (outcome.original is not None or outcome.steps):
+                    each.invoked(journey.invocation(way[which], "", {}))
+                if number % groups[number % len(groups)] == 0:
+                    together.accounting.settle()
+            together.accounting.settle()
+        assert together.told() == one_by_one.told()
+        assert together.ledger.rounded() == one_by_one.ledger.rounded() == each.rounded()
+        reached = Counter(
+            ("vw"[which], int(NOON_S + at_s + 0.5) // 60 * 60) for which, outcome, at_s, _ in told if _reached(outcome)
+        )
+        seen = {key[1:]: numbers[0] for key, numbers in together.told().items() if key[0] == "Invocations"}
+        assert seen == reached
+
+    run(story())
+
+
+def _reached(outcome: Served | RuntimeFault | None) -> bool:
+    """Whether it was sent to a model, well or not."""
+    if isinstance(outcome, Served):
+        return REFUSED not in outcome.answer.headers
+    return outcome is not None and outcome.original is not None
+
+
+def test_nobody_who_ended_waits_for_others_for_long_nor_for_more_than_so_many() -> None:
+    async def story() -> None:
+        books = Books()
+
+        def known() -> int:
+            assert len(books.ledger.instances()) == books.count(metrics.INVOCATIONS)
+            return len(books.ledger.instances())
+
+        with MortalHost() as host:
+            route, _ = routes(host)
+
+            async def ends(wait_s: float = 0.0) -> None:
+                books.accounting.add(ended(route, served(200, [HIT])))
+                books.accounting.meanwhile()
+                await asyncio.sleep(wait_s)
+
+            await ends(WITHIN_S * 0.9)
+            await ends()
+            assert known() == 0
+            await asyncio.sleep(WITHIN_S * 0.2)
+            assert known() == 2
+            for _ in range(TOGETHER - 1):
+                await ends()
+            assert known() == 2
+            await ends(WITHIN_S * 0.5)
+            assert known() == 2 + TOGETHER
+            await ends(WITHIN_S * 0.6)
+            assert known() == 2 + TOGETHER  # the time of those before would be over, and its own is not
+            await asyncio.sleep(WITHIN_S * 0.5)
+            assert known() == 3 + TOGETHER
+
+    run(story())
+
+
+def test_one_that_can_not_be_accounted_for_is_no_others_loss() -> None:
+    async def story() -> None:
+        books = Books()
+        odd = (wire.EFFORT.lower().encode(), b"much")
+        with MortalHost() as host:
+            route, _ = routes(host)
+            for headers in ([HIT], [HIT, odd], [HIT]):
+                books.accounting.add(ended(route, served(200, headers)))
+            books.accounting.settle()
+        assert len(books.ledger.instances()) == books.count(metrics.INVOCATIONS) == 2
+
+    run(story())
+
+
+def test_what_never_reached_a_variant_or_a_model_is_counted_as_that() -> None:
+    async def story() -> None:
+        books = Books()
+        no_capacity, broken, not_ready, full = FAULTS
+        with MortalHost() as host:
+            route, _ = routes(host)
+            for outcome in (no_capacity, broken, not_ready, full, served(400, [REFUSED])):
+                books.accounting.add(ended(route, outcome))
+            books.accounting.add(ended(None, None))
+            books.accounting.settle()
+        assert books.count(metrics.NO_CAPACITY_INVOCATION_FAILURES) == 1
+        assert books.count(metrics.INVOCATIONS) == 1  # the one that broke on its way
+        assert books.ledger.instances() == ["", "", "i-1"]  # it, the one that waited, and the refused one
+
+    run(story())
+
+
+class Answering(Router):
+    """Every request is answered with the same status and a body of two chunks."""
+
+    def __init__(self, route: Route, status: int) -> None:
+        fleet = Fleet()
+        fleet.serve(route.live)
+        super().__init__(fleet, Limits(), lambda: 0.0, lambda: 0.0, False)
+        self._status = status
+
+    def _served(self) -> Served:
+        return Served(Answer(self._status, [], [b"much", b"more"]), "i-1", 1, 1, {}, 0.25)
+
+    async def send(self, route: Route, request: Invoke, body: Body, place: Place) -> Served:
+        return self._served()
+
+    def send_at_once(
+        self,
+        route: Route,
+        request: Invoke,
+        body: bytes,
+        place: Place,
+        then: Callable[[Served | RuntimeFault | None], None],
+    ) -> bool:
+        then(self._at_once())
+        return True
+
+    def _at_once(self) -> Served | None:
+        return self._served()
+
+
+class Gone(Answering):
+    """Whom the request was to go to at once has just ended."""
+
+    def __init__(self, route: Route, outcome: int | Exception) -> None:
+        super().__init__(route, outcome if isinstance(outcome, int) else 200)
+        self._outcome = outcome
+
+    async def send(self, route: Route, request: Invoke, body: Body, place: Place) -> Served:
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return await super().send(route, request, body, place)
+
+    def _at_once(self) -> None:
+        return None
+
+
+class Waiting(Accounting):
+    """It keeps those that have ended."""
+
+    def __init__(self, waiting: list[Journey]) -> None:
+        super().__init__(Meters(MetricRegistry(lambda: NOON_S)), Pages())
+        self._waiting = waiting
+
+    def add(self, journey: Journey) -> None:
+        self._waiting.append(journey)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_no_body_waits_with_a_request_to_be_accounted_for(status: int) -> None:
+    async def story() -> None:
+        waiting: list[Journey] = []
+        told: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request"}
+
+        async def send(message: Any) -> None:
+            told.append(message["type"])
+
+        async def gone(message: Any) -> None:
+            raise ConnectionError("the caller has gone")
+
+        with MortalHost() as host:
+            route, _ = routes(host)
+            asked = {"path": "/endpoints/shop/invocations", "headers": []}
+            clocks = Clocks(lambda: NOON_S, lambda: 0.0)
+            app = RuntimeApp(Answering(route, status), Waiting(waiting), Account("1"), clocks)
+            assert app.at_once(asked, b"1,2", lambda *answer: told.append(answer[0]))
+            await app(asked, receive, send)
+            with pytest.raises(ConnectionError):
+                await app(asked, receive, gone)
+        assert told[:2] == [200 if status == 200 else 424, "http.response.start"]
+        assert [journey.status for journey in waiting] == told[:1] * 3
+        for journey in waiting:
+            assert isinstance(journey.outcome, Served)
+            assert journey.outcome.answer.chunks == []
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [(200, 200), (RuntimeFault(Situation.NO_CAPACITY, variant="v"), 400), (ValueError("a mistake of ours"), 500)],
+)
+def test_what_was_never_sent_is_sent_again_and_told_once(outcome: int | Exception, status: int) -> None:
+    async def story() -> None:
+        waiting: list[Journey] = []
+        told: list[int] = []
+        with MortalHost() as host:
+            route, _ = routes(host)
+            clocks = Clocks(lambda: NOON_S, lambda: 0.0)
+            app = RuntimeApp(Gone(route, outcome), Waiting(waiting), Account("1"), clocks)
+            asked = {"path": "/endpoints/shop/invocations", "headers": []}
+            assert app.at_once(asked, b"1,2", lambda *answer: told.append(answer[0]))
+            assert told == []
+            await asyncio.sleep(0.1)
+        assert told == [journey.status for journey in waiting] == [status]
+
+    run(story())

@@ -1,0 +1,73 @@
+"""What the system keeps from the store's own user: the rest is there all the same."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.endpoint.services.s3.s3_bench import Bench, bench_at
+from torpor_endpoint.services.s3.edge import refusal
+from torpor_endpoint.services.s3.errors import Refusal
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    """One whose user is not root, from whom nothing is kept."""
+    with TemporaryDirectory() as root:
+        if root_user := os.geteuid() == 0:
+            os.chown(root, NOBODY, -1)
+            try:
+                os.seteuid(NOBODY)
+            except OSError as error:
+                pytest.skip(f"root cannot become another user here: {error}")
+        try:
+            with bench_at(Path(root)) as made:
+                yield made
+        finally:
+            if root_user:
+                os.seteuid(0)
+            lock(list(Path(root, "bucket").iterdir()), 0o700)  # or it could not be removed
+
+
+@pytest.fixture
+def private(bench: Bench) -> list[Path]:
+    """A file and a folder that may not be read, beside others."""
+    for key in ("a/b", "a/file", "folder/c", "z"):
+        (bench.folder / key).parent.mkdir(exist_ok=True)
+        (bench.folder / key).touch()
+    return [bench.folder / "a" / "file", bench.folder / "folder"]
+
+
+def lock(paths: list[Path], mode: int = 0) -> None:
+    for path in paths:
+        path.chmod(mode)
+
+
+def test_what_may_not_be_read_does_not_keep_the_rest_from_being_listed(bench: Bench, private: list[Path]) -> None:
+    lock(private)
+    assert (bench.listed(), bench.listed("folder/")) == (["a/b", "z"], [])
+    lock(private, 0o700)
+    assert bench.listed() == ["a/b", "a/file", "folder/c", "z"]
+
+
+@pytest.mark.parametrize("key", ["a/file", "folder/c"])
+def test_a_read_of_what_may_not_be_read_is_denied(
+    bench: Bench, private: list[Path], key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lock(private)
+    with pytest.raises(PermissionError) as kept:
+        bench.read(key)
+    assert refusal(kept.value).refusal is Refusal.AccessDenied
+    assert str(bench.folder / key) in caplog.text
+
+
+def test_a_write_where_nothing_may_be_written_is_denied(bench: Bench, private: list[Path]) -> None:
+    lock(private)
+    with pytest.raises(PermissionError, match="folder/new"):
+        bench.put("folder/new")
+    with pytest.raises(PermissionError, match="folder/c"):
+        bench.delete("folder/c")

@@ -1,0 +1,13 @@
+"""A site for each training test, over the warm parent of all tests."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.endpoint.services.training.training_site import Site
+from torpor_container.processes.zygote_client import WarmParent
+
+
+@pytest.fixture
+def site(tmp_path: Path, warm_parent: WarmParent) -> Site:
+    return Site(tmp_path, warm_parent)

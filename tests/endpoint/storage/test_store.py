@@ -1,0 +1,166 @@
+"""What the store keeps, through restarts, kills and races."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_endpoint.storage.record_table import Card, Database, SchemaTooNew
+from torpor_endpoint.storage.records import (
+    Container,
+    Endpoint,
+    EndpointConfig,
+    EndpointStatus,
+    Model,
+    Serverless,
+    Variant,
+)
+from torpor_endpoint.storage.schema import MIGRATIONS, opened
+from torpor_endpoint.storage.store import Store
+
+S = EndpointStatus
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    database = opened(":memory:")
+    yield Store(database, clock)
+    database.close()
+
+
+def clock() -> float:
+    return 1000.25
+
+
+def endpoint(name: str = "e", created_s: float = 1.1, status: EndpointStatus = S.CREATING) -> Endpoint:
+    container = Container("torpor", "s3://b/p/", multi_model=True, environment={"K": "V"})
+    variants = (Variant("a", "m", container, serverless=Serverless(2048, 5)), Variant("b", "m", container, 0.5))
+    return Endpoint(name, f"arn:x:endpoint/{name.lower()}", created_s, created_s, status, "c", variants)
+
+
+def test_records_survive_a_restart(tmp_path: Path) -> None:
+    model = Model("m", "arn:x:model/m", 0.1, Container("torpor"), {"ModelName": "m"})
+    config = EndpointConfig("c", "arn:x:endpoint-config/c", 0.2, {"ProductionVariants": [{"VariantName": "a"}]})
+    coming = replace(endpoint(), pending_config_name="d", pending_variants=endpoint().variants)
+    pending = replace(coming, pending_told=("b",))
+    database = opened(tmp_path / "db")
+    store = Store(database, clock)
+    assert store.add_model(model, {"team": "blue"})
+    assert store.add_endpoint_config(config)
+    assert store.add_endpoint(pending)
+    database.close()
+    database = opened(tmp_path / "db")
+    again = Store(database, clock)
+    assert (again.model("m"), again.endpoint_config("c"), again.endpoint("e")) == (model, config, pending)
+    assert again.tags(model.arn) == {"team": "blue"}
+    database.close()
+
+
+def test_a_card_tells_what_its_record_does(tmp_path: Path) -> None:
+    """Also of records that an earlier Torpor wrote."""
+    before = Database(tmp_path / "db", MIGRATIONS[:2])
+    Store(before, clock).add_endpoint(endpoint())
+    before.close()
+    database = opened(tmp_path / "db")
+    store = Store(database, clock)
+    store.add_model(Model("m", "arn:x:model/m", 0.1, Container("torpor"), {}))
+    store.add_endpoint_config(EndpointConfig("c", "arn:x:endpoint-config/c", 0.2, {}))
+    assert store.model_cards() == [Card("m", 0.1, None, None)]
+    assert store.endpoint_config_cards() == [Card("c", 0.2, None, None)]
+    assert store.endpoint_cards() == [Card("e", 1.1, 1.1, "Creating")]
+    store.replace_endpoint(replace(endpoint(), status=S.IN_SERVICE), expected_status=S.CREATING)
+    assert store.endpoint_cards() == [Card("e", 1.1, 1000.25, "InService")]
+    database.close()
+
+
+def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
+    program = """
+        import sys, time
+        from torpor_endpoint.storage.records import EndpointConfig
+        from torpor_endpoint.storage.schema import opened
+        from torpor_endpoint.storage.store import Store
+        store, number = Store(opened(sys.argv[1]), time.time), 0
+        while True:
+            store.add_endpoint_config(EndpointConfig(f"c{number}", f"arn:{number}", 1.0, {}))
+            print(number, flush=True)
+            number += 1
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "db")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        acknowledged = [int(writer.stdout.readline()) for _ in range(20)][-1]
+        writer.send_signal(signal.SIGKILL)
+    database = opened(tmp_path / "db")
+    assert len(Store(database, clock).endpoint_config_cards()) >= acknowledged + 1
+    database.close()
+
+
+def test_a_name_is_taken_whatever_its_case_and_found_as_written(store: Store) -> None:
+    assert store.add_endpoint(endpoint("Houses"))
+    assert not store.add_endpoint(endpoint("HOUSES"))
+    assert store.endpoint("houses") is None
+    found = store.endpoint("Houses")
+    assert found is not None
+    assert found.name == "Houses"
+
+
+def test_a_delete_during_an_update_is_not_overwritten(store: Store) -> None:
+    store.add_endpoint(endpoint(status=S.UPDATING))
+    assert store.replace_endpoint(replace(endpoint(), status=S.DELETING), expected_status=S.UPDATING)
+    assert not store.replace_endpoint(replace(endpoint(), status=S.IN_SERVICE), expected_status=S.UPDATING)
+    assert [(e.status, e.modified_s) for e in store.endpoints()] == [(S.DELETING, 1000.25)]
+
+
+def test_an_endpoint_that_took_the_name_since_is_not_overwritten(store: Store) -> None:
+    store.add_endpoint(endpoint(created_s=1.1))
+    store.remove_endpoint("e")
+    store.add_endpoint(endpoint(created_s=2.2))
+    late = replace(endpoint(created_s=1.1), status=S.FAILED)
+    assert not store.replace_endpoint(late, expected_status=S.CREATING)
+    assert store.endpoint("e") == endpoint(created_s=2.2)
+
+
+def test_of_many_threads_one_wins(store: Store) -> None:
+    store.add_endpoint(endpoint())
+    moved = replace(endpoint(), status=S.IN_SERVICE)
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(lambda _: store.replace_endpoint(moved, expected_status=S.CREATING), range(32)))
+    assert won.count(True) == 1
+
+
+def test_tags_go_with_their_resource(store: Store) -> None:
+    store.add_endpoint(endpoint(), {"a": "1", "b": "2"})
+    arn = endpoint().arn
+    store.put_tags(arn, {"b": "3"})
+    store.remove_tags(arn, ["a", "never"])
+    assert store.tags(arn) == {"b": "3"}
+    assert store.has(arn)
+    store.remove_endpoint("e")
+    assert (store.tags(arn), store.has(arn)) == ({}, False)
+
+
+def test_a_file_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "db") as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(SchemaTooNew, match=rf"version 99.*up to {len(MIGRATIONS)}"):
+        opened(tmp_path / "db")
+
+
+@given(st.floats(min_value=0, max_value=4e9))
+def test_times_come_back_exactly(created_s: float) -> None:
+    database = opened(":memory:")
+    store = Store(database, clock)
+    store.add_endpoint(endpoint(created_s=created_s))
+    assert store.endpoint("e") == endpoint(created_s=created_s)
+    assert store.replace_endpoint(endpoint(created_s=created_s), expected_status=S.CREATING)
+    database.close()

@@ -1,0 +1,193 @@
+"""`torpor plan`: what was tried, the answer and its call, what else there is; where nothing serves, why."""
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from torpor.cli import app
+from torpor.cli.commands.plan import NOTHING
+
+TRACE = "zipf:models=20,rate_hz=2,duration_s=120"
+TYPES = ("--instance-type", "ml.t2.medium,ml.m5.large", "--instances-max", "2")
+MODELS = "model,memory_bytes,load_s,predict_s\na,1000000,0.5,0.02\nb,1000000,0.5,0.02\n"
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command, in a folder with `calls.csv`, a call in ten minutes, and `models.csv`."""
+    (tmp_path / "calls.csv").write_text("time_s,model\n" + "".join(f"{600 * n},{'ab'[n % 2]}\n" for n in range(20)))
+    (tmp_path / "models.csv").write_text(MODELS)
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(app, ["plan", *arguments])
+
+
+def code(shown: str) -> str:
+    """The call, as it can be copied."""
+    found = re.search(r"^boto3.*?^\)$", shown, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+def test_the_answer_is_what_it_costs_and_a_call_that_makes_it(run: Run) -> None:
+    done = run(TRACE, *TYPES, "--slo-ms", "3000", "--quantile", "0.9")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("90 % of the requests within 3,000 ms · 219 requests\n")
+    assert re.search(r"^1 x ml\.t2\.medium, LRU .*\$33\.87 .* the plan *$", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^1 x ml\.t2\.medium, LRU: \$33\.87 a month\. \d of 3 seeds meet the SLO, p99 ", done.stdout, re.MULTILINE
+    )
+    assert "'ml.t2.medium'" in ast.unparse(ast.parse(code(done.stdout)))
+    assert re.search(r"^an endpoint per model, each 1 x ml\.t2\.medium +\$677\.44 +0\.00%", done.stdout, re.MULTILINE)
+    assert re.search(r"^serverless, an endpoint per model +\$", done.stdout, re.MULTILINE)
+    assert "\nseed 0 to 2 · US dollars at the prices of 2026-" in done.stdout
+    assert "\nassumed: the sizes and times of all models: drawn" in done.stdout
+
+
+def test_where_nothing_is_drawn_one_run_tells_what_its_requests_can(run: Run) -> None:
+    shown = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "never,1m").stdout
+    assert re.search(r"^0-1 x ml\.t2\.medium, LRU, sleeps after 1 min: .* Nothing in it is drawn", shown, re.MULTILINE)
+    said = " ".join(shown.split())
+    assert "one run tells all of this trace. Of more like it 0 to 16 % are late, which may be too many." in said
+    assert "Whether 99 % are in time cannot be told from 20 requests, of which 0 may be late: give 1,000." in said
+    assert (
+        "\n# AWS takes no MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint\nboto3" in shown
+    )
+    assert "assumed: what sleeps is Torpor's, and wakes in 0.1 s; AWS's instances take 180 to 600 s" in shown
+    assert "\nseed 0 · " in shown
+    assert 'Environment={"TORPOR_IDLE_SECONDS": "60"}' in shown
+    assert "assumed: AWS's serverless inference wakes in 2.2 s, of the 1 to 5 s that are seen" in shown
+    assert "drawn by the laws" not in shown
+
+
+def test_keep_alives_that_learn_are_tried_unless_others_are_named(run: Run) -> None:
+    arguments = ("--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "1m")
+    learned = re.compile(r"sleeps after 1 min \(histogram\)")
+    assert learned.search(run("calls.csv", *TYPES, *arguments).stdout)
+    assert not learned.search(run("calls.csv", *TYPES, *arguments, "--keep-alive", "fixed").stdout)
+
+
+def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
+    arguments = ("--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "1m", "--wake", "5m")
+    shown = run("calls.csv", *TYPES, *arguments).stdout
+    assert re.search(r"^1 x ml\.t2\.medium, LRU .* the plan *$", shown, re.MULTILINE)
+    assert "what sleeps is Torpor's, and wakes in 300 s" in shown
+
+
+def test_what_may_not_sleep_does_not(run: Run) -> None:
+    shown = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "never").stdout
+    assert "sleeps" not in shown
+    assert "ManagedInstanceScaling" not in shown
+
+
+def test_who_leaves_first_is_told_where_somebody_has_to(run: Run) -> None:
+    Path("models.csv").write_text(MODELS.replace("1000000", "3000000000"))
+    arguments = ("--slo-ms", "3000", "--quantile", "0.5", "--instance-type", "ml.t2.medium", "--instances-max", "1")
+    shown = run("calls.csv", "--profiles", "models.csv", *arguments).stdout
+    assert "\nwho leaves first · 1 x ml.t2.medium\n" in shown
+    assert re.search(r"^BELADY .*offline reference: it knows the trace", shown, re.MULTILINE)
+
+
+def test_where_sizes_differ_the_reference_heeds_them(run: Run) -> None:
+    arguments = ("--slo-ms", "9000", "--quantile", "0.1", "--instance-type", "ml.t2.medium", "--instances-max", "1")
+    Path("models.csv").write_text("model,memory_bytes,load_s\na,3000000000,0.5\nb,2900000000,0.5\n")
+    shown = run("calls.csv", "--profiles", "models.csv", *arguments).stdout
+    assert re.search(r"^BELADY-SIZE .*offline reference: it knows the trace", shown, re.MULTILINE)
+    assert not re.search(r"^BELADY ", shown, re.MULTILINE)
+
+
+def test_too_few_requests_are_counted_once_with_several_seeds(run: Run) -> None:
+    said = " ".join(run("calls.csv", *TYPES, "--slo-ms", "9000", "--quantile", "0.9").stdout.split())
+    assert "cannot be told from 20 requests, played with 3 seeds, of which 6 may be late" in said
+
+
+def test_times_that_are_assumed_are_not_blamed_on_the_models(run: Run) -> None:
+    said = " ".join(run("calls.csv", *TYPES, "--slo-ms", "0.5").stdout.split())
+    assert "These times are assumed: give your models' own by --profiles FILE, or an endpoint's ledger.sqlite" in said
+
+
+def test_of_a_longer_trace_it_says_what_was_played_and_seen(run: Run) -> None:
+    arguments = (TRACE, *TYPES, "--slo-ms", "9000", "--quantile", "0.5", "--requests", "50", "--seeds", "1")
+    shown = run(*arguments).stdout
+    assert shown.startswith("50 % of the requests within 9,000 ms · 219 requests, the busiest 50 first\n")
+    seen = r"Of 219 requests that were played \d\.\d\d% are late, in the busiest 50 \(.* s, .* s after the first\) \d"
+    assert re.search(seen, " ".join(shown.split()))
+    part = run(*arguments, "--played-max", "100").stdout
+    assert part.startswith(
+        "50 % of the requests within 9,000 ms · 219 requests, the busiest 50 first, and then the first 100: the others"
+    )
+    assert "Of 100 requests that were played" in part
+    assert "The dollars are as if the others were more of the same." in " ".join(part.split())
+
+
+@pytest.mark.parametrize(
+    ("models", "slo_ms", "said"),
+    [
+        (MODELS, "5", "with every model in memory and nobody waiting, 100.00% of the requests still take longer"),
+        (MODELS.replace("1000000", "999999999999"), "900", "a needs 999,999,999,999 bytes of memory, and an instance"),
+        (MODELS, "100", "the first call of a model waits for its load, which makes 2 of 20 requests late"),
+    ],
+)
+def test_where_nothing_serves_it_says_why(run: Run, models: str, slo_ms: str, said: str) -> None:
+    Path("models.csv").write_text(models)
+    done = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", slo_ms)
+    assert done.exit_code == NOTHING
+    assert said in done.stdout.replace("\n", " ")
+    assert "ways tried, and none came near." in done.stdout
+    assert "create_endpoint_config" not in done.stdout
+    assert "serverless, an endpoint per model" in done.stdout
+
+
+def test_where_the_space_is_too_small_it_says_so(run: Run) -> None:
+    done = run(
+        TRACE.replace("rate_hz=2", "rate_hz=60"),
+        "--instance-type",
+        "ml.t2.medium",
+        "--instances-max",
+        "1",
+        "--slo-ms",
+        "200",
+    )
+    assert done.exit_code == NOTHING
+    assert "Nothing in this space meets that." in done.stdout
+    assert "--instances-max" in done.stdout
+
+
+def test_azures_trace_is_planned_for_too(run: Run) -> None:
+    Path("2021.txt").write_text("app,func,end_timestamp,duration\nA,f,10,1\nA,f,12,1\n")
+    done = run("2021.txt", "--slo-ms", "60000", "--seeds", "1")
+    assert (done.exit_code, "2 requests" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere.csv", "--slo-ms", "100"), "nowhere.csv: [Errno 2] No such file"),
+        (("calls.csv", "--slo-ms", "0"), "--slo-ms is a number of milliseconds, more than 0, not 0"),
+        (("calls.csv", "--slo-ms", "9", "--quantile", "2"), "--quantile is above 0 and below 1, as 0.99, not 2"),
+        (
+            ("calls.csv", "--slo-ms", "9", "--policy", "LRU,MRU"),
+            "--policy is one of LRU, SIEVE, LFUDA, GDSF, LANDLORD, LFU, LRU-2, S3-FIFO, TINYLFU, FIFO, not",
+        ),
+        (
+            ("calls.csv", "--slo-ms", "9", "--policy", "BELADY"),
+            "--policy BELADY knows the trace, and cannot be deployed",
+        ),
+        (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m5.large,ml.nope"), "instance_type is one of the"),
+        (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m6i.large"), "no price is known for ml.m6i.large"),
+        (("calls.csv", "--slo-ms", "9", "--instance-type", ""), "--instance-type has at least one"),
+        (("calls.csv", "--slo-ms", "9", "--sleep-after", "5x"), "--sleep-after: '5x' is no span of time"),
+        (("calls.csv", "--slo-ms", "9", "--keep-alive", "weekly"), "--keep-alive is one of fixed, histogram, not"),
+        (("calls.csv", "--slo-ms", "9", "--seed", "-1"), "seed is 0 or more, not -1"),
+        (("calls.csv", "--slo-ms", "9", "--profiles", "nowhere.csv"), "--profiles nowhere.csv: there is no such file"),
+    ],
+)
+def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert done.stderr.strip("\n").count("\n") == 0

@@ -1,0 +1,228 @@
+"""`torpor simulate`: a line for each way, the figures' grounds below it, files of it all, and one line for an error."""
+
+import csv
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from torpor.cli import app
+from torpor.cli.commands.simulate import LOGGED, fitted, span
+
+TRACE = "zipf:models=20,rate_hz=2,duration_s=120"
+CALLS = "time_s,model\n0,a\n1,b\n2.5,a\n"
+MODELS = "model,memory_bytes,load_s,predict_s\na,1000000,0.5,0.02\nb,1000000,0.5,0.02\n"
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command, in a folder with `calls.csv` and `models.csv`."""
+    (tmp_path / "calls.csv").write_text(CALLS)
+    (tmp_path / "models.csv").write_text(MODELS)
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(app, ["simulate", *arguments])
+
+
+def rows(shown: str) -> dict[str, list[str]]:
+    """The table's cells by scenario."""
+    lines = [re.split(r"\s{2,}", line.strip()) for line in shown.splitlines()]
+    return {cells[0]: cells[1:] for cells in lines if len(cells) > 2}
+
+
+def test_it_shows_what_a_small_trace_does(run: Run) -> None:
+    done = run("calls.csv", "--profiles", "models.csv", "--slo-ms", "100")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("calls.csv · 3 requests in 2.52 s\n")
+    assert rows(done.stdout) == {
+        "scenario": ["a month", "hits", "p50", "p99", "> 100 ms", "cold", "loads"],
+        "1 x ml.m5.large, LRU": ["$83.95", "33.33%", "523 ms", "524 ms", "66.67%", "2", "2"],
+    }
+    assert "seed 0 · US dollars at the prices of 2026-" in done.stdout
+    assert "assumed" not in done.stdout
+
+
+def test_every_way_that_is_asked_for_has_its_line(run: Run) -> None:
+    done = run(TRACE, "--instance-type", "ml.m5.large,ml.r5.large", "--instances", "1,2", "--sleep-after", "never,5m")
+    found = rows(done.stdout)
+    assert list(found) == [
+        "scenario",
+        "1 x ml.m5.large, LRU",
+        "0-1 x ml.m5.large, LRU, sleeps after 5 min",
+        "2 x ml.m5.large, LRU",
+        "0-2 x ml.m5.large, LRU, sleeps after 5 min",
+        "1 x ml.r5.large, LRU",
+        "0-1 x ml.r5.large, LRU, sleeps after 5 min",
+        "2 x ml.r5.large, LRU",
+        "0-2 x ml.r5.large, LRU, sleeps after 5 min",
+    ]
+    assert found["2 x ml.r5.large, LRU"][0] == "$220.46"
+    assert "AWS sells no multi-model endpoint that scales to zero" in done.stdout
+    assert "and wakes in 0.1 s (--wake)" in " ".join(done.stdout.split())
+
+
+def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
+    arguments = ("calls.csv", "--profiles", "models.csv", "--sleep-after", "1h")
+    quick, slow = (run(*arguments, *more).stdout for more in ((), ("--wake", "5m")))
+    p99 = [rows(shown)["0-1 x ml.m5.large, LRU, sleeps after 1 h"][3] for shown in (quick, slow)]
+    assert p99 == ["624 ms", "300,524 ms"]
+    assert "and wakes in 300 s (--wake)" in " ".join(slow.split())
+    assert "--wake: '5x' is no span of time" in run(*arguments, "--wake", "5x").stderr
+
+
+def test_a_terminal_sees_what_is_being_played(tmp_path: Path) -> None:
+    (tmp_path / "calls.csv").write_text(CALLS)
+    arguments = ["simulate", str(tmp_path / "calls.csv"), "--instances", "1,2"]
+    done = CliRunner().invoke(app, arguments, env={"FORCE_COLOR": "1", "TTY_INTERACTIVE": "1"})
+    assert "playing 2 of 2: 2 x ml.m5.large, LRU" in done.stderr
+    assert "playing" not in done.stdout
+
+
+def test_what_was_drawn_is_said_and_a_seed_says_it_again(run: Run) -> None:
+    shown = [run(TRACE, "--seed", seed).stdout for seed in ("5", "5", "6")]
+    assert "assumed: the sizes and times of all models: drawn by the laws of" in shown[0]
+    assert "\nseed 5 · " in shown[0]
+    assert shown[0] == shown[1] != shown[2]
+
+
+def test_a_model_that_is_too_large_is_a_failure_that_is_told(run: Run) -> None:
+    Path("models.csv").write_text("model,memory_bytes\na,1000\nb,999999999999\n")
+    done = run("calls.csv", "--profiles", "models.csv")
+    assert dict(zip(*rows(done.stdout).values(), strict=True))["failed"] == "1"
+    assert "failed: up to 1 request, for a model that is larger than an instance's memory or disk" in done.stdout
+    Path("models.csv").write_text("model,memory_bytes\na,999999999999\nb,999999999999\n")
+    assert dict(zip(*rows(run("calls.csv", "--profiles", "models.csv").stdout).values(), strict=True))["p99"] == "-"
+
+
+def test_a_type_without_a_price_is_unknown_and_not_free(run: Run) -> None:
+    found = rows(run("calls.csv", "--instance-type", "ml.m6i.large,ml.m5.large").stdout)
+    assert [cells[0] for cells in found.values()] == ["a month", "unknown", "$83.95"]
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+def test_the_table_is_kept_with_all_columns(run: Run) -> None:
+    run(TRACE, "--policy", "LRU,GDSF", "--memory-mib", "300", "--out", "table.csv")
+    with open("table.csv", newline="") as file:
+        kept = list(csv.DictReader(file))
+    assert [one["scenario"] for one in kept] == ["1 x ml.m5.large, LRU", "1 x ml.m5.large, GDSF"]
+    assert {"hit_ratio", "p99_s", "evictions", "instance_hours", "usd", "usd_per_month", "seed"} <= set(kept[0])
+    assert int(kept[0]["evictions"]) > 0
+    assert float(kept[0]["usd_per_month"]) == pytest.approx(83.95)
+
+
+def test_every_decision_is_kept_with_its_scenario(run: Run) -> None:
+    run("calls.csv", "--profiles", "models.csv", "--policy", "LRU,FIFO", "--decisions", "log.csv")
+    with open("log.csv", newline="") as file:
+        kept = list(csv.DictReader(file))
+    assert tuple(kept[0]) == LOGGED
+    assert {one["scenario"] for one in kept} == {"1 x ml.m5.large, LRU", "1 x ml.m5.large, FIFO"}
+    loaded = [one for one in kept if one["action"] == "loaded" and one["scenario"].endswith("LRU")]
+    assert [(one["model"], one["size_bytes"], one["took_s"]) for one in loaded] == [
+        ("a", "1000000", "0.5"),
+        ("b", "1000000", "0.5"),
+    ]
+
+
+def test_a_picture_is_drawn(run: Run) -> None:
+    done = run(TRACE, "--sleep-after", "never,1m", "--slo-ms", "200", "--plot", "picture.png")
+    assert done.exit_code == 0
+    assert Path("picture.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_no_picture_is_drawn_where_nothing_was_answered(run: Run) -> None:
+    Path("models.csv").write_text("model,memory_bytes\na,999999999999\nb,999999999999\n")
+    done = run("calls.csv", "--profiles", "models.csv", "--plot", "picture.png")
+    assert (done.exit_code, Path("picture.png").exists()) == (1, False)
+    assert "--plot: no request was answered by what has a price, so there is no p99 to draw" in done.stderr
+
+
+def test_a_recount_is_told(run: Run) -> None:
+    plain, checked = (run(TRACE, "--sleep-after", "5s", *more).stdout for more in ((), ("--check",)))
+    assert checked == f"{plain}recounted: bytes, pins, loads and instances are as the decisions and calls have them\n"
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere.csv",), "nowhere.csv: [Errno 2] No such file"),
+        (("calls.json",), "calls.json: a trace is a file that ends in .csv"),
+        (("calls.csv", "--profiles", "nowhere.csv"), "--profiles nowhere.csv: there is no such file"),
+        (("calls.csv", "--policy", "MRU"), "--policy is one of LRU, "),
+        (("foo:models=5",), "a made trace is one of zipf, calibrated, as zipf:models=500"),
+        (("calls.csv", "--policy", ","), "--policy has at least one"),
+        (("calls.csv", "--instance-type", "ml.nope"), "instance_type is one of the catalogue's types"),
+        (("calls.csv", "--instances", "0"), "--instances has numbers of 1 or more, as 1,2,4, not '0'"),
+        (("calls.csv", "--instances", "²"), "--instances has numbers of 1 or more, as 1,2,4, not '²'"),
+        (("calls.csv", "--sleep-after", "5x"), "--sleep-after: '5x' is no span of time, such as 90s"),
+        (("calls.csv", "--sleep-after", "0s"), "--sleep-after: a span of time is more than 0, not 0s"),
+        (("calls.csv", "--slo-ms", "-4"), "--slo-ms is a number of milliseconds, more than 0, not -4"),
+        (("calls.csv", "--seed", "-1"), "seed is 0 or more, not -1"),
+        (
+            ("calls.csv", "--plot", "picture.foo"),
+            "--plot picture.foo: a picture is a file that ends in .png, .svg, .pdf",
+        ),
+        (("calls.csv", "--plot", "no/where.png"), "--plot no/where.png: there is no folder no"),
+        (("calls.csv", "--out", "no/where.csv"), "--out no/where.csv: there is no folder no"),
+        (("calls.csv", "--decisions", "no/where.csv"), "--decisions no/where.csv: there is no folder no"),
+        (("calls.csv", "--plot", "picture.png", "--instance-type", "ml.m6i.large"), "--plot: no price is known for"),
+        (("calls.csv", "--plot", "picture.png", "--policy", "belady"), "add a --policy that does not know the trace"),
+        (("calls.csv", "--prices", "nowhere.json"), "--prices nowhere.json: there is no such file"),
+        (("calls.csv", "--out", "."), "--out .: that is a folder, name a file in it"),
+        (("calls.csv", "--lasts", "2s"), "calls.csv has a request 2.5 s after its first, and is said to last 2 s: say"),
+        (("calls.csv", "--lasts", "0s"), "--lasts: a span of time is more than 0, not 0s"),
+        (("calls.csv", "--region", "eu-west-1"), "--region eu-west-1: its prices are not known without a file of them"),
+        (("zipf:modles=3",), "'modles' is no knob"),
+    ],
+)
+def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith("torpor: ")
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("time_s,model\n0,a\n5,b\n2,a\n", "calls.csv: row 3: time 2.0 is earlier than the row before it"),
+        ("time_s,model,bytes\n0,a,5\n1,b,-3\n", "calls.csv: row 2: a size of -3 bytes is negative"),
+        ("time_s,model,colour\n0,a,red\n", "calls.csv: column 'colour' is unknown"),
+        ("", "calls.csv is empty"),
+        ("time_s;model\n0;a\n", "calls.csv: its columns are parted by semicolons: write it with commas"),
+        ("time_s,model\n0,house,2.tar.gz\n", "calls.csv: row 1 has 3 columns, and the header 2: quote a name that has"),
+        ("timestamp,model\n1700000000000,a\n", "calls.csv: row 1: time 1700000000000 in column 'timestamp' is no"),
+        (
+            "time_s,model\n0,c\n",
+            "'c' is called, and has no profile: add a row with its model and memory_bytes to models.csv",
+        ),
+    ],
+)
+def test_a_bad_trace_is_one_line(run: Run, lines: str, said: str) -> None:
+    Path("calls.csv").write_text(lines)
+    done = run("calls.csv", "--profiles", "models.csv")
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert said in done.stderr
+
+
+# -- what else is read -------------------------------------------------------------------------------------------------
+def test_azures_trace_is_known_by_its_header(run: Run) -> None:
+    Path("2021.txt").write_text("app,func,end_timestamp,duration\nA,f,10,1\nA,g,12,8\n")
+    assert "2021.txt · 2 requests in " in run("2021.txt").stdout
+
+
+# -- the look ----------------------------------------------------------------------------------------------------------
+def test_a_narrow_terminal_has_fewer_columns_and_no_wrapped_numbers() -> None:
+    lines = [{"name": "x" * 20, "a": "1" * 10, "b": "2" * 10, "c": "3" * 10}]
+    assert [len(fitted(lines, ("b", "a"), width).columns) for width in (57, 56, 45, 44, 32, 5)] == [4, 3, 3, 2, 2, 2]
+    assert [str(column.header) for column in fitted(lines, ("b", "a"), 50).columns] == ["name", "a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.0, "0 s"), (2.5, "2.5 s"), (119.0, "119 s"), (300.0, "5 min"), (9000.0, "2.5 h"), (30 * 86_400.0, "30 days")],
+)
+def test_a_span_is_told_in_a_unit_that_a_person_takes(seconds: float, said: str) -> None:
+    assert span(seconds) == said

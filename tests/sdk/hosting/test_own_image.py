@@ -1,0 +1,68 @@
+"""`torpor.local` over a container of one's own, and what becomes of it where nobody knows its image any more."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from botocore.exceptions import ClientError
+from typer.testing import CliRunner
+
+import torpor
+from tests.sdk.sdk_models import CITIES, ROWS
+from torpor.cli import app
+from torpor.hosting.process import EndpointProcess, Start
+
+# Torpor's own container, under another name: driven over SageMaker's contract, as any other.
+IMAGES = f"""
+[[image]]
+match = "own:*"
+command = ["{sys.executable}", "-m", "torpor_container", "serve"]
+environment = {{ SAGEMAKER_BIND_TO_PORT = "{{port}}" }}
+"""
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Path:
+    path = tmp_path / "images.toml"
+    path.write_text(IMAGES)
+    return path
+
+
+@pytest.fixture
+def kept(models: Path, images: Path, tmp_path: Path) -> Path:
+    """A data folder with an endpoint of such an image in service."""
+    folder = tmp_path / "kept"
+    with torpor.local(models, name="own", image="own:1", images=images, data_dir=folder) as endpoint:
+        assert len(endpoint.invoke(CITIES[0], ROWS)) == len(ROWS)
+    return folder
+
+
+def call(process: EndpointProcess) -> bytes:
+    members = {"EndpointName": "own", "TargetModel": CITIES[0], "ContentType": "text/csv", "Body": "1,2,3,4"}
+    answer: bytes = process.client("sagemaker-runtime").invoke_endpoint(**members)["Body"].read()
+    return answer
+
+
+def test_an_image_that_is_not_known_any_more_says_so_to_who_calls_and_comes_back(kept: Path, images: Path) -> None:
+    with EndpointProcess(Start(kept)) as forgetful:
+        with pytest.raises(ClientError, match=r"ValidationError.*own:1 .* is not one that this endpoint can run"):
+            call(forgetful.until_ready())
+        shown = CliRunner().invoke(app, ["ls", "--url", forgetful.url]).stdout
+        assert shown.startswith("own  InService, but not served: The image own:1 ")
+        assert "Traceback" not in forgetful.output()
+    with EndpointProcess(Start(kept, images=images)) as knowing:
+        assert call(knowing.until_ready())
+
+
+def test_a_file_of_images_that_is_none_is_told_without_a_traceback(tmp_path: Path) -> None:
+    with pytest.raises(torpor.EndpointFailed, match=r"--images: .*nowhere\.toml") as caught:
+        torpor.local(images=tmp_path / "nowhere.toml")
+    assert "Traceback" not in str(caught.value)
+
+
+def test_an_image_of_another_registry_is_served_by_the_built_in_container_if_that_is_wanted(models: Path) -> None:
+    image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/houses:7"
+    with torpor.local(models, image=image, unknown_images="built-in") as endpoint:
+        assert len(endpoint.invoke(CITIES[0], ROWS)) == len(ROWS)
+    with pytest.raises(torpor.EndpointFailed, match=r"nothing is pulled.*--unknown-images built-in"):
+        torpor.local(models, image=image).close()

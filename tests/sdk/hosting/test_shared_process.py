@@ -1,0 +1,131 @@
+"""`torpor_endpoint.local`: an endpoint leaves nothing on a process that goes on."""
+
+import gc
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.sdk.sdk_models import CITIES, ROWS
+from torpor.errors import EndpointFailed, TorporError
+from torpor.hosting.serving import BUCKET, Local, SharedProcess, planned
+
+
+@pytest.fixture(scope="module")
+def sagemaker(shared: SharedProcess) -> Any:
+    return shared.client("sagemaker")
+
+
+@pytest.fixture
+def others(sagemaker: Any) -> list[str]:
+    """What other tests have on that process."""
+    return resources(sagemaker)
+
+
+def resources(sagemaker: Any) -> list[str]:
+    """The names of all endpoints, configurations and models."""
+    endpoints, configs = sagemaker.list_endpoints()["Endpoints"], sagemaker.list_endpoint_configs()["EndpointConfigs"]
+    found = [*endpoints, *configs, *sagemaker.list_models()["Models"]]
+    return sorted(value for one in found for key, value in one.items() if key.endswith("Name"))
+
+
+def sockets() -> int:
+    """But for those that earlier tests have left to the garbage collector, which may come at any moment."""
+    gc.collect()
+    links = [Path("/proc/self/fd", number) for number in os.listdir("/proc/self/fd")]
+    return sum(os.readlink(link).startswith("socket:") for link in links if link.is_symlink())
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux lists descriptors")
+
+
+@needs_proc
+def test_its_connections_end_with_it(shared: SharedProcess, sagemaker: Any) -> None:
+    sagemaker.list_endpoints()
+    before = sockets()
+    with shared.local() as endpoint:
+        endpoint.put(b"no model", key="a.tar.gz")
+        endpoint.client("sagemaker").list_models()
+        with pytest.raises(ClientError, match="not found"):
+            endpoint.caller().invoke("nowhere")
+        assert sockets() >= before + 4
+    assert sockets() == before
+
+
+@needs_proc
+def test_its_connections_end_though_it_cannot_be_deleted(shared: SharedProcess) -> None:
+    before = sockets()
+    with pytest.raises(ClientError, match="no_name"), Local(shared, planned("no_name"), alone=False) as endpoint:
+        endpoint.client("sagemaker").list_models()
+    assert sockets() == before
+
+
+def test_nothing_of_it_is_left(shared: SharedProcess, sagemaker: Any, others: list[str]) -> None:
+    with shared.local() as endpoint:
+        endpoint.deploy(memory_mib=512)
+        assert len(resources(sagemaker)) == len(others) + 5
+    assert resources(sagemaker) == others
+
+
+@pytest.mark.parametrize("name", ["local", "no_name"])
+def test_nothing_is_left_of_one_that_failed(
+    shared: SharedProcess, sagemaker: Any, others: list[str], name: str
+) -> None:
+    with pytest.raises(EndpointFailed, match=r"nobodys:1|no_name"):
+        shared.local(name=name, image="nobodys:1")
+    assert resources(sagemaker) == others
+
+
+def test_an_earlier_ones_models_are_not_its_own(shared: SharedProcess, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.tar.gz").write_text("no model")
+    with shared.local(tmp_path / "one") as endpoint, shared.local(tmp_path / "one", name="local-2"):
+        endpoint.put(b"no model", key="not//ordinary")
+    with shared.local(tmp_path / "two") as endpoint:
+        found = endpoint.client("s3").list_objects_v2(Bucket=BUCKET, Prefix="local")["Contents"]
+        assert [entry["Key"] for entry in found] == ["local-2/one.tar.gz", "local/two.tar.gz"]
+
+
+def test_it_may_be_gone_when_it_is_closed(shared: SharedProcess, sagemaker: Any, others: list[str]) -> None:
+    with shared.local() as endpoint:
+        sagemaker.delete_endpoint(EndpointName=endpoint.name)
+    assert resources(sagemaker) == others
+
+
+def test_closed_again_it_leaves_another_of_its_name_alone(shared: SharedProcess, models: Path) -> None:
+    with shared.local(models) as endpoint:
+        answer = endpoint.invoke(CITIES[0], ROWS)
+        endpoint.close()
+        with shared.local(models) as another:
+            endpoint.close()
+            assert another.invoke(CITIES[0], ROWS) == answer
+            another.deploy()
+            assert another.invoke(CITIES[0], ROWS) == answer
+
+
+def test_another_of_a_name_that_is_open_is_refused_and_harms_nobody(shared: SharedProcess) -> None:
+    with shared.local(name="twice") as endpoint:
+        endpoint.put(b"no model", key="a.tar.gz")
+        with pytest.raises(TorporError, match="'twice' is open already: give name="):
+            shared.local(name="twice")
+        found = endpoint.client("s3").list_objects_v2(Bucket=BUCKET, Prefix="twice/")["Contents"]
+        assert [entry["Key"] for entry in found] == ["twice/a.tar.gz"]
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [("strict", "torpor.local"), ("data_dir", "process's"), ("memory", "no option")]
+)
+def test_an_option_that_is_not_the_endpoints_own_is_named(shared: SharedProcess, option: str, said: str) -> None:
+    with pytest.raises(TypeError, match=option) as refused:
+        shared.local(None, name="mine", **{option: True})
+    assert said in str(refused.value)
+
+
+def test_a_closed_endpoint_says_that_it_is(shared: SharedProcess) -> None:
+    with shared.local(name="closed") as endpoint:
+        pass
+    with pytest.raises(TorporError, match="this endpoint is closed"):
+        endpoint.invoke("a.tar.gz", [[1.0]])

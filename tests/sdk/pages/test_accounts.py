@@ -1,0 +1,201 @@
+"""The ledger through the command and as data frames, over the pages' own port."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from typer import BadParameter
+from typer.testing import CliRunner, Result
+
+import torpor
+from tests.ledger_site import FIRST_USE, NOON_S, Site, invocation, life, served
+from torpor.calling.connection import Connection
+from torpor.cli import app
+from torpor.cli.commands.cold_starts import percentile
+from torpor.cli.since import span_s
+from torpor.errors import EndpointRefused
+from torpor.hosting.deploying import Plan
+from torpor.pages import accounts
+from torpor.pages.accounts import ColdStart, Which
+from torpor.prices.money import dollars
+
+COLD = {"wake": 0.12, "download": 0.05, "load": 0.25, "predict": 0.002, "overhead": 0.001}
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+AGES = "100000d"
+"""Since the ledger's noon."""
+
+
+@dataclass(frozen=True)
+class Stand:
+    """A ledger of one cold and one warm call, behind a port."""
+
+    site: Site
+    connection: Connection
+
+    def run(self, *arguments: str, width: int = 100) -> Result:
+        """As in a terminal of that width."""
+        environment = {"AWS_ENDPOINT_URL": self.connection.url, "COLUMNS": str(width), "FORCE_COLOR": "1"}
+        return CliRunner().invoke(app, list(arguments), env=environment)
+
+    def shown(self, *arguments: str, width: int = 100) -> list[str]:
+        """The lines of it, without their colours."""
+        return STYLE.sub("", self.run(*arguments, width=width).stdout).splitlines()
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    site = Site(tmp_path, now_s=NOON_S + 3600)
+    site.ledger.lived(life())
+    site.ledger.lived(life(endpoint="odd", instance="i-2", size="ml.m4.xlarge"))
+    site.ledger.invoked(invocation(NOON_S, COLD, model="Houston_TX.tar.gz", cold=FIRST_USE))
+    site.ledger.invoked(invocation(NOON_S + 1, model="Houston_TX.tar.gz"))
+    site.ledger.invoked(invocation(NOON_S + 2, endpoint="odd", instance="i-2", model=""))
+    with served(site.app()) as url:
+        yield Stand(site, Connection(url))
+    site.ledger.close()
+
+
+def test_a_cold_start_comes_back_as_it_was_told(stand: Stand) -> None:
+    (found,) = accounts.cold_starts(stand.connection, Which("houses"))
+    told = ColdStart(NOON_S, "houses", "v", "Houston_TX.tar.gz", "i-1", 200, sum(COLD.values()), COLD, "r", 100, 50)
+    assert found == ColdStart(**{**vars(told), "loaded_bytes": 2**20, "victims": ("old",), "reason": "first use"})
+    assert accounts.cold_starts(stand.connection, Which("houses", NOON_S + 1)) == []
+
+
+def test_costs_come_back_with_shares_that_add_up(stand: Stand) -> None:
+    found = accounts.costs(stand.connection, Which(since_s=NOON_S))
+    houses, odd = found.variants
+    assert houses.usd == pytest.approx(0.115)
+    assert odd.usd is None
+    assert sum(model.usd or 0.0 for model in houses.models) + (houses.idle_usd or 0.0) == pytest.approx(0.115)
+    assert [way.usd for way in odd.on_aws][2] is None
+
+
+def test_an_endpoint_that_the_ledger_does_not_know_is_refused(stand: Stand) -> None:
+    with pytest.raises(EndpointRefused, match="nothing of an endpoint 'nobody'"):
+        accounts.costs(stand.connection, Which("nobody"))
+
+
+def test_cold_starts_has_a_column_for_each_step_that_was_waited_for(stand: Stand) -> None:
+    shown = stand.shown("cold-starts", "--since", AGES, width=150)
+    heading, row, p99 = (next(line for line in shown if found in line) for found in ("time", "Houston", "p99"))
+    assert heading.split()[2:9] == ["total", "wake", "download", "load", "predict", "overhead", "memory"]
+    assert row.split(maxsplit=2)[2].split("  ")[0] == "Houston_TX.tar.gz"
+    assert row.split()[3:9] == p99.split()[1:] == ["423", "120", "50.0", "250", "2.0", "1.0"]
+    assert row.rstrip().endswith("1.0 MiB  first use; old left")
+
+
+def test_in_a_narrow_terminal_no_figure_is_cut(stand: Stand) -> None:
+    shown = stand.shown("cold-starts", "houses", "--since", AGES, width=80)
+    assert max(map(len, shown)) <= 80
+    assert not [line for line in shown if "…" in line]
+    named = next(number for number, line in enumerate(shown) if "Houston" in line)
+    at = datetime.fromtimestamp(NOON_S).strftime("%Y-%m-%d %H:%M:%S")
+    assert shown[named].split() == [*at.split(), "423", "Houston_TX.tar.gz,", "1.0", "MiB"]
+    assert [line.strip() for line in shown[named + 1 : named + 4]] == [
+        "first use; old left",
+        "wake 120, download 50.0, load 250, predict 2.0,",
+        "overhead 1.0",
+    ]
+
+
+@pytest.mark.parametrize("command", ["costs", "cold-starts"])
+def test_a_name_that_is_markup_elsewhere_is_shown_as_it_is(stand: Stand, command: str) -> None:
+    stand.site.ledger.invoked(invocation(NOON_S + 3, COLD, model="a[/b]:smile:.tar.gz", cold=FIRST_USE))
+    done = stand.run(command, "houses", "--since", AGES)
+    assert done.exception is None
+    assert "a[/b]:smile:.tar.gz" in STYLE.sub("", done.stdout)
+
+
+def test_costs_shows_what_is_known_and_says_what_is_not(stand: Stand) -> None:
+    shown = stand.shown("costs", "--since", AGES)
+    houses, odd = (next(line.split() for line in shown if line.startswith(name)) for name in ("houses", "odd"))
+    assert (houses[2:], odd[2:]) == (["ml.m5.large", "1.000", "2", "1", "$0.1150"],
+                                     ["ml.m4.xlarge", "1.000", "1", "0", "unknown"])  # fmt: skip
+    assert any(line.startswith("an endpoint per model, 2 instances each") for line in shown)
+    assert any(line.startswith("US dollars at the prices of 2026-09-27") for line in shown)
+
+
+@pytest.mark.parametrize("command", ["costs", "cold-starts"])
+def test_nothing_to_show_is_said(tmp_path: Path, command: str) -> None:
+    empty = Site(tmp_path)
+    with served(empty.app()) as url:
+        done = Stand(empty, Connection(url)).run(command)
+    empty.ledger.close()
+    assert (done.exit_code, done.stdout.count("\n")) == (0, 1)
+    assert done.stdout.startswith("no ")
+
+
+def test_a_span_that_is_none_is_said_to_be(stand: Stand) -> None:
+    done = stand.run("costs", "--since", "soon", width=120)
+    assert done.exit_code == 2
+    assert "'soon' is no span of time" in done.stderr
+
+
+def test_spans_of_time_are_read_as_they_are_said() -> None:
+    assert [span_s(text) for text in ("90s", "1.5m", "1h", "2d")] == [90.0, 90.0, 3600.0, 172_800.0]
+    with pytest.raises(BadParameter):
+        span_s("1 hour")
+
+
+@pytest.mark.parametrize(
+    ("usd", "said"),
+    [(None, "unknown"), (0.0, "$0.00"), (1e-9, "<$0.000001"), (0.000123, "$0.000123"), (0.115, "$0.1150"),
+     (171_360.0, "$171,360.00")],
+)  # fmt: skip
+def test_dollars_keep_their_meaning_at_every_size(usd: float | None, said: str) -> None:
+    assert dollars(usd) == said
+
+
+def test_percentiles_are_of_what_is_shown() -> None:
+    assert [percentile([float(n) for n in range(101)], percent) for percent in (50, 99)] == [50.0, 99.0]
+    assert percentile([7.0], 99) == 7.0
+
+
+# -- data frames ---------------------------------------------------------------------------------------------------
+def test_cold_starts_are_a_data_frame(stand: Stand) -> None:
+    pytest.importorskip("pandas")
+    from torpor.pages.frames import cold_starts_frame
+
+    frame = cold_starts_frame(accounts.cold_starts(stand.connection, Which("houses")))
+    steps = frame[[name for name in frame.columns if name.endswith("_s") and name != "total_s"]]
+    assert steps.sum(axis=1).tolist() == pytest.approx(frame["total_s"].tolist())
+    assert frame["at"].iloc[0].timestamp() == NOON_S
+    assert list(cold_starts_frame([]).columns) == list(frame.columns)
+
+
+@pytest.mark.parametrize("by", ["variant", "model"])
+def test_costs_are_data_frames_that_add_up(stand: Stand, by: str) -> None:
+    pytest.importorskip("pandas")
+    from torpor.pages.frames import costs_frame
+
+    frame = costs_frame(accounts.costs(stand.connection, Which("houses", NOON_S), models=0), by)
+    assert frame["usd"].sum() == pytest.approx(0.115)
+    assert frame["requests"].sum() == 2
+    assert frame.attrs["priced_on"] == "2026-09-27"
+    odd = costs_frame(accounts.costs(stand.connection, Which("odd", NOON_S)), by)
+    assert odd["usd"].isna().all()
+
+
+def test_alternatives_are_a_data_frame_too(stand: Stand) -> None:
+    pytest.importorskip("pandas")
+    from torpor.pages.frames import costs_frame
+
+    found = accounts.costs(stand.connection, Which("houses", NOON_S))
+    assert costs_frame(found, "alternative")["usd"].is_monotonic_decreasing is False
+    assert len(costs_frame(found, "alternative")) == 4
+    with pytest.raises(ValueError, match="by variant, model, alternative, not by moon"):
+        costs_frame(found, "moon")
+
+
+def test_an_endpoint_tells_of_itself_alone(stand: Stand) -> None:
+    pytest.importorskip("pandas")
+    process = SimpleNamespace(connection=stand.connection, client=lambda service: None)
+    houses = torpor.Local(process, Plan("houses", "s3://b/p/"))  # type: ignore[arg-type]  # all of a process that it uses
+    assert houses.cold_starts()["model"].tolist() == ["Houston_TX.tar.gz"]
+    assert houses.cold_starts("another").empty
+    assert set(houses.costs("model", last_s=10**10)["endpoint"]) == {"houses"}

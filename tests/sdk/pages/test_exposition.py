@@ -1,0 +1,18 @@
+"""What the README says of Prometheus is what the page has."""
+
+import re
+
+from torpor_endpoint.metrics.metrics import METRICS
+from torpor_endpoint.metrics.prometheus import KINDS, exposed, exposition
+from torpor_endpoint.metrics.registry import MetricRegistry
+
+NOON_S = 1_772_366_400
+
+
+def test_each_metric_is_exposed_by_the_name_and_the_type_that_are_told() -> None:
+    registry = MetricRegistry(lambda: NOON_S)
+    for metric in METRICS:
+        registry.series(metric, {"EndpointName": "houses", "VariantName": "v"}).add(1, NOON_S)
+    page = exposition(registry, {"houses"}).decode()
+    found = dict(re.findall(r"^# TYPE (\S+) (\S+)$", page, re.MULTILINE))
+    assert {exposed(metric): KINDS[metric.shown] for metric in METRICS} == found

@@ -1,0 +1,144 @@
+"""What each way costs: AWS's own examples come out again, costs add up and grow, and what is not known stays so."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor.simulator.costs.alternatives import Calls, Component, Cost, Held, Terms, Way
+from torpor.simulator.costs.costing import (
+    asleep,
+    autoscaled,
+    components,
+    components_scaled,
+    endpoint_per_model,
+    instances_for,
+    multi_model,
+    ranked,
+    serverless,
+)
+from torpor.spans import HOUR_S
+from torpor_endpoint.core.pricing.catalogue import USD_PER_HOUR
+from torpor_endpoint.core.pricing.prices import PRICES
+
+COUNTS = st.integers(0, 10_000)
+SECONDS = st.floats(0, 1e9)
+PRICED = st.sampled_from(sorted(USD_PER_HOUR))
+CALLS = st.builds(Calls, COUNTS, COUNTS, COUNTS, st.integers(0, 10**12))
+
+
+def usd(cost: Cost) -> float:
+    assert cost.usd is not None
+    return cost.usd
+
+
+def test_ten_million_serverless_calls_cost_what_aws_says() -> None:
+    """10 M requests of 100 ms on 2 GB are $40.00, and 10 GB in and out are $0.16."""
+    calls = Calls.alike(10_000_000, 0.1) + Calls(moved_bytes=10 * 2**30)
+    assert usd(serverless(2048, calls)) == pytest.approx(40.16)
+
+
+def test_every_request_is_billed_from_the_millisecond_that_it_began() -> None:
+    assert Calls.alike(3, 0.0101).predict_ms == 33
+    assert Calls.alike(3, 0.010).predict_ms == 30
+
+
+def test_starting_is_billed_only_if_told() -> None:
+    calls = Calls(1, predict_ms=1000, start_ms=9000)
+    assert usd(serverless(1024, calls, starts_billed=True)) == pytest.approx(10 * usd(serverless(1024, calls)))
+
+
+def test_serverless_is_sold_in_steps_and_not_above_six_gigabytes() -> None:
+    calls = Calls.alike(1, 1.0)
+    assert serverless(1500, calls) == serverless(2048, calls)
+    above = serverless(6145, calls)
+    assert (above.usd, above.assumes) == (None, "serverless inference has at most 6,144 MB")
+
+
+def test_components_take_as_many_instances_as_their_reserves_fill() -> None:
+    each = Component(memory_mib=1024, cpus=0.25)
+    assert instances_for(32, each, "ml.r5.2xlarge") == 1  # 8 vCPUs hold 32, whose memory would do for 64
+    assert instances_for(33, each, "ml.r5.2xlarge") == 2
+    assert instances_for(16, replace(each, copies=2), "ml.r5.2xlarge") == 1
+    assert instances_for(3, Component(1024, gpus=1), "ml.g5.xlarge") == 3
+    assert usd(components(33, each, "ml.r5.2xlarge")) == usd(multi_model(Held("ml.r5.2xlarge", 2)))
+
+
+def test_a_component_that_no_instance_holds_costs_none() -> None:
+    assert components(1, Component(65537), "ml.r5.2xlarge").usd is None
+    assert components(1, Component(1024, gpus=1), "ml.r5.2xlarge").usd is None
+    assert components(1, Component(1024), "ml.m5.gigantic").usd is None
+
+
+def test_only_the_sleeping_multi_model_endpoint_is_not_sold_by_aws() -> None:
+    assert [way for way in Way if not Cost(way, 0.0, "").sold_by_aws] == [Way.ASLEEP]
+
+
+def test_an_unknown_price_is_never_nothing() -> None:
+    unpriced = Terms(replace(PRICES, usd_per_gb_s=None))
+    unknown = [
+        endpoint_per_model(0, Held("ml.m4.xlarge")),
+        multi_model(Held("ml.m4.xlarge", 0)),
+        autoscaled("ml.m4.xlarge", 0.0),
+        asleep("ml.m4.xlarge", 0.0),
+        components_scaled("ml.m4.xlarge", 0.0),
+        serverless(1024, Calls(), unpriced),
+    ]
+    assert [cost.usd for cost in unknown] == [None] * 6
+    assert ranked([unknown[0], asleep("ml.m5.large", 1.0)])[-1] is unknown[0]
+
+
+@pytest.mark.parametrize("amount", [-1, float("nan"), float("inf")])
+def test_what_is_no_amount_is_refused(amount: float) -> None:
+    for made in (
+        lambda: Terms(hours=amount),
+        lambda: asleep("ml.m5.large", amount),
+        lambda: Held("ml.m5.large", amount),  # type: ignore[arg-type]  # nan and inf are no int
+        lambda: Calls(predict_ms=amount),  # type: ignore[arg-type]
+        lambda: endpoint_per_model(amount, Held("ml.m5.large")),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ValueError, match="is a number of 0 or more"):
+            made()
+
+
+@given(CALLS, CALLS, st.integers(1, 6144), st.booleans())
+def test_serverless_costs_add_up(one: Calls, other: Calls, memory_mib: int, starts_billed: bool) -> None:
+    parts = [usd(serverless(memory_mib, calls, starts_billed=starts_billed)) for calls in (one, other)]
+    whole = usd(serverless(memory_mib, one + other, starts_billed=starts_billed))
+    assert whole == pytest.approx(sum(parts), abs=1e-12)
+    assert whole >= max(parts) - 1e-12
+
+
+@given(PRICED, SECONDS, SECONDS)
+def test_instance_seconds_add_up_and_cost_the_same_asleep_and_scaled(size: str, one: float, other: float) -> None:
+    assert usd(asleep(size, one)) + usd(asleep(size, other)) == pytest.approx(usd(asleep(size, one + other)))
+    assert asleep(size, one).usd == autoscaled(size, one).usd == components_scaled(size, one).usd
+
+
+@given(PRICED, COUNTS, st.integers(0, 20), st.floats(0, 9000), st.floats(0, 9000))
+def test_hours_add_up_and_models_multiply(size: str, models: int, instances: int, one: float, other: float) -> None:
+    held = Held(size, instances)
+    parts = [usd(multi_model(held, Terms(hours=hours))) for hours in (one, other)]
+    assert sum(parts) == pytest.approx(usd(multi_model(held, Terms(hours=one + other))))
+    assert usd(endpoint_per_model(models, held)) == pytest.approx(models * usd(multi_model(held)))
+
+
+@given(PRICED, st.integers(0, 10), st.floats(0, 1000))
+def test_never_asleep_is_always_on(size: str, instances: int, hours: float) -> None:
+    awake = asleep(size, instances * hours * HOUR_S, Terms(hours=hours))
+    assert usd(awake) == pytest.approx(usd(multi_model(Held(size, instances), Terms(hours=hours))))
+
+
+@given(COUNTS, st.integers(0, 100), st.integers(1, 70_000), st.sampled_from([0.0, 0.25, 0.3, 1.0, 3.0]))
+def test_components_fit_where_they_are_put_and_more_models_never_need_less(
+    models: int, more: int, memory_mib: int, cpus: float
+) -> None:
+    each, size = Component(memory_mib, cpus), PRICES.types["ml.r5.2xlarge"]
+    needed = instances_for(models, each, size.name)
+    if needed is None:
+        assert memory_mib > size.memory_mib
+        return
+    assert models * memory_mib <= needed * size.memory_mib
+    assert models * cpus <= needed * size.vcpus + 1e-6
+    assert needed <= (instances_for(models + more, each, size.name) or 0)

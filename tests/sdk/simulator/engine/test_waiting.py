@@ -1,0 +1,81 @@
+"""Who waits for a change asks again in order, and whoever cannot be admitted anyway is not asked."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor.simulator.engine.kernel import Kernel
+from torpor.simulator.engine.waiting import Bell
+from torpor_container.core.policies import LRU
+from torpor_container.core.residency import Admit, Residency
+
+
+def loading(name: str, books: Residency) -> None:
+    books.request(name, 0.0)
+    assert isinstance(books.admit(name, 1, 0.0), Admit)
+
+
+def test_whoever_waits_to_be_admitted_is_asked_when_a_load_can_begin_and_others_at_once() -> None:
+    kernel, books, asked = Kernel(), Residency(100, LRU(), loads_max=1), list[str]()
+    bell = Bell(kernel, books)
+    for name in ("admit-1", "admit-2"):
+        bell.wait_for_admission(asked.append, name)
+    bell.wait(asked.append, "other")
+    loading("a", books)
+    bell.ring()
+    kernel.run()
+    assert asked == ["other"]
+    books.loaded("a", 1, 0.1, 0.0)
+    for _ in range(2):
+        bell.ring()
+        kernel.run()
+    assert asked == ["other", "admit-1", "admit-2"]
+
+
+@given(st.lists(st.sampled_from(["admission", "other"]), max_size=40), st.lists(st.booleans(), max_size=8))
+def test_nobody_overtakes_his_like(kinds: list[str], full: list[bool]) -> None:
+    """Everybody asks twice in vain, and now and then no load can begin."""
+    kernel, books = Kernel(), Residency(100, LRU(), loads_max=1)
+    bell, served, tries = Bell(kernel, books), list[int](), dict.fromkeys(range(len(kinds)), 2)
+
+    def wait(number: int) -> None:
+        (bell.wait_for_admission if kinds[number] == "admission" else bell.wait)(ask, number)
+
+    def ask(number: int) -> None:
+        tries[number] -= 1
+        if tries[number] < 0:
+            served.append(number)
+        else:
+            wait(number)
+
+    for number in tries:
+        wait(number)
+    for round_, no_load_can_begin in enumerate([*full, False, False, False]):
+        if no_load_can_begin:
+            loading(f"load-{round_}", books)
+        bell.ring()
+        kernel.run()
+        if no_load_can_begin:
+            books.loaded(f"load-{round_}", 1, 0.1, 0.0)
+    for kind in ("admission", "other"):
+        of_a_kind = [number for number in tries if kinds[number] == kind]
+        assert [number for number in served if kinds[number] == kind] == of_a_kind
+
+
+def test_while_there_is_no_room_for_the_smallest_nobody_is_asked() -> None:
+    kernel, books, asked = Kernel(), Residency(10, LRU(), loads_max=4), list[str]()
+    books.request("busy", 0.0)
+    books.admit("busy", 8, 0.0)
+    books.loaded("busy", 8, 0.1, 0.0)
+    bell = Bell(kernel, books)
+    for name, size_bytes in (("large", 9), ("middle", 5), ("small", 2)):
+        bell.wait_for_admission(asked.append, name, size_bytes)
+    bell.ring()
+    kernel.run()
+    assert asked == ["small"], "there is room for that one; the others wait until somebody lets go"
+    bell.ring()
+    kernel.run()
+    assert (asked, len(bell.waiting)) == (["small"], 2)
+    books.released("busy")
+    bell.ring()
+    kernel.run()
+    assert asked == ["small", "large", "middle"]
