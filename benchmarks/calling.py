@@ -21,7 +21,7 @@ from benchmarks import scene
 from benchmarks.command import command, keep
 from benchmarks.own_answers import make_models
 from benchmarks.tables import table
-from torpor.calling.signing import Request, Signer
+from torpor.calling.signing import SignedPost, Signer
 
 CONTENT_TYPE = "text/csv"
 WARM_UP = 50
@@ -140,7 +140,7 @@ def signing_us(count: int) -> dict[str, float]:
     headers = {"content-type": CONTENT_TYPE, "x-amzn-sagemaker-target-model": "model-0.tar.gz"}
     path = "/endpoints/houses/invocations"
     theirs, ours = SigV4Auth(whose, "sagemaker", "us-east-1"), Signer("us-east-1", "sagemaker")
-    request = Request(path, {"host": "127.0.0.1:4700", **headers}, scene.ROW)
+    request = SignedPost(path, {"host": "127.0.0.1:4700", **headers}, scene.ROW)
     signs: dict[str, Callable[[], object]] = {
         "botocore": lambda: theirs.add_auth(AWSRequest("POST", f"http://127.0.0.1:4700{path}", headers, scene.ROW)),
         "torpor": lambda: ours.signed(request, whose, time.time()),

@@ -14,8 +14,8 @@ from urllib.request import urlopen
 from benchmarks import client, scene
 from benchmarks.measure import Target
 from benchmarks.sleeping import POLL_S, StillAwake, children
-from torpor.hosting.deploying import Plan, deploy, withdraw
-from torpor.hosting.process import EndpointProcess
+from torpor.hosting.deploying import EndpointPlan, deploy, withdraw
+from torpor.hosting.process import ChildEndpoint
 from torpor_container.processes.process_tree import TRIAL, is_named
 
 BUCKET = "benchmark"
@@ -30,7 +30,7 @@ CSV = {"content-type": "text/csv"}
 class Live:
     """No endpoint is in service before `deploy`. All of them are over one prefix."""
 
-    def __init__(self, process: EndpointProcess, prefix: str = PREFIX) -> None:
+    def __init__(self, process: ChildEndpoint, prefix: str = PREFIX) -> None:
         self.process = process
         self.folder = process.bucket_folder(BUCKET) / prefix
         self.folder.mkdir(exist_ok=True)
@@ -45,7 +45,10 @@ class Live:
     def deploy(self, instances: int = 1, endpoint: str = NAME, **environment: object) -> None:
         """With TORPOR_… settings by their names."""
         settings = {name: str(value) for name, value in environment.items()}
-        deploy(self._sagemaker, Plan(endpoint, f"s3://{BUCKET}/{self._prefix}/", settings, instance_count=instances))
+        deploy(
+            self._sagemaker,
+            EndpointPlan(endpoint, f"s3://{BUCKET}/{self._prefix}/", settings, instance_count=instances),
+        )
         self._endpoints.add(endpoint)
 
     def withdraw(self) -> None:
@@ -128,14 +131,14 @@ Serve = Callable[[], AbstractContextManager[Live]]
 @contextmanager
 def live() -> Iterator[Live]:
     """A process of its own."""
-    with EndpointProcess() as process:
+    with ChildEndpoint() as process:
         yield Live(process.until_ready())
 
 
 @contextmanager
 def one_process() -> Iterator[Serve]:
     """The same process each time, one user after another: it starts once, and imports the frameworks once."""
-    with EndpointProcess() as process:
+    with ChildEndpoint() as process:
         process.until_ready()
         number = count()
 

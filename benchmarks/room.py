@@ -24,8 +24,8 @@ from benchmarks.command import command, keep
 from benchmarks.fidelity.live import make_models
 from benchmarks.live import NAME, Live
 from benchmarks.tables import table
-from torpor.hosting.process import EndpointProcess
-from torpor.workloads import Ledger
+from torpor.hosting.process import ChildEndpoint
+from torpor.workloads import LedgerFile
 
 MIB = 1024 * 1024
 
@@ -67,7 +67,7 @@ def calls(models: int, count: int) -> list[str]:
 
 def lived(budget: Budget, count: int, ledger: Path) -> Side:
     """The ledger is copied to that file."""
-    with tempfile.TemporaryDirectory() as folder, EndpointProcess() as process:
+    with tempfile.TemporaryDirectory() as folder, ChildEndpoint() as process:
         live = Live(process.until_ready())
         trees = [budget.larger * one for one in TREES]
         make_models(Path(folder) / "models", [_name(number) for number in range(budget.models)], trees)
@@ -92,7 +92,7 @@ def lived(budget: Budget, count: int, ledger: Path) -> Side:
 
 
 def simulated(ledger: Path) -> Side:
-    result = torpor.simulate(Ledger(ledger))
+    result = torpor.simulate(LedgerFile(ledger))
     return Side(result.hit_ratio, result.loads, result.scenario.own_bytes / MIB)
 
 

@@ -23,7 +23,7 @@ from benchmarks.command import command, keep
 from benchmarks.tables import table
 from torpor.hit_rates.curves import lru_curve
 from torpor.simulator.engine.kernel import Kernel
-from torpor.simulator.running import Digest, Given, Spreads, run
+from torpor.simulator.running import DecisionDigest, Given, Spreads, run
 from torpor.simulator.scenario import Scenario
 from torpor.workloads import Recorded, drawn, zipf
 from torpor.workloads.profile import ModelProfile
@@ -144,7 +144,7 @@ def answer(requests: int) -> None:
         if name == KERNEL:
             print(kernel_events(), flush=True)
             continue
-        digest = Digest() if asked == "story" else None
+        digest = DecisionDigest() if asked == "story" else None
         result = run(given, _scenario(given, *ENGINES[name]), digest)
         print(result.requests / result.took_s if digest is None else digest.hex, flush=True)
 

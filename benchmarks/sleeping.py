@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
-from torpor.hosting.deploying import Plan, deploy
-from torpor.hosting.process import EndpointProcess
+from torpor.hosting.deploying import EndpointPlan, deploy
+from torpor.hosting.process import ChildEndpoint
 from torpor_container.processes import process_tree
 
 BUCKET = "benchmark"
@@ -25,7 +25,7 @@ class StillAwake(Exception):
 class Sleepers:
     """The endpoints of one process, all over one prefix, and the processes below it: worker, warm parent, instances."""
 
-    def __init__(self, process: EndpointProcess) -> None:
+    def __init__(self, process: ChildEndpoint) -> None:
         self.process = process
         self._sagemaker = process.client("sagemaker")
 
@@ -35,7 +35,10 @@ class Sleepers:
 
     def add(self, name: str, instances: int = 1) -> None:
         """An endpoint in service, of at most so many instances. (A serverless one takes 200 requests at once.)"""
-        deploy(self._sagemaker, Plan(name, f"s3://{BUCKET}/models/", IDLE, instance_count=instances, may_sleep=True))
+        deploy(
+            self._sagemaker,
+            EndpointPlan(name, f"s3://{BUCKET}/models/", IDLE, instance_count=instances, may_sleep=True),
+        )
 
     def until_asleep(self, within_s: float = 60.0) -> None:
         """Raises StillAwake."""
@@ -97,5 +100,5 @@ def rss_mib(pids: list[int]) -> float:
 
 @contextmanager
 def sleepers() -> Iterator[Sleepers]:
-    with EndpointProcess() as process:
+    with ChildEndpoint() as process:
         yield Sleepers(process.until_ready())

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests import warm_parents
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
@@ -24,11 +24,11 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def warm_parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmParent]:
+def warm_parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
     """One for all tests that only fork from it, as an endpoint has one. Its owner's key is no child's business."""
     path = tmp_path_factory.mktemp("warm") / "s"
     with warm_parents.warm_parent(path, {"OWNERS_KEY": "secret"}):
-        yield WarmParent(path)
+        yield ZygoteClient(path)
 
 
 @pytest.fixture

@@ -15,15 +15,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from torpor_container import wire
-from torpor_endpoint.core.ledger_records import Invocation, Life
+from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.ledger.keeping import Ledger
-from torpor_endpoint.ledger.reading import Reading
+from torpor_endpoint.ledger.reading import LedgerReader
 from torpor_endpoint.ledger.tables import RETENTION, Retention
 from torpor_endpoint.pages.ledger import Pages
 
 NOON_S = 1_800_000_000.0
 """A whole minute."""
-FIRST_USE = wire.Cold(bytes=2**20, victims=["old"], reason="first use", took_s=0.2, efforts={})
+FIRST_USE = wire.ColdLoad(bytes=2**20, victims=["old"], reason="first use", took_s=0.2, efforts={})
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(self.folder / "ledger.sqlite", self.clock, self.retention)
-        self.reading = Reading(self.ledger.tables, self.clock, self.retention)
+        self.reading = LedgerReader(self.ledger.tables, self.clock, self.retention)
 
     def clock(self) -> float:
         return self.now_s
@@ -66,21 +66,21 @@ def invocation(
     endpoint: str = "houses",
     instance: str = "i-1",
     status: int = 200,
-    cold: wire.Cold | None = None,
+    cold: wire.ColdLoad | None = None,
     moved: tuple[int, int] = (100, 50),
-    effort: wire.Effort | None = None,
-) -> Invocation:
+    effort: wire.EffortFields | None = None,
+) -> InvocationRecord:
     """A warm one of 3 ms, unless `steps` say otherwise."""
     spent = steps if steps is not None else {"predict": 0.002, "overhead": 0.001}
     total_s = sum(spent.values())
-    return Invocation(at_s, "r", endpoint, "v", model, instance, status, spent, total_s, *moved, cold, effort)
+    return InvocationRecord(at_s, "r", endpoint, "v", model, instance, status, spent, total_s, *moved, cold, effort)
 
 
-def life(started_s: float = NOON_S, stopped_s: float | None = None, **members: Any) -> Life:
+def life(started_s: float = NOON_S, stopped_s: float | None = None, **members: Any) -> InstanceLife:
     known = {"endpoint": "houses", "variant": "v", "instance": "i-1", "slot": 0, "size": "ml.m5.large"}
     ended = "idle" if stopped_s is not None else ""
     times = {"started_s": started_s, "ready_s": started_s, "why_stopped": ended, "stopped_s": stopped_s}
-    return Life(**{**known, "why_started": "a request came", **times, **members})
+    return InstanceLife(**{**known, "why_started": "a request came", **times, **members})
 
 
 async def answer(app: Starlette, target: str) -> tuple[int, bytes]:

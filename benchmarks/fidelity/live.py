@@ -15,7 +15,7 @@ import xgboost
 import torpor
 from benchmarks import scene
 from benchmarks.sleeping import children
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 from torpor.replay.outcome import Replayed
 from torpor.replay.sending import Target, replay
 from torpor.workloads import Recorded
@@ -57,7 +57,7 @@ class Endpoint:
     def __init__(self, local: "torpor.Local", ledger: Path) -> None:
         self._local = local
         self.ledger = ledger
-        self._connection = Connection(local.url)
+        self._connection = EndpointConnection(local.url)
 
     def lived(self, trace: Recorded) -> Lived:
         """Play it, wait until the endpoint sleeps again, and see what changed."""

@@ -16,7 +16,7 @@ from benchmarks.memory import own_mib, rss_mib
 from benchmarks.own_answers import make_models
 from benchmarks.prefixes import link_many, names
 from benchmarks.sizes import Sizes
-from torpor.hosting.process import EndpointProcess, Start
+from torpor.hosting.process import ChildEndpoint, Start
 
 KIB = 1024
 POLL_S = 0.5
@@ -100,7 +100,7 @@ def _data_folder(artifact: Path, folder: Path, count: int) -> Path:
 
 def _start(data: Path) -> tuple[float, float]:
     began_s = time.perf_counter()
-    with EndpointProcess(Start(data)) as process:
+    with ChildEndpoint(Start(data)) as process:
         process.until_ready()
         took_s = time.perf_counter() - began_s
         torpor = Live(process)

@@ -8,12 +8,12 @@ from benchmarks.live import Serve
 from benchmarks.measure import Figures, spread
 from benchmarks.memory import own_mib, rss_mib
 from benchmarks.sizes import Sizes
-from torpor.hosting.process import EndpointProcess
+from torpor.hosting.process import ChildEndpoint
 
 
 def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
     started_s = [_start_s() for _ in range(sizes.starts)]
-    with EndpointProcess() as process:
+    with ChildEndpoint() as process:
         process.until_ready()
         pids = scene.tree(process.pid)
         before_s, began_s = scene.cpu_s(pids), time.monotonic()
@@ -34,6 +34,6 @@ def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
 def _start_s() -> float:
     """From the start of the process to its first good answer."""
     began_s = time.perf_counter()
-    with EndpointProcess() as process:
+    with ChildEndpoint() as process:
         process.until_ready()
         return time.perf_counter() - began_s

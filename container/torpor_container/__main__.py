@@ -40,7 +40,7 @@ def main() -> None:
 
 def serve(settings: Settings) -> None:
     """Serve until told to stop. Raises ModuleNotFoundError where a package of the extra `container` is missing."""
-    from torpor_container.app import Instance  # here, so that `--help` works without the extra
+    from torpor_container.app import InstanceProcess  # here, so that `--help` works without the extra
     from torpor_container.http.server import Server, ServerOptions
     from torpor_container.processes.confinement import confine
 
@@ -54,7 +54,7 @@ def serve(settings: Settings) -> None:
         """In the process that serves."""
         if settings.container is None:
             confine(settings.memory_bytes)
-        return Instance(settings, environment=given).app()
+        return InstanceProcess(settings, environment=given).app()
 
     Server(made, ServerOptions(bind=bind)).run()
 

@@ -33,15 +33,15 @@ from torpor_container.http.routes import Routes
 from torpor_container.image import variables
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
 from torpor_container.measuring.meter import Meter
-from torpor_container.models.built_in_loader import BuiltInWorkshop
-from torpor_container.models.disk_tier import Shelf
+from torpor_container.models.built_in_loader import BuiltInLoader
+from torpor_container.models.disk_tier import ArtifactCache
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.journal import ON_DISK, Journal
-from torpor_container.models.keep_alive import Rest
-from torpor_container.models.keeper import Keeper, Patience
-from torpor_container.models.loader import Workshop
-from torpor_container.modes.contract import Contract
-from torpor_container.modes.serving import Kept, Serving
+from torpor_container.models.keep_alive import KeepAliveChore
+from torpor_container.models.keeper import Keeper, WaitLimits
+from torpor_container.models.loader import ModelLoader
+from torpor_container.modes.contract import ContractMode
+from torpor_container.modes.serving import KeptMode, Serving
 from torpor_container.modes.single import Single
 from torpor_container.processes.memory import lean_heap
 from torpor_container.processes.zygote_access import Parent
@@ -49,7 +49,7 @@ from torpor_container.running.scripts import Scripts
 from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings, theirs
 from torpor_container.trials.suspects import Suspects
 from torpor_container.trials.trial_process import Trials
-from torpor_container.wire import InstanceState
+from torpor_container.wire import InstanceStatus
 
 clock = time.monotonic
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def end() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-class Instance:
+class InstanceProcess:
     """Everything that one instance is made of."""
 
     def __init__(
@@ -116,14 +116,14 @@ class Instance:
         routes = Routes(self._serving, self.state, body_max_bytes(self._settings), clock)
         return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
 
-    async def state(self, after: int, model: str | None) -> InstanceState:
+    async def state(self, after: int, model: str | None) -> InstanceStatus:
         """What `GET /_torpor/state` says."""
         fault = self._serving.fault()
         models, used_bytes = self._serving.models(), await self._workshop.used_bytes()
         return {
             "unready": self._serving.unready(),
             "fault": fault.value if fault else None,
-            "kept": isinstance(self._serving, Kept),
+            "kept": isinstance(self._serving, KeptMode),
             "models": models,
             "budget_bytes": self._settings.memory_bytes,
             "used_bytes": used_bytes,
@@ -145,19 +145,19 @@ class Instance:
             closing.push_async_callback(self._serving.close)
             if self._shelf is not None:
                 await self._shelf.restore()
-            if isinstance(self._workshop, BuiltInWorkshop) and not (self._shelf and self._shelf.used_bytes):
+            if isinstance(self._workshop, BuiltInLoader) and not (self._shelf and self._shelf.used_bytes):
                 self._workshop.expect_new()
             await self._serving.start()
             yield
 
     # -- the parts -------------------------------------------------------------------------------------------------
-    def _make_workshop(self, conventions: Conventions, ended: Callable[[], None]) -> Workshop:
+    def _make_workshop(self, conventions: Conventions, ended: Callable[[], None]) -> ModelLoader:
         settings = self._settings
         if settings.container is None:
             scripts = Scripts(settings, conventions, self._parent, theirs(self._environment))
             trials = self._make_trials(conventions) if settings.trials else None
             submitted = self._make_submitted()
-            return BuiltInWorkshop(
+            return BuiltInLoader(
                 settings, conventions, scripts, clock, submitted, self._meter, trials=trials, suspects=self._suspects
             )
         base_dir = Path(settings.base_dir)
@@ -172,7 +172,7 @@ class Instance:
 
     def _make_serving(self, ended: Callable[[], None]) -> Serving:
         settings = self._settings
-        patience = Patience(settings.ready_wait_s, settings.load_timeout_s)
+        patience = WaitLimits(settings.ready_wait_s, settings.load_timeout_s)
         if not settings.multi_model:
             name = settings.model_source.rpartition("/")[2]
             directory = Path(settings.base_dir) / "model"
@@ -183,17 +183,17 @@ class Instance:
                     "TORPOR_CONTAINER: adapter mode needs TORPOR_MODEL_SOURCE, for its keeper loads the models"
                 )
             books = Residency(settings.memory_bytes, Nobody(), UNLIMITED, self._journal.writer())
-            return Contract(self._workshop, books, clock, settings.invocation_timeout_s)
+            return ContractMode(self._workshop, books, clock, settings.invocation_timeout_s)
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
         resting = _resting(settings)
         freshness = Freshness(self._shelf, clock, asks=settings.revalidate == "resident")
         keeper = Keeper(
             self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting, freshness, ended
         )
-        rest = Rest(keeper, resting, clock) if resting is not None else None
-        return Kept(keeper, settings.invocation_timeout_s, rest)
+        rest = KeepAliveChore(keeper, resting, clock) if resting is not None else None
+        return KeptMode(keeper, settings.invocation_timeout_s, rest)
 
-    def _make_shelf(self) -> Shelf:
+    def _make_shelf(self) -> ArtifactCache:
         settings = self._settings
         source = settings.model_source
         prefix = Prefix.parse(source if settings.multi_model else source[: source.rfind("/") + 1])
@@ -201,7 +201,9 @@ class Instance:
         books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         store = self._make_store(prefix)
         loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
-        return Shelf(prefix, store, disk, books, self._limits, clock, settings.revalidate != "off", self._meter, loose)
+        return ArtifactCache(
+            prefix, store, disk, books, self._limits, clock, settings.revalidate != "off", self._meter, loose
+        )
 
     def _make_submitted(self) -> Submitted | None:
         settings = self._settings

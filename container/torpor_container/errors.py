@@ -166,7 +166,7 @@ class OutOfMemory(ModelFault):
     type = "InsufficientMemoryException"
 
 
-class NoAnswer(ModelFault):
+class ContainerGone(ModelFault):
     """A foreign container broke its connection, or answered what is no HTTP."""
 
     fault = Fault.MODEL_DIED

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container import formats
-from torpor_container.app import Instance
+from torpor_container.app import InstanceProcess
 from torpor_container.formats.xgboost.dense import native_library
 from torpor_container.http.server import ServerOptions, configured
 from torpor_container.http.worker import serve_alone
@@ -33,7 +33,7 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     listener = socket.socket(fileno=descriptors[0])
     if settings.container is None:
         confine(settings.memory_bytes)
-    serve_alone(lambda: Instance(settings, suspects=_suspects(settings)).app(), listener, OPTIONS)
+    serve_alone(lambda: InstanceProcess(settings, suspects=_suspects(settings)).app(), listener, OPTIONS)
     return 0
 
 

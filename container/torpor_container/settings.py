@@ -15,7 +15,7 @@ from typing import Any
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import POLICIES, policy
 from torpor_container.image.aws_images import IMAGES, selected
-from torpor_container.image.command import Command
+from torpor_container.image.command import ServerCommand
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
 
 MIB = 1024 * 1024
@@ -154,7 +154,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("MAX_CONTENT_LENGTH", "content_max_bytes", _optional_count, "", "The largest body in bytes where AWS's XGBoost image is named, up to 20 MiB, if it is less than TORPOR_BODY_MAX_BYTES."),
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket instead of a port."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
-    Setting("TORPOR_CONTAINER", "container", Command.read, "", "How to start a foreign container, as JSON: adapter mode. Set by the endpoint for an image of `--images`."),
+    Setting("TORPOR_CONTAINER", "container", ServerCommand.read, "", "How to start a foreign container, as JSON: adapter mode. Set by the endpoint for an image of `--images`."),
     Setting("TORPOR_MODEL_SOURCE", "model_source", str, "", "`s3://bucket/prefix` of the models (kept mode), or of the one artifact."),
     Setting("TORPOR_MODEL_COMPRESSION", "compression", _one_of("gzip", "none"), "gzip", "`none`: the one model lies in S3 as its files, below TORPOR_MODEL_SOURCE where that ends with a slash (ModelDataSource). Set by the endpoint."),
     Setting("TORPOR_S3_ENDPOINT", "s3_endpoint", str, "", "The S3 endpoint to pull from; empty for AWS. `AWS_ENDPOINT_URL` is not used."),
@@ -210,7 +210,7 @@ class Settings:
     content_max_bytes: int | None
     socket: str
     path_prefix: str
-    container: Command | None
+    container: ServerCommand | None
     model_source: str
     compression: str
     s3_endpoint: str

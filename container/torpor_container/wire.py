@@ -30,32 +30,33 @@ INVOCATIONS = "/invocations"
 
 # -- Torpor's own --------------------------------------------------------------------------------------------------
 SERVER_TIMING = "Server-Timing"
-"""Milliseconds per step, `queue;dur=0.1, download;dur=3.2, ...`. See `Step`."""
+"""Milliseconds per step, `queue;dur=0.1, download;dur=3.2, ...`. See `WaitStep`."""
 
 MODEL_CACHE = "X-Torpor-Model-Cache"
 """`hit` when the model was in memory as the request arrived, else `miss`. Absent on single-model instances."""
 
 COLD = "X-Torpor-Cold"
-"""On a miss: a `Cold` as JSON, what it took to bring the model in."""
+"""On a miss: a `ColdLoad` as JSON, what it took to bring the model in."""
 
 EFFORT = "X-Torpor-Effort"
-"""On an answer whose prediction was measured: the seconds of an `Effort`, `0.000512 0.000003`. Of many quick ones in a
-row only some are."""
+"""On an answer whose prediction was measured: the seconds of an `EffortFields`, such as `0.000512 0.000003`.
+
+Of many quick predictions in a row, only some are measured."""
 
 FAULT = "X-Torpor-Fault"
 """A `Fault`, set on an answer that is the platform's and not the model's own. The body holds a `message`."""
 
 STATE = "/_torpor/state"
-"""`GET`: an `InstanceState`. With `?after=N`, only the decisions with a `seq` greater than N."""
+"""`GET`: an `InstanceStatus`. With `?after=N`, only the decisions with a `seq` greater than N."""
 
 
 RELOAD_MODEL = "/_torpor/reload"
 UNLOAD_MODEL = "/_torpor/unload"
-"""`POST` with a `ModelName` to an instance that keeps its models: an `Outgoing`. Requests from now on
+"""`POST` with a `ModelName` to an instance that keeps its models: an `LeavingModel`. Requests from now on
 gets it loaded anew; those in flight end on the old copy. `reload` also asks S3 for a newer version then."""
 
 
-class Step(StrEnum):
+class WaitStep(StrEnum):
     """What a request waited for, in the order it happens. Together they add up to its wall time."""
 
     HOLD = "hold"
@@ -110,21 +111,21 @@ class DecisionRecord(TypedDict, total=False):
     for_model: str  # who needed the room, when this one had to leave
 
 
-class Effort(TypedDict):
+class EffortFields(TypedDict):
     """What a piece of work took, but for waiting in line for a processor."""
 
     work_s: float  # of a processor
     delay_s: float  # of waiting for anything else: a disk, a network, another thread
 
 
-class Cold(TypedDict):
+class ColdLoad(TypedDict):
     """How a model came into memory."""
 
     bytes: int  # in memory, measured
     victims: list[str]  # who left memory for it
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded
-    efforts: dict[str, Effort]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
+    efforts: dict[str, EffortFields]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
     own_bytes: NotRequired[int]  # of memory, that the instance took beside its models as this one asked for room
     budget_bytes: NotRequired[int]  # the instance's memory
     left: NotRequired[Mapping[str, tuple[float, int]]]  # models that left memory: see `Partings.told`
@@ -134,7 +135,7 @@ class ModelName(TypedDict):
     model: str  # the TargetModel
 
 
-class Outgoing(TypedDict):
+class LeavingModel(TypedDict):
     """What becomes of a model that shall leave."""
 
     model: str
@@ -151,7 +152,7 @@ class LoadedModel(TypedDict):
     hits: int
 
 
-class InstanceState(TypedDict):
+class InstanceStatus(TypedDict):
     """What an instance says of itself."""
 
     unready: str | None  # why /ping is not 200; None if it is

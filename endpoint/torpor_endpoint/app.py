@@ -18,10 +18,10 @@ from torpor_endpoint.aws.wire.asgi import App
 from torpor_endpoint.core import emulation
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.core.cross_origin import Ours, ours
-from torpor_endpoint.core.ledger_records import Life
+from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.fleet.collector import Collector
 from torpor_endpoint.fleet.controller import Controller
-from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import Fleet
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.gateway import Gateway
@@ -30,12 +30,12 @@ from torpor_endpoint.host.images import Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.host.strays import end_strays
-from torpor_endpoint.ledger.heartbeat import Roll
+from torpor_endpoint.ledger.heartbeat import LedgerHeartbeat
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.metrics.ageing import age
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.options import Options
-from torpor_endpoint.pages.lifespan import Front
+from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_here
@@ -45,12 +45,12 @@ from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.cloudwatch.alarms.watch import Watch
 from torpor_endpoint.services.logs.files.book import Book
-from torpor_endpoint.services.logs.files.gauge import Gauge
+from torpor_endpoint.services.logs.files.gauge import LogGrowth
 from torpor_endpoint.services.logs.files.groups import Groups
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.moto.longtail import LongTail
 from torpor_endpoint.services.runtime.accounting import Accounting
-from torpor_endpoint.services.runtime.app import Account, Clocks, RuntimeApp
+from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.meter import Meters
 from torpor_endpoint.services.runtime.router import Limits, Router
 from torpor_endpoint.services.s3.store import ObjectStore
@@ -58,7 +58,7 @@ from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.training.jobs import Jobs
 from torpor_endpoint.services.training.running.storage import EmbeddedStorage, Storage
 from torpor_endpoint.services.training.running.trainer import Trainer
-from torpor_endpoint.services.training.running.workbench import Ground
+from torpor_endpoint.services.training.running.workbench import JobSite
 from torpor_endpoint.storage.data_dir import DataDir
 from torpor_endpoint.storage.private import close_all, closed_to_others
 from torpor_endpoint.storage.records import Variant
@@ -75,7 +75,7 @@ STOP_S = 1.0
 log = logging.getLogger(__name__)
 
 
-class Endpoint:
+class EndpointProcess:
     """Everything that one endpoint is made of. Raises DataDirInUse, BadImages."""
 
     def __init__(self, options: Options) -> None:
@@ -95,7 +95,7 @@ class Endpoint:
         self._ledger = Ledger(self._dir.ledger, time.time)
         self._collector = Collector(self._fleet, self._registry, time.time, self._ledger.looked)
         self._accounting = Accounting(self._meters, self._ledger)
-        self._roll = Roll(self._fleet, self._ledger.served)
+        self._roll = LedgerHeartbeat(self._fleet, self._ledger.served)
         self._controller = Controller(self._store, self._fleet, self._yard(), time.time, self._gone)
         self._jobs = Jobs(self._database, time.time)
         self._trainer = Trainer(self._jobs, self._ground(), at_once=os.cpu_count() or 1)
@@ -108,7 +108,7 @@ class Endpoint:
         self._logs = Logs(groups, Book(), self._store, time.time, self._writing)
 
     def app(self) -> WebPages:
-        front = Front(self._life, self._about, Late(self._own))
+        front = Lifespan(self._life, self._about, Late(self._own))
         runtime = self._runtime()
         at_once = {"sagemaker-runtime": runtime.at_once}
         gateway = Gateway(self._services(runtime), front, self._options.account, self._tail.answer, at_once)
@@ -189,16 +189,16 @@ class Endpoint:
 
     # -- its own pages ---------------------------------------------------------------------------------------------
     def _own(self) -> App:
-        from torpor_endpoint.pages.app import Own
+        from torpor_endpoint.pages.app import OwnPages
 
         logs = self._dir.endpoint_logs
-        return Own(self._fleet, self._registry, self._refresh, logs, self._pages).app()
+        return OwnPages(self._fleet, self._registry, self._refresh, logs, self._pages).app()
 
     def _pages(self) -> "Pages":
-        from torpor_endpoint.ledger.reading import Reading
+        from torpor_endpoint.ledger.reading import LedgerReader
         from torpor_endpoint.pages.ledger import Pages
 
-        return Pages(self._written, Reading(self._ledger.tables, time.time))
+        return Pages(self._written, LedgerReader(self._ledger.tables, time.time))
 
     # -- the parts -------------------------------------------------------------------------------------------------
     def _control(self) -> Control:
@@ -214,23 +214,23 @@ class Endpoint:
 
     def _runtime(self) -> RuntimeApp:
         router = Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
-        account = Account(self._options.account, self._options.region, console=self._options.strict)
+        account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
         clocks = Clocks(time.time, time.perf_counter)
         return RuntimeApp(router, self._accounting, account, clocks)
 
-    def _lived(self, life: Life) -> None:
+    def _lived(self, life: InstanceLife) -> None:
         """An instance has begun, is ready, or has ended."""
         self._ledger.lived(life)
         if life.size.startswith("serverless") and life.ready_s is not None and life.stopped_s is None:
             self._meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s, life.ready_s)
 
-    def _yard(self) -> Yard:
+    def _yard(self) -> InstanceFactory:
         dice = random.Random(self._options.seed)
 
         def start_delay_s(variant: Variant) -> float:
             return emulation.start_delay_s(self._options.emulate, variant.serverless is not None, lambda: dice.gauss())
 
-        return Yard(
+        return InstanceFactory(
             self._host,
             partial(launch_spec, around=self._around),
             time.time,
@@ -241,8 +241,8 @@ class Endpoint:
             vacated=self._around.disks.remove,
         )
 
-    def _ground(self) -> Ground:
-        return Ground(
+    def _ground(self) -> JobSite:
+        return JobSite(
             folder=self._dir.training,
             logs=self._dir.training_logs,
             storage=self._storage(),
@@ -312,7 +312,7 @@ class Endpoint:
             "warm parent": lambda: self._host.retire(lambda: bool(self._trainer.writing), self._options.warm_idle_s),
             "alarms": Watch(self._alarms, self._registry, self._refresh, judges=judged_here).run,
             "scaler": self._scaler().run,
-            "logs": Gauge(self._logs).run,
+            "logs": LogGrowth(self._logs).run,
         }
 
 

@@ -19,7 +19,7 @@ STATE = "bodies"
 """Its key in the lifespan's state, which ASGI hands to every request."""
 
 
-class NoRoom(Exception):
+class TooManyBodies(Exception):
     """So many bodies are unfinished that this one was not read."""
 
 
@@ -68,7 +68,7 @@ class Bodies:
             self._line = deque(one for one in self._line if one[1] is not turn)
             self._serve_line()
             if isinstance(error, TimeoutError):
-                raise NoRoom from None
+                raise TooManyBodies from None
             raise
 
     def _serve_line(self) -> None:

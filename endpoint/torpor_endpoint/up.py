@@ -62,9 +62,9 @@ def run(options: Options) -> None:
 
 def _app(options: Options) -> "App":
     """In gunicorn's worker, which alone imports what serves: the arbiter above it stays small."""
-    from torpor_endpoint.app import Endpoint
+    from torpor_endpoint.app import EndpointProcess
 
-    return Endpoint(options).app()
+    return EndpointProcess(options).app()
 
 
 def exposure(options: Options) -> str | None:

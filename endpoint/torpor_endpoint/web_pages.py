@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.wire.asgi import App, Receive, Request, Response, Scope, Send, Tell, adding, sent, taken
+from torpor_endpoint.aws.wire.asgi import App, AwsRequest, Receive, Response, Scope, Send, Tell, adding, sent, taken
 from torpor_endpoint.core.cross_origin import HEADERS, Judged, Ours, Sender
 from torpor_endpoint.gateway import OWN
 
@@ -146,7 +146,7 @@ def _as_aws(text: str) -> App:
     return refuse
 
 
-def _aws_error(request: Request, text: str) -> AwsError:
+def _aws_error(request: AwsRequest, text: str) -> AwsError:
     """The query services say AccessDenied, the others AccessDeniedException."""
     from torpor_endpoint.aws.wire.protocols import protocol_of
     from torpor_endpoint.aws.wire.query import Query

@@ -22,7 +22,7 @@ GZIP_LEVEL = 6
 
 
 @dataclass(frozen=True)
-class Kind:
+class ModelKind:
     """One kind of model object: what it is called, whether this is one, and its file in the artifact."""
 
     name: str
@@ -59,7 +59,7 @@ def bundle(
     return _write(Path(path), _archive(members))
 
 
-def _kind_of(model: Any, scripted: bool) -> Kind:
+def _kind_of(model: Any, scripted: bool) -> ModelKind:
     """`scripted`: a script reads the model, so that it may be any file."""
     for kind in (*KINDS, ANY_FILE) if scripted else KINDS:
         if kind.takes(model):
@@ -109,30 +109,32 @@ def _read_file(model: Any) -> bytes:
     return Path(model).read_bytes()
 
 
-ANY_FILE = Kind("the path of any file", lambda model: isinstance(model, str | PathLike), _named_like_file, _read_file)
+ANY_FILE = ModelKind(
+    "the path of any file", lambda model: isinstance(model, str | PathLike), _named_like_file, _read_file
+)
 """What `bundle` takes besides, where a script reads it."""
 
-KINDS: tuple[Kind, ...] = (
-    Kind(
+KINDS: tuple[ModelKind, ...] = (
+    ModelKind(
         "an xgboost.Booster or XGBModel",
         lambda model: _of("xgboost", "save_raw")(model) or _of("xgboost", "get_booster")(model),
         lambda model: "xgboost-model",
         _write_booster,
     ),
-    Kind("a scikit-learn estimator", _of("sklearn", "get_params"), lambda model: "model.joblib", _write_estimator),
-    Kind(
+    ModelKind("a scikit-learn estimator", _of("sklearn", "get_params"), lambda model: "model.joblib", _write_estimator),
+    ModelKind(
         "an onnx.ModelProto",
         _of("onnx", "SerializeToString"),
         lambda model: "model.onnx",
         lambda model: bytes(model.SerializeToString(deterministic=True)),
     ),
-    Kind(
+    ModelKind(
         "the bytes of an ONNX model",
         lambda model: isinstance(model, bytes) and model[:1] == b"\x08",  # its first field, the version of the format
         lambda model: "model.onnx",
         bytes,
     ),
-    Kind(f"the path of a model file ({FILES})", _is_model_file, _named_like_file, _read_file),
+    ModelKind(f"the path of a model file ({FILES})", _is_model_file, _named_like_file, _read_file),
 )
 """What `bundle` takes, first match wins."""
 

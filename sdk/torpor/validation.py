@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Rule(NamedTuple):
+class ValueRule(NamedTuple):
     told: str
     kept: Callable[[Any], bool]
 
 
-Kind = tuple[Rule, ...]
+Kind = tuple[ValueRule, ...]
 """One rule after the other: first what kind of value it is, since the others compare it."""
 
 
@@ -33,29 +33,33 @@ def check(error: type[Exception], kinds: Mapping[str, Kind], values: Mapping[str
 
 def optional(kind: Kind) -> Kind:
     """Or None."""
-    return tuple(Rule(rule.told, _or_none(rule.kept)) for rule in kind)
+    return tuple(ValueRule(rule.told, _or_none(rule.kept)) for rule in kind)
 
 
 def whole(least: int) -> Kind:
-    return WHOLE, Rule(f"is {least} or more", lambda value: value >= least)
+    return WHOLE, ValueRule(f"is {least} or more", lambda value: value >= least)
 
 
 def one_of(known: Collection[str], told: str = "") -> Kind:
-    return (Rule(told or f"is one of {', '.join(known)}", lambda value: isinstance(value, str) and value in known),)
+    return (
+        ValueRule(told or f"is one of {', '.join(known)}", lambda value: isinstance(value, str) and value in known),
+    )
 
 
 def one_of_in_any_case(known: Collection[str]) -> Kind:
-    return (Rule(f"is one of {', '.join(known)}", lambda value: isinstance(value, str) and value.upper() in known),)
+    return (
+        ValueRule(f"is one of {', '.join(known)}", lambda value: isinstance(value, str) and value.upper() in known),
+    )
 
 
 def several(example: str) -> Kind:
     """A list, for which people also give the one thing that would be in it."""
     told = f"is a list, as {example}"
-    return (Rule(told, lambda value: isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)),)
+    return (ValueRule(told, lambda value: isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)),)
 
 
 def a(kind: type, told: str) -> Kind:
-    return (Rule(told, lambda value: isinstance(value, kind)),)
+    return (ValueRule(told, lambda value: isinstance(value, kind)),)
 
 
 def _is_real(value: object) -> bool:
@@ -72,14 +76,14 @@ def _or_none(kept: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or kept(value)
 
 
-WHOLE = Rule("is a whole number", lambda value: isinstance(value, Integral) and not isinstance(value, bool))
-NUMBER = Rule("is a number", _is_real)
+WHOLE = ValueRule("is a whole number", lambda value: isinstance(value, Integral) and not isinstance(value, bool))
+NUMBER = ValueRule("is a number", _is_real)
 
 COUNT = whole(1)
-AMOUNT = (NUMBER, Rule("is 0 or more", lambda value: 0 <= value < inf))
-MORE = (NUMBER, Rule("is more than 0", lambda value: 0 < value < inf))
-ROOM = (NUMBER, Rule("is 1 or more", lambda value: 1 <= value < inf))
-BYTES = (NUMBER, Rule("is 0 or more, and less than 2^63", lambda value: 0 <= value < 2**63))
-SLO = (NUMBER, Rule("is a number of seconds, more than 0", lambda value: 0 < value < inf))
-SHARE = (NUMBER, Rule("is above 0 and below 1, as 0.99", lambda value: 0 < value < 1))
-SWITCH = (Rule("is True or False", lambda value: isinstance(value, bool | np.bool_)),)
+AMOUNT = (NUMBER, ValueRule("is 0 or more", lambda value: 0 <= value < inf))
+MORE = (NUMBER, ValueRule("is more than 0", lambda value: 0 < value < inf))
+ROOM = (NUMBER, ValueRule("is 1 or more", lambda value: 1 <= value < inf))
+BYTES = (NUMBER, ValueRule("is 0 or more, and less than 2^63", lambda value: 0 <= value < 2**63))
+SLO = (NUMBER, ValueRule("is a number of seconds, more than 0", lambda value: 0 < value < inf))
+SHARE = (NUMBER, ValueRule("is above 0 and below 1, as 0.99", lambda value: 0 < value < 1))
+SWITCH = (ValueRule("is True or False", lambda value: isinstance(value, bool | np.bool_)),)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from torpor_container.app import Instance
+from torpor_container.app import InstanceProcess
 from torpor_container.settings import Settings
 
 WITHIN_S = 60.0
@@ -45,7 +45,7 @@ class Platform:
         environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder), **settings}
         self._loop = Leaping()
         self._thread = threading.Thread(target=self._loop.run_forever)
-        self._app = Instance(Settings.read(environment), ended).app()
+        self._app = InstanceProcess(Settings.read(environment), ended).app()
         self._stop = asyncio.Event()
         self._started = asyncio.Event()
 

@@ -12,9 +12,9 @@ from torpor_container.core.residency import Decision, Residency
 from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.effort import Effort
-from torpor_container.measuring.timing import Story, Timing
-from torpor_container.models.disk_tier import Shelf
-from torpor_container.models.keeper import Keeper, Patience
+from torpor_container.measuring.timing import LoadStory, Timing
+from torpor_container.models.disk_tier import ArtifactCache
+from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.models.memory_tier import MakeRoom
 
@@ -71,11 +71,11 @@ class FakeRunner:
         return []
 
 
-class FakeShelf(Shelf):
+class FakeShelf(ArtifactCache):
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
-    async def take(self, name: str, story: Story, make_room: MakeRoom | None = None) -> Placed:
+    async def take(self, name: str, story: LoadStory, make_room: MakeRoom | None = None) -> Placed:
         self._scene.happened("download", name)
         await self._scene.pause()
         return Placed(name, name, Path(name))
@@ -151,14 +151,14 @@ class Site:
     """The keeper, its books and its edges. `room` is how many models fit. Its shelf may be a real one."""
 
     def __init__(
-        self, room: int = 2, patience: Patience | None = None, cache: bool = True, shelf: Shelf | None = None
+        self, room: int = 2, patience: WaitLimits | None = None, cache: bool = True, shelf: ArtifactCache | None = None
     ) -> None:
         self.scene = Scene()
         self.workshop = FakeWorkshop(self.scene)
         self.decisions: list[Decision] = []
         self.books = Residency(room * SIZE_BYTES, LRU(), 4, self.decisions.append)
         shelf = shelf or FakeShelf(self.scene)
-        self.keeper = Keeper(shelf, self.workshop, self.books, patience or Patience(), self.clock, cache)
+        self.keeper = Keeper(shelf, self.workshop, self.books, patience or WaitLimits(), self.clock, cache)
 
     def clock(self) -> float:
         return asyncio.get_running_loop().time()

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import ScriptProcess
-from torpor_container.processes.zygote_client import Job, WarmParent
+from torpor_container.processes.zygote_client import Job, ZygoteClient
 from torpor_container.running.scripts import START
 
 
 @asynccontextmanager
 async def started(
-    parent: WarmParent,
+    parent: ZygoteClient,
     directory: Path,
     memory_bytes: int | None = None,
     program: str = "inference.py",

@@ -12,7 +12,7 @@ import time
 
 from starlette.types import Receive, Scope, Send
 
-from torpor_container.core.patience import Patience
+from torpor_container.core.patience import ClientTimeouts
 from torpor_container.http.exchange import Tell
 from torpor_container.http.server import ServerOptions
 from torpor_container.http.worker import serve_alone
@@ -102,5 +102,5 @@ async def lifespan(receive: Receive, send: Send) -> None:
 if __name__ == "__main__":
     listener, options = socket.socket(fileno=int(sys.argv[1])), json.loads(sys.argv[2])
     sys.argv = sys.argv[:1]
-    patience = Patience(options.pop("head_s", 30.0), options.pop("body_s", 30.0))
+    patience = ClientTimeouts(options.pop("head_s", 30.0), options.pop("body_s", 30.0))
     serve_alone(Told, listener, ServerOptions(**{"log_level": "critical", **options}, patience=patience))

@@ -13,23 +13,23 @@ from sklearn.linear_model import LinearRegression
 from tests.container.script_processes import started, write_script
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
-from torpor_container.models.built_in_loader import BuiltInWorkshop
+from torpor_container.models.built_in_loader import BuiltInLoader
 from torpor_container.models.loader import Placed
 from torpor_container.processes.zygote_access import Parent
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.scripts import Scripts
 from torpor_container.settings import Settings
 
 ROWS = np.random.default_rng(7).normal(size=(20, 3))
 
 
-def refusing(**settings: str) -> BuiltInWorkshop:
+def refusing(**settings: str) -> BuiltInLoader:
     read = Settings.read(settings)
     conventions = Conventions(pickles=read.pickles)
-    return BuiltInWorkshop(read, conventions, Scripts(read, conventions, Parent(""), {}), lambda: 0.0)
+    return BuiltInLoader(read, conventions, Scripts(read, conventions, Parent(""), {}), lambda: 0.0)
 
 
-def load(shop: BuiltInWorkshop, folder: Path) -> str:
+def load(shop: BuiltInLoader, folder: Path) -> str:
     """The model's format. Raises what loading it raises."""
 
     async def story() -> str:
@@ -80,7 +80,7 @@ def test_a_model_with_a_script_is_not_served_by_its_file_alone_where_scripts_are
         load(refusing(TORPOR_SCRIPTS="refuse"), tmp_path)
 
 
-def test_a_script_s_default_model_is_no_pickle_either(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_a_script_s_default_model_is_no_pickle_either(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     joblib_dump(tmp_path / "model.joblib")
     write_script(tmp_path, "def output_fn(prediction, accept): return str(prediction)")
 

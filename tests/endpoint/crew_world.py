@@ -3,12 +3,12 @@
 import asyncio
 
 from tests.endpoint.mortal_host import Mood, MortalHost
-from torpor_endpoint.core.ledger_records import Life
+from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstancePhase
-from torpor_endpoint.fleet.instance_factory import Yard
-from torpor_endpoint.fleet.members import Member
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.paces import PACES
-from torpor_endpoint.fleet.variant_instances import Crew, Numbers
+from torpor_endpoint.fleet.variant_instances import SlotNumbers, VariantInstances
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.storage.records import Container, Variant
 
@@ -26,22 +26,22 @@ class World:
 
     def __init__(self, host: MortalHost, start_delay_s: float = 0.0) -> None:
         self.host = host
-        self.lives: list[Life] = []
+        self.lives: list[InstanceLife] = []
         self.clock_is_off_s = 0.0
         self.wanted = 0
-        self.numbers = Numbers()
-        self.requests: list[Member] = []
-        self.drains_since_s: dict[Member, float] = {}
+        self.numbers = SlotNumbers()
+        self.requests: list[InstanceMember] = []
+        self.drains_since_s: dict[InstanceMember, float] = {}
         self.closing: asyncio.Task[None] | None = None
         variant = Variant("v", "m", Container("torpor"), instances_min=0, startup_timeout_s=20.0)
-        yard = Yard(
+        yard = InstanceFactory(
             host,
             lambda variant, slot: LaunchSpec(slot),
             self.epoch,
             self.lives.append,
             start_delay_s=lambda variant: start_delay_s,
         )
-        self.crew = Crew("shop", variant, yard, self.numbers)
+        self.crew = VariantInstances("shop", variant, yard, self.numbers)
 
     @staticmethod
     def now() -> float:
@@ -140,7 +140,7 @@ class World:
         assert {life.instance for life in self.lives} == {life.instance for life in self.lives if life.stopped_s}
 
 
-def check_lives(lives: list[Life]) -> None:
+def check_lives(lives: list[InstanceLife]) -> None:
     """Each begins, may become ready, and ends at most once: with a reason, and not before it began."""
     for name in {life.instance for life in lives}:
         told = [life for life in lives if life.instance == name]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torpor_container.http.server import ServerOptions
 from torpor_container.http.worker import serve_alone
-from torpor_endpoint.app import Endpoint
+from torpor_endpoint.app import EndpointProcess
 from torpor_endpoint.aws.wire.asgi import Receive, Response, Scope, Send, sent
 from torpor_endpoint.options import Options
 
@@ -23,7 +23,7 @@ class Lagging:
     """The endpoint's application, and `/_lag`."""
 
     def __init__(self, options: Options) -> None:
-        self._app = Endpoint(options).app()
+        self._app = EndpointProcess(options).app()
         self._seen_s = 0.0
         self._most_s = 0.0
 

@@ -6,7 +6,7 @@ import pytest
 
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import Message, taken
-from torpor_endpoint.request_bodies import STATE, Bodies, NoRoom, Scope, TooSlow
+from torpor_endpoint.request_bodies import STATE, Bodies, Scope, TooManyBodies, TooSlow
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.request import read_body
 
@@ -30,7 +30,7 @@ def test_a_body_for_which_there_is_no_room_in_time_is_told_so_and_the_next_ones_
     async def story() -> None:
         bodies = Bodies(room_bytes=100, room_within_s=0.01)
         async with bodies.room(60):
-            with pytest.raises(NoRoom):
+            with pytest.raises(TooManyBodies):
                 async with bodies.room(60):
                     pass
             async with bodies.room(40):

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from torpor.calling.answer import steps_ms
 from torpor.demo import tables
-from torpor.demo.calls import Call, quantile
+from torpor.demo.calls import DemoCall, quantile
 from torpor.demo.houses import CITIES, FEATURES, generate
 from torpor.demo.linear_onnx import linear_onnx
 
@@ -39,7 +39,7 @@ def test_the_same_houses_are_generated_every_time() -> None:
 
 def test_a_narrow_terminal_shows_every_model_and_price() -> None:
     steps_ms = {"download": 4.8, "unpack": 51.9, "load": 172.9, "predict": 31.2}
-    call = Call("Philadelphia_PA.tar.gz", 939_123.0, 1.2345, steps_ms)
+    call = DemoCall("Philadelphia_PA.tar.gz", 939_123.0, 1.2345, steps_ms)
     printer = Console(width=80, record=True, file=io.StringIO())
     printer.print(tables.calls([call], [call]))
     shown = "Philadelphia_PA  $939,123  1,234.5       4.8    51.9  172.9     31.2  1,234.5"
@@ -48,7 +48,7 @@ def test_a_narrow_terminal_shows_every_model_and_price() -> None:
 
 def test_times_are_read_and_summed_up() -> None:
     assert steps_ms("download;dur=1.142, load;dur=11.9") == {"download": 1.142, "load": 11.9}
-    calls = [Call("a", 0.0, took_s, {}) for took_s in (0.001, 0.002, 0.003, 0.004, 0.005)]
+    calls = [DemoCall("a", 0.0, took_s, {}) for took_s in (0.001, 0.002, 0.003, 0.004, 0.005)]
     assert quantile(calls, 50) == pytest.approx(0.003)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import torpor
-from torpor.hosting.process import EndpointProcess
+from torpor.hosting.process import ChildEndpoint
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "docs" / "python.md"
@@ -60,7 +60,7 @@ def test_the_page_runs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_readme_runs(tmp_path: Path) -> None:
-    with EndpointProcess() as process:
+    with ChildEndpoint() as process:
         process.until_ready()
         (tmp_path / "readme.py").write_text("\n".join(blocks(ROOT / "README.md")))
         printed = run(["readme.py"], tmp_path, {**os.environ, **process.environment})

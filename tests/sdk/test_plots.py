@@ -15,8 +15,8 @@ from matplotlib.text import Text
 
 from torpor import plots
 from torpor.hit_rates.curves import Curve
-from torpor.plots import KeepAlivePoint, Point, PolicyRow, amounts
-from torpor.plots.labels import Box, Ground, Spot, place, spread
+from torpor.plots import CostPoint, KeepAlivePoint, PolicyRow, amounts
+from torpor.plots.labels import Box, LabelArea, Spot, place, spread
 from torpor_container.extras import how_to_install
 
 MIB, GIB = 2**20, 2**30
@@ -24,10 +24,10 @@ NAN = float("nan")
 NOTE = "Prices of 2026-09-12; 730 hours a month"
 
 WAYS = (
-    Point("an endpoint each", 171_360.0, 0.02, "single"),
-    Point("MME, LRU", 871.2, 0.9, "MME"),
-    Point("MME, FIFO", 900.0, 1.1, "MME"),
-    Point("scale to zero", 61.3, 4.0, "asleep", sold_by_aws=False),
+    CostPoint("an endpoint each", 171_360.0, 0.02, "single"),
+    CostPoint("MME, LRU", 871.2, 0.9, "MME"),
+    CostPoint("MME, FIFO", 900.0, 1.1, "MME"),
+    CostPoint("scale to zero", 61.3, 4.0, "asleep", sold_by_aws=False),
 )
 STEPS = (("as published", 171_360.0), ("one instance", 85_680.0), ("with a standby", 100_000.0), ("MME", 871.2))
 RATES, SERVICES = np.geomspace(0.01, 100, 20), np.geomspace(0.01, 10, 15)
@@ -111,20 +111,20 @@ def test_without_matplotlib_a_plot_names_the_command_that_brings_it() -> None:
 
 # -- dollars against p99 -----------------------------------------------------------------------------------------------
 amount = st.floats(0.01, 1e6)
-ways = st.lists(st.builds(Point, st.text(), st.none() | amount, st.none() | st.just(NAN) | amount), max_size=12)
-few = st.builds(Point, st.text(), st.integers(1, 3).map(float), st.integers(1, 3).map(float))
+ways = st.lists(st.builds(CostPoint, st.text(), st.none() | amount, st.none() | st.just(NAN) | amount), max_size=12)
+few = st.builds(CostPoint, st.text(), st.integers(1, 3).map(float), st.integers(1, 3).map(float))
 
 
-def no_worse(one: Point, other: Point) -> bool:
+def no_worse(one: CostPoint, other: CostPoint) -> bool:
     return (one.usd or 0) <= (other.usd or 0) and (one.p99_s or 0) <= (other.p99_s or 0)
 
 
-def beats(one: Point, other: Point) -> bool:
+def beats(one: CostPoint, other: CostPoint) -> bool:
     return no_worse(one, other) and not no_worse(other, one)
 
 
 @given(ways | st.lists(few, max_size=12))
-def test_the_pareto_line_has_exactly_those_that_nothing_beats_the_fastest_first(points: Sequence[Point]) -> None:
+def test_the_pareto_line_has_exactly_those_that_nothing_beats_the_fastest_first(points: Sequence[CostPoint]) -> None:
     known = [point for point in points if point.usd is not None and point.p99_s is not None and point.p99_s > 0]
     unbeaten = [point for point in known if not any(beats(other, point) for other in known)]
     line = plots.pareto(points)
@@ -147,14 +147,16 @@ def test_every_way_is_a_point_and_those_not_sold_are_hollow() -> None:
 
 
 def test_a_way_without_a_price_is_left_out_and_named() -> None:
-    read = texts(plots.dollars_against_p99([*WAYS, Point("ml.p9", None, 1.0), Point("ml.q", 3.0, NAN)], note=NOTE))
+    read = texts(
+        plots.dollars_against_p99([*WAYS, CostPoint("ml.p9", None, 1.0), CostPoint("ml.q", 3.0, NAN)], note=NOTE)
+    )
     assert f"{NOTE}. Not drawn, as not known: ml.p9, ml.q." in read
 
 
 @given(st.lists(few, min_size=1, max_size=6))
 @settings(max_examples=5, deadline=None)
-def test_points_that_lie_on_each_other_are_drawn(points: Sequence[Point]) -> None:
-    named = [Point(f"way {number}", point.usd, point.p99_s) for number, point in enumerate(points)]
+def test_points_that_lie_on_each_other_are_drawn(points: Sequence[CostPoint]) -> None:
+    named = [CostPoint(f"way {number}", point.usd, point.p99_s) for number, point in enumerate(points)]
     read = texts(plots.dollars_against_p99(named))
     assert all(any(text.startswith(f"{best.label} ") for text in read) for best in plots.pareto(named))
 
@@ -267,9 +269,12 @@ def test_a_simulation_is_held_to_the_band_also_where_nothing_can_be_drawn() -> N
 
 REFUSED: dict[str, tuple[Callable[[], Figure], str]] = {
     "no points": (lambda: plots.dollars_against_p99([]), "points is empty"),
-    "none known": (lambda: plots.dollars_against_p99([Point("a", None, 1.0)]), "points has none of which both"),
-    "no time": (lambda: plots.dollars_against_p99([Point("a", 1.0, 0.0)]), "p99_s of 'a' is a number above 0"),
-    "less than free": (lambda: plots.dollars_against_p99([Point("a", -1.0, 1.0)]), "usd of 'a' is a number of 0 or"),
+    "none known": (lambda: plots.dollars_against_p99([CostPoint("a", None, 1.0)]), "points has none of which both"),
+    "no time": (lambda: plots.dollars_against_p99([CostPoint("a", 1.0, 0.0)]), "p99_s of 'a' is a number above 0"),
+    "less than free": (
+        lambda: plots.dollars_against_p99([CostPoint("a", -1.0, 1.0)]),
+        "usd of 'a' is a number of 0 or",
+    ),
     "an SLO of NaN": (lambda: plots.dollars_against_p99(WAYS, NAN), "slo_s is a number above 0, not nan"),
     "no steps": (lambda: plots.waterfall([]), "steps is empty"),
     "a free step": (lambda: plots.waterfall([("a", 0.0)]), "steps: the amount of 'a' is a number above 0"),
@@ -334,7 +339,7 @@ def test_spread_labels_keep_their_order_and_a_gap_and_move_only_where_it_is_narr
 def test_labels_with_room_hide_neither_each_other_nor_a_point_nor_leave(places: list[tuple[int, int]]) -> None:
     bounds, spots = Box(0, 0, 700, 700), [Spot(100.0 * x, 100.0 * y) for x, y in places]
     points = [spot.around(4) for spot in spots]
-    boxes = place(spots, [Spot(50, 12)] * len(spots), Ground(bounds, points))
+    boxes = place(spots, [Spot(50, 12)] * len(spots), LabelArea(bounds, points))
     assert all(box.common(point) == 0 for box in boxes for point in points)
     assert all(box.common(bounds) == pytest.approx(box.area) for box in boxes)
     assert all(one.common(other) == 0 for turn, one in enumerate(boxes) for other in boxes[:turn])

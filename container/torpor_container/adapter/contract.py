@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.adapter.listing import page_of
-from torpor_container.errors import LoadFailed, NoAnswer, NoMemoryNow, TimedOut
+from torpor_container.errors import ContainerGone, LoadFailed, NoMemoryNow, TimedOut
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.transport.upstream import Answer, Headers, Upstream, UpstreamError, UpstreamTimedOut
+from torpor_container.transport.upstream import Headers, Upstream, UpstreamAnswer, UpstreamError, UpstreamTimedOut
 
 LOAD_TIMEOUT_S = 86_400.0
 """The keeper has its own patience, TORPOR_LOAD_TIMEOUT_SECONDS."""
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 CONFLICT, INSUFFICIENT_STORAGE, NOT_FOUND = 409, 507, 404
 
 
-class Contract:
+class ContractClient:
     """The models of one container, by the platform's opaque model id."""
 
     def __init__(self, upstream: Upstream) -> None:
@@ -65,7 +65,7 @@ class Contract:
         if not (200 <= answer.status < 300 or answer.status == NOT_FOUND):
             raise LoadFailed(f"the container answered UnloadModel with {answer.status}: {_said(answer)}")
 
-    async def _asked(self, model_id: str, url: str, target: str) -> Answer:
+    async def _asked(self, model_id: str, url: str, target: str) -> UpstreamAnswer:
         """What the container says to LoadModel. Raises LoadFailed. Who waits no more leaves nothing there."""
         body = json.dumps({"model_name": model_id, "url": url}).encode()
         headers = (*_JSON, (_TARGET, target.encode()))
@@ -122,7 +122,7 @@ async def invoked(upstream: Upstream, path: str, headers: Headers, body: bytes, 
     except UpstreamTimedOut:
         raise TimedOut(timeout_s) from None
     except UpstreamError as error:
-        raise NoAnswer(f"the container gave no whole answer: {error}") from error
+        raise ContainerGone(f"the container gave no whole answer: {error}") from error
     attributes = answer.header(_ATTRIBUTES)
     return Reply(
         answer.body,
@@ -155,5 +155,5 @@ def _sent(invocation: Invocation) -> Headers:
     return tuple((_SPELLED[name], value) for name, value in invocation.headers if name in _SPELLED and value)
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: UpstreamAnswer) -> str:
     return answer.body[:SAID_MAX].decode(errors="replace").strip() or "(nothing)"

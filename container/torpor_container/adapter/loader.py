@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from torpor_container.adapter.contract import Contract
+from torpor_container.adapter.contract import ContractClient
 from torpor_container.adapter.runners import FORMAT, ForeignModel, ForeignSingle
 from torpor_container.adapter.server import ForeignServer
 from torpor_container.core.sizing import Sizing
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, NoMemoryNow
-from torpor_container.measuring.cpu_time import Spent
+from torpor_container.measuring.cpu_time import CpuTime
 from torpor_container.measuring.meter import Meter
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.processes.memory import uss_bytes
@@ -32,7 +32,7 @@ class Behind:
         self._server = server
         self._environment = environment
         self._clock = clock
-        self._spent = Spent()
+        self._spent = CpuTime()
 
     def unready(self) -> str | None:
         return self._server.unready
@@ -53,7 +53,7 @@ class ForeignWorkshop(Behind):
 
     def __init__(self, server: ForeignServer, environment: dict[str, str], clock: Callable[[], float]) -> None:
         super().__init__(server, environment, clock)
-        self._contract = Contract(server.upstream)
+        self._contract = ContractClient(server.upstream)
         self._sizing = Sizing({})
         self._meter = Meter()
         self._models: dict[str, ForeignModel] = {}
@@ -64,7 +64,7 @@ class ForeignWorkshop(Behind):
 
     async def start(self) -> None:
         await self._server.start(self._environment)
-        self._contract = Contract(self._server.upstream)
+        self._contract = ContractClient(self._server.upstream)
         self._looking = asyncio.create_task(self._look(), name="look what the container has")
 
     async def close(self) -> None:

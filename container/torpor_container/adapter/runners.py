@@ -1,12 +1,12 @@
 """Models inside a foreign container, as the keeper sees them."""
 
-from torpor_container.adapter.contract import NOT_FOUND, Contract, invoked_alone
+from torpor_container.adapter.contract import NOT_FOUND, ContractClient, invoked_alone
 from torpor_container.errors import ModelLost
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.loader import Placed
 from torpor_container.transport.upstream import Upstream
-from torpor_container.wire import Step
+from torpor_container.wire import WaitStep
 
 FORMAT = "container"
 
@@ -17,7 +17,7 @@ class ForeignModel:
     format = FORMAT
     needs_folder = True  # a server may start another worker for it at any time
 
-    def __init__(self, contract: Contract, placed: Placed) -> None:
+    def __init__(self, contract: ContractClient, placed: Placed) -> None:
         self.model_id = placed.model_id
         self.alive = True
         self._contract = contract
@@ -25,7 +25,7 @@ class ForeignModel:
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         """Raises ModelLost where the container says that it has no such model; a handler's own 404 is an answer."""
-        with timing.step(Step.PREDICT):
+        with timing.step(WaitStep.PREDICT):
             reply = await self._contract.invoke(self._placed.model_id, self._placed.name, invocation, timeout_s)
             if reply.status == NOT_FOUND and not await self._contract.has(self._placed.model_id):
                 self.alive = False
@@ -51,7 +51,7 @@ class ForeignSingle:
         self._upstream = upstream
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
-        with timing.step(Step.PREDICT):
+        with timing.step(WaitStep.PREDICT):
             return await invoked_alone(self._upstream, invocation, timeout_s)
 
     async def close(self) -> None:

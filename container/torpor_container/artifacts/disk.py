@@ -30,7 +30,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True)
-class Entry:
+class UnpackedArtifact:
     """One version of one object, unpacked."""
 
     key: str
@@ -47,12 +47,12 @@ class DiskTier:
         self.budget_bytes = budget_bytes
         self._root = root
         self._bucket = bucket
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, UnpackedArtifact] = {}
         self._aside: set[Path] = set()  # workspaces with what could not be removed
         self._numbers = count()
         self._lock = threading.Lock()
 
-    def scan(self) -> list[Entry]:
+    def scan(self) -> list[UnpackedArtifact]:
         """Read what an earlier process left, the oldest first, and remove what it did not finish."""
         self._root.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._root / _UNFINISHED, ignore_errors=True)
@@ -64,11 +64,11 @@ class DiskTier:
                 self._entries[entry.key] = entry
         return self.entries()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[UnpackedArtifact]:
         with self._lock:
             return list(self._entries.values())
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> UnpackedArtifact | None:
         """The version of this key that is on disk, which need not be the newest in S3."""
         with self._lock:
             return self._entries.get(key)
@@ -96,7 +96,7 @@ class DiskTier:
                 except FileExistsError:
                     continue  # an earlier process's, and it cannot be removed
 
-    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
+    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> UnpackedArtifact:
         """The workspace becomes the folder of this key, in place of an older version, without what was downloaded.
 
         Few folders are made and removed on the way: each takes a tenth of a millisecond where nothing is in the
@@ -105,7 +105,7 @@ class DiskTier:
         if size_bytes > self.budget_bytes:
             raise DiskFull(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
         folder = self._root / self.id_of(key, version)
-        entry = Entry(key, version, folder.name, folder / MODEL, size_bytes)
+        entry = UnpackedArtifact(key, version, folder.name, folder / MODEL, size_bytes)
         self.remove(key)
         with disk_full_for(key):
             (workspace / PACKED).unlink(missing_ok=True)
@@ -163,7 +163,7 @@ class DiskTier:
                 with self._lock:
                     self._aside.discard(aside)
 
-    def _record(self, entry: Entry) -> str:
+    def _record(self, entry: UnpackedArtifact) -> str:
         return json.dumps(
             {
                 "bucket": self._bucket,
@@ -174,7 +174,7 @@ class DiskTier:
             }
         )
 
-    def _read(self, folder: Path) -> Entry | None:
+    def _read(self, folder: Path) -> UnpackedArtifact | None:
         """What the folder's record says, if it can be trusted.
 
         Files are not synced one by one, so after a crash of the whole machine they may be torn: a record written before
@@ -182,7 +182,9 @@ class DiskTier:
         """
         try:
             record = json.loads((folder / _RECORD).read_text())
-            entry = Entry(record["key"], record["version"], folder.name, folder / MODEL, record["size_bytes"])
+            entry = UnpackedArtifact(
+                record["key"], record["version"], folder.name, folder / MODEL, record["size_bytes"]
+            )
             expected = self.id_of(entry.key, entry.version)
             sound = folder.name == expected and record["boot"] == _boot() and entry.directory.is_dir()
         except (OSError, ValueError, LookupError, TypeError, AttributeError):

@@ -7,7 +7,7 @@ from torpor_container.content.media import media_type
 from torpor_container.errors import NotAcceptable
 
 
-class Range(NamedTuple):
+class MediaRange(NamedTuple):
     """One element of the header, such as `text/*;q=0.5`. Ordered as preferred, but for the position."""
 
     quality: float
@@ -36,16 +36,16 @@ def choose(accept: str, offered: Sequence[str]) -> str:
     return max(liked, key=lambda pair: (pair[0].quality, pair[0].specificity, -pair[0].position))[1]
 
 
-def _rank(kind: str, ranges: list[Range]) -> Range | None:
+def _rank(kind: str, ranges: list[MediaRange]) -> MediaRange | None:
     """The most specific range that covers this type: it decides, so `text/csv;q=0, */*` refuses CSV."""
     covering = [found for found in ranges if found.covers(kind)]
     return max(covering, key=lambda found: found.specificity, default=None)
 
 
-def _range(position: int, text: str) -> Range:
+def _range(position: int, text: str) -> MediaRange:
     pattern = media_type(text)
     specificity = 2 - pattern.count("*")
-    return Range(_quality(text), specificity, position, pattern)
+    return MediaRange(_quality(text), specificity, position, pattern)
 
 
 def _quality(text: str) -> float:

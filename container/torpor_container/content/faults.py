@@ -3,10 +3,10 @@
 import json
 from collections.abc import Sequence
 
-from torpor_container.content.layout import Layout
+from torpor_container.content.layout import RowLayout
 
 
-def explain(value: object, layout: Layout, names: Sequence[object] | None = None) -> str | None:
+def explain(value: object, layout: RowLayout, names: Sequence[object] | None = None) -> str | None:
     """The row and the column, counted from 1, and what is wrong there. None where every cell by itself is right."""
     if not isinstance(value, list):
         return "rows of numbers are wanted"
@@ -21,7 +21,7 @@ def explain(value: object, layout: Layout, names: Sequence[object] | None = None
     return None
 
 
-def _cell(row: list[object], layout: Layout, names: Sequence[object]) -> str | None:
+def _cell(row: list[object], layout: RowLayout, names: Sequence[object]) -> str | None:
     takes = layout.kind.takes
     for column, cell in enumerate(row, start=1):
         if not (takes(cell) or isinstance(cell, list)):

@@ -19,7 +19,7 @@ NUMERIC = "biuf"
 
 
 @dataclass(frozen=True)
-class Kind:
+class CellKind:
     """`gather` and `cast` raise ValueError, TypeError or OverflowError, as numpy does."""
 
     refusal: str
@@ -37,7 +37,7 @@ class Kind:
     """What a cell of no text is."""
 
 
-def kind_of(dtype: Any) -> Kind:
+def kind_of(dtype: Any) -> CellKind:
     kind = np.dtype(dtype)
     return KINDS[kind.kind](kind)
 
@@ -53,7 +53,7 @@ def _near(array: Array, dtype: Any) -> Array:
         return np.ascontiguousarray(array, dtype=dtype)
 
 
-NUMBERS = Kind(
+NUMBERS = CellKind(
     "the model takes numbers only",
     "{} is not a number",
     takes=lambda cell: isinstance(cell, int | float | None),
@@ -65,7 +65,7 @@ NUMBERS = Kind(
 
 
 # -- whole numbers -----------------------------------------------------------------------------------------------------
-def _whole(dtype: Any) -> Kind:
+def _whole(dtype: Any) -> CellKind:
     limits = np.iinfo(dtype)
     low, high = int(limits.min), int(limits.max)
     return _same(
@@ -86,7 +86,7 @@ def _number(text: bytes) -> float:
 TRUTHS = {b"true": True, b"false": False}
 
 
-def _truths(dtype: Any) -> Kind:
+def _truths(dtype: Any) -> CellKind:
     return _same(
         "the model takes true, false, 1 and 0 only",
         lambda cell: isinstance(cell, int | float) and cell in (0, 1),
@@ -94,8 +94,8 @@ def _truths(dtype: Any) -> Kind:
     )
 
 
-def _same(refusal: str, takes: Callable[[object], bool], read: Callable[[bytes], object]) -> Kind:
-    return Kind(refusal, f"{refusal}, and not {{}}", takes, read, gather=_exact, cast=_unchanged)
+def _same(refusal: str, takes: Callable[[object], bool], read: Callable[[bytes], object]) -> CellKind:
+    return CellKind(refusal, f"{refusal}, and not {{}}", takes, read, gather=_exact, cast=_unchanged)
 
 
 def _exact(values: object) -> Array:
@@ -127,7 +127,7 @@ def _texts(array: Array, dtype: Any) -> Array:
     return array
 
 
-TEXT = Kind(
+TEXT = CellKind(
     "the model takes text only",
     "the model takes text only, and not {}",
     takes=lambda cell: isinstance(cell, str),
@@ -136,7 +136,7 @@ TEXT = Kind(
     cast=_texts,
 )
 
-KINDS: Mapping[str, Callable[[Any], Kind]] = {
+KINDS: Mapping[str, Callable[[Any], CellKind]] = {
     "f": lambda dtype: NUMBERS,
     "i": _whole,
     "u": _whole,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torpor_container.content.kinds import NUMBERS, Kind, inexact, kind_of
+from torpor_container.content.kinds import NUMBERS, CellKind, inexact, kind_of
 from torpor_container.content.names import places
 from torpor_container.errors import BadInput
 
@@ -21,7 +21,7 @@ def _nameless() -> None:
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """The cells' type, and how many columns a row has where the model says so."""
 
     dtype: Any = np.float32
@@ -58,7 +58,7 @@ class Layout:
             raise ValueError(self.kind.refusal) from None
 
     @cached_property
-    def kind(self) -> Kind:
+    def kind(self) -> CellKind:
         """What may stand in a cell."""
         return kind_of(self.dtype)
 

@@ -20,7 +20,7 @@ TRIAL: Final = 16
 """So many predictions in a row, none of them long, bring a model back that held up the event loop."""
 
 
-class Pace:
+class PredictionPace:
     """One model's. Measured by several threads at once it may miss one of their predictions, which does no harm."""
 
     __slots__ = ("_last_s", "_on_trial", "_usual_s", "cheap")

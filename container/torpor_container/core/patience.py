@@ -37,7 +37,7 @@ class Stage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Patience:
+class ClientTimeouts:
     """`head_s` for a whole head, and for the first byte of a new connection; `body_s` for the next byte of a body."""
 
     head_s: float = 30.0
@@ -47,14 +47,14 @@ class Patience:
         return {Kind.SILENT: self.head_s, Kind.HEAD: self.head_s, Kind.BODY: self.body_s}.get(kind)
 
 
-class Waiting:
+class ConnectionStage:
     """One connection's stage, and since when it is in it, as far as it was looked at."""
 
     def __init__(self) -> None:
         self._stage = Stage.at_rest()
         self._since_s = 0.0
 
-    def overdue(self, stage: Stage, patience: Patience, now_s: float) -> Kind | None:
+    def overdue(self, stage: Stage, patience: ClientTimeouts, now_s: float) -> Kind | None:
         """What it has waited for too long, if it has."""
         if stage != self._stage:
             self._stage, self._since_s = stage, now_s

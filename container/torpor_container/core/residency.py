@@ -28,17 +28,17 @@ from torpor_container.core.policies import Policy
 LEFT_MAX: Final = 10_000
 
 
-class Stage(Enum):
+class ModelStage(Enum):
     COMING = auto()  # somebody fetches it; no room taken yet
     LOADING = auto()  # admitted: its predicted size is taken
     HERE = auto()
     LEAVING = auto()  # chosen to leave: its room is given away, the shell has yet to unload it
 
 
-COMING: Final = Stage.COMING
-LOADING: Final = Stage.LOADING
-HERE: Final = Stage.HERE
-LEAVING: Final = Stage.LEAVING
+COMING: Final = ModelStage.COMING
+LOADING: Final = ModelStage.LOADING
+HERE: Final = ModelStage.HERE
+LEAVING: Final = ModelStage.LEAVING
 
 
 class Resident:
@@ -46,7 +46,7 @@ class Resident:
 
     __slots__ = ("expected", "hits", "pins", "size_bytes", "stage", "used_s")
 
-    def __init__(self, stage: Stage, size_bytes: int, pins: int, used_s: float, expected: bool = False) -> None:
+    def __init__(self, stage: ModelStage, size_bytes: int, pins: int, used_s: float, expected: bool = False) -> None:
         self.stage = stage
         self.size_bytes = size_bytes
         self.pins = pins

@@ -22,7 +22,7 @@ DEATHS_MAX = 2
 """So many ends of an instance while a model predicted, and it is quarantined."""
 
 
-class Step(Enum):
+class TrialStep(Enum):
     """What is to be done with a version that somebody wants loaded."""
 
     TRY = auto()
@@ -54,13 +54,13 @@ class Verdict:
     deaths: int = 0
 
 
-def step(verdict: Verdict | None, software: str, most_bytes: int) -> Step:
+def step(verdict: Verdict | None, software: str, most_bytes: int) -> TrialStep:
     """A verdict holds for the software that made it, and for as little memory as was given."""
     if verdict is None or verdict.software != software:
-        return Step.TRY
+        return TrialStep.TRY
     if not verdict.reason:
-        return Step.TRUST
-    return Step.TRY if 0 < verdict.limit_bytes < most_bytes else Step.REFUSE
+        return TrialStep.TRUST
+    return TrialStep.TRY if 0 < verdict.limit_bytes < most_bytes else TrialStep.REFUSE
 
 
 def after_death(verdict: Verdict | None, software: str, how: str) -> Verdict:

@@ -26,7 +26,7 @@ class Sharing:
     delay_s: float = 0.0
 
 
-class Line:
+class ModelQueue:
     """One model's: what it has had. It lives as long as the model is loaded."""
 
     __slots__ = ("had_s", "last_size", "running", "shares", "usual_s")
@@ -45,7 +45,7 @@ class Turn(Generic[Asked]):
 
     __slots__ = ("asked", "charged_s", "line")
 
-    def __init__(self, line: Line, asked: tuple[Asked, ...], charged_s: float) -> None:
+    def __init__(self, line: ModelQueue, asked: tuple[Asked, ...], charged_s: float) -> None:
         self.line = line
         self.asked = asked
         self.charged_s = charged_s
@@ -58,11 +58,11 @@ class Turns(Generic[Asked]):
         self._sharing = sharing
         self._at_once = sharing.at_once
         self._per_model = sharing.per_model
-        self.waiting: dict[Line, deque[tuple[float, Asked]]] = {}  # since when, and who; equals go in this order
+        self.waiting: dict[ModelQueue, deque[tuple[float, Asked]]] = {}  # since when, and who; equals go in this order
         self._running = 0
         self._virtual_s = 0.0  # where the fair share stands: of the turn that began last
 
-    def begin(self, line: Line) -> float | None:
+    def begin(self, line: ModelQueue) -> float | None:
         """Begin a turn for one who comes while nobody waits, and who is not kept for company. What it is charged
         beforehand; None if he must wait."""
         if self.waiting or self._running == self._at_once or line.running == self._per_model or line.last_size > 1:
@@ -71,7 +71,7 @@ class Turns(Generic[Asked]):
             line.had_s = self._virtual_s
         return self._charged(line)
 
-    def wait(self, line: Line, asked: Asked, now_s: float) -> None:
+    def wait(self, line: ModelQueue, asked: Asked, now_s: float) -> None:
         """Stand in line."""
         waiting = self.waiting.get(line)
         if waiting is None:
@@ -80,7 +80,7 @@ class Turns(Generic[Asked]):
                 line.had_s = max(line.had_s, self._virtual_s)
         waiting.append((now_s, asked))
 
-    def leave(self, line: Line, asked: Asked) -> None:
+    def leave(self, line: ModelQueue, asked: Asked) -> None:
         """Wait no more. Whose turn has begun is not in line any more."""
         if line not in self.waiting:
             return
@@ -104,24 +104,24 @@ class Turns(Generic[Asked]):
             return inf
         return min((self._gathered_s(line) for line in self.waiting if self._may_begin(line)), default=inf)
 
-    def ended(self, line: Line, charged_s: float, took_s: float) -> None:
+    def ended(self, line: ModelQueue, charged_s: float, took_s: float) -> None:
         """One of its turns is over, well or not. What it was charged beforehand is put right."""
         self._running -= 1
         line.running -= 1
         line.had_s += took_s - charged_s
         line.usual_s += (took_s - line.usual_s) * (LEARNING if line.usual_s else 1.0)
 
-    def _may_begin(self, line: Line, now_s: float = inf) -> bool:
+    def _may_begin(self, line: ModelQueue, now_s: float = inf) -> bool:
         return line.running < self._per_model and self._gathered_s(line) <= now_s
 
-    def _gathered_s(self, line: Line) -> float:
+    def _gathered_s(self, line: ModelQueue) -> float:
         """From when on its turn need wait for nobody: company is expected as far as the last turn had some."""
         expected = min(self._sharing.batch_size, line.last_size)
         waiting = self.waiting[line]
         since_s, _ = waiting[0]
         return since_s + self._sharing.delay_s if len(waiting) < expected else since_s
 
-    def _begin(self, line: Line) -> Turn[Asked]:
+    def _begin(self, line: ModelQueue) -> Turn[Asked]:
         waiting = self.waiting[line]
         size = min(len(waiting), self._sharing.batch_size) if line.shares else 1
         asked = tuple([waiting.popleft()[1] for _ in range(size)])
@@ -130,7 +130,7 @@ class Turns(Generic[Asked]):
         line.last_size = size
         return Turn(line, asked, self._charged(line))
 
-    def _charged(self, line: Line) -> float:
+    def _charged(self, line: ModelQueue) -> float:
         """What its turn, which begins, has taken off its share."""
         if self._virtual_s < line.had_s:
             self._virtual_s = line.had_s

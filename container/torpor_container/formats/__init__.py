@@ -22,12 +22,12 @@ from pathlib import Path
 
 from torpor_container.errors import AmbiguousArtifact, UnknownFormat
 from torpor_container.formats import onnx, recognition, script
-from torpor_container.formats.format import Conventions, Format, Model
-from torpor_container.formats.recognition import Candidate
+from torpor_container.formats.format import Conventions, Format, ServableModel
+from torpor_container.formats.recognition import ModelFile
 from torpor_container.formats.sklearn import sklearn
 from torpor_container.formats.xgboost import ensembles, xgboost
 
-__all__ = ["ENTRY_POINTS", "FORMATS", "SCRIPT", "Conventions", "Format", "Model", "available", "detect"]
+__all__ = ["ENTRY_POINTS", "FORMATS", "SCRIPT", "Conventions", "Format", "ServableModel", "available", "detect"]
 
 SCRIPT = script.FORMAT.name
 ENTRY_POINTS = "torpor.formats"
@@ -74,7 +74,7 @@ def _within(directory: Path, path: Path) -> str:
     return path.relative_to(directory).as_posix()
 
 
-def _only(candidates: list[Candidate], directory: Path, formats: Sequence[Format]) -> Candidate:
+def _only(candidates: list[ModelFile], directory: Path, formats: Sequence[Format]) -> ModelFile:
     if len(candidates) == 1:
         return candidates[0]
     paths = sorted({_within(directory, path) for one in candidates for path in one.paths})

@@ -11,7 +11,7 @@ from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answ
 from torpor_container.invocation import Invocation, Reply
 
 
-class Model(Protocol):
+class ServableModel(Protocol):
     """A loaded model. `invoke` may be called from several threads at once; it raises the container's errors.
 
     A call is answered once: its body may be gone afterwards.
@@ -72,7 +72,7 @@ class Format:
     name: str
     files: Callable[[Path], list[Path]]
     """The files in a directory that it can load. It reads names and first bytes, and loads nothing."""
-    load: Callable[[Path, Conventions], Model]
+    load: Callable[[Path, Conventions], ServableModel]
     """Raises LoadFailed or LoadOutOfMemory. Frameworks are imported here, and not before."""
     bytes_per_artifact_byte: float
     fixed_bytes: int

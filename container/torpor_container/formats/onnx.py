@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torpor_container.content import Layout, Rows, decode
+from torpor_container.content import RowLayout, Rows, decode
 from torpor_container.content.kinds import TEXT
 from torpor_container.content.media import JSON, media_type, parameters
 from torpor_container.content.names import misnamed
@@ -26,14 +26,14 @@ from torpor_container.content.reading.json_rows import Table, numbers, parse, ta
 from torpor_container.content.reading.tables import as_rows, read_table
 from torpor_container.content.reading.tensors import Tensor, are_tensors
 from torpor_container.errors import BadInput, LoadFailed
-from torpor_container.formats.format import Conventions, Format, Model, named
+from torpor_container.formats.format import Conventions, Format, ServableModel, named
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # its wheels collect usage data unless told not to at import
 
 Feed = dict[str, Rows]
-Layouts = Mapping[str, Layout]
+Layouts = Mapping[str, RowLayout]
 
 DTYPES: dict[str, Any] = {
     "tensor(float)": np.float32,
@@ -52,7 +52,7 @@ DTYPES: dict[str, Any] = {
 }
 
 
-def load(path: Path, conventions: Conventions) -> Model:
+def load(path: Path, conventions: Conventions) -> ServableModel:
     """Raises LoadFailed."""
     import onnxruntime
     from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
@@ -75,31 +75,31 @@ def load(path: Path, conventions: Conventions) -> Model:
     )
 
 
-class Asked(NamedTuple):
+class SessionCall(NamedTuple):
     """What one call hands to a session, and what it wants of it."""
 
     feed: Feed
     outputs: Sequence[str]
 
 
-def _run(session: Any, asked: Asked) -> Any:
+def _run(session: Any, asked: SessionCall) -> Any:
     """The one output that is wanted, or all that are, by name."""
     values = session.run(list(asked.outputs), asked.feed)
     return values[0] if len(values) == 1 else Outputs(zip(asked.outputs, values, strict=True))
 
 
-def read(call: Invocation, layouts: Layouts, outputs: Sequence[str]) -> Asked:
+def read(call: Invocation, layouts: Layouts, outputs: Sequence[str]) -> SessionCall:
     """A tensor for each input. Raises BadInput, which names the inputs, and UnsupportedContentType."""
     wanted = _named_outputs(call.accept, outputs) if "output" in call.accept.lower() else outputs
     if media_type(call.content_type) == JSON and call.body:
         value = parse(call.body)
         if isinstance(value, dict) and are_tensors(value.get("inputs")):
             named = _known(protocol.asked(value).outputs, outputs)
-            return Asked(_from_tensors(protocol.tensors(value["inputs"]), layouts), named or wanted)
-        return Asked(_from_json(value, layouts), wanted)
+            return SessionCall(_from_tensors(protocol.tensors(value["inputs"]), layouts), named or wanted)
+        return SessionCall(_from_json(value, layouts), wanted)
     if len(layouts) == 1:
-        return Asked({name: decode(call.body, call.content_type, one) for name, one in layouts.items()}, wanted)
-    return Asked(_from_table(read_table(call.body, call.content_type), layouts), wanted)
+        return SessionCall({name: decode(call.body, call.content_type, one) for name, one in layouts.items()}, wanted)
+    return SessionCall(_from_table(read_table(call.body, call.content_type), layouts), wanted)
 
 
 def _named_outputs(accept: str, outputs: Sequence[str]) -> Sequence[str]:
@@ -130,7 +130,7 @@ def _from_tensors(tensors: Mapping[str, Tensor], layouts: Layouts) -> Feed:
     return {name: _fitting(tensors[name], layout) for name, layout in layouts.items()}
 
 
-def _fitting(tensor: Tensor, layout: Layout) -> Rows:
+def _fitting(tensor: Tensor, layout: RowLayout) -> Rows:
     if layout.table and len(tensor.shape) != 2:
         raise BadInput(f"input {tensor.name} is rows by columns, and the tensor has the shape {list(tensor.shape)}")
     if layout.from_text and tensor.datatype == "BYTES":
@@ -152,14 +152,14 @@ def _from_table(read: Table, layouts: Layouts) -> Feed:
     return {name: _column(name, columns[name], read.text, layout) for name, layout in layouts.items()}
 
 
-def _column(name: str, cells: Sequence[Any], text: bool, layout: Layout) -> Rows:
+def _column(name: str, cells: Sequence[Any], text: bool, layout: RowLayout) -> Rows:
     """Of rank 1, or of rank 2 with one column: whichever the input has."""
     values = [_cell(name, number, cell, layout) for number, cell in enumerate(cells, start=1)] if text else list(cells)
     array = numbers([[value] for value in values] if layout.table else values, layout)
     return layout.fit(array.reshape(len(cells), -1) if layout.table else array)
 
 
-def _cell(name: str, row: int, text: str, layout: Layout) -> object:
+def _cell(name: str, row: int, text: str, layout: RowLayout) -> object:
     if layout.kind is TEXT:
         return text
     try:
@@ -180,13 +180,13 @@ def _several(layouts: Layouts) -> BadInput:
     )
 
 
-def _layout(source: Any) -> Layout:
+def _layout(source: Any) -> RowLayout:
     """Raises LoadFailed for an input of a type that DTYPES has not."""
     if source.type not in DTYPES:
         raise LoadFailed(f"input {source.name} is a {source.type}, and only these are taken: {', '.join(DTYPES)}")
     table = len(source.shape) == 2
     columns = source.shape[1] if table and isinstance(source.shape[1], int) else None
-    return Layout(DTYPES[source.type], columns, absent=0.0, table=table, sparse=False)
+    return RowLayout(DTYPES[source.type], columns, absent=0.0, table=table, sparse=False)
 
 
 FORMAT = Format(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
-from torpor_container.formats.format import Conventions, Model
+from torpor_container.formats.format import Conventions, ServableModel
 from torpor_container.formats.frameworks import inherits, is_xgboost_booster, is_xgboost_estimator
 from torpor_container.formats.served import ServedModel
 from torpor_container.formats.sklearn import estimators
@@ -17,7 +17,7 @@ from torpor_container.formats.xgboost import boosters, older_versions
 from torpor_container.formats.xgboost.boosters import Member
 
 
-def load(path: Path, conventions: Conventions) -> Model:
+def load(path: Path, conventions: Conventions) -> ServableModel:
     """Raises LoadFailed with what went wrong inside, or where no pickles are allowed; LoadOutOfMemory."""
     try:
         native = opened(path, conventions)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from torpor_container.errors import OutOfMemory
-from torpor_container.formats.format import Model
-from torpor_container.formats.onnx import DTYPES, Asked
+from torpor_container.formats.format import ServableModel
+from torpor_container.formats.onnx import DTYPES, SessionCall
 from torpor_container.formats.sklearn import estimators
 from torpor_container.formats.xgboost.soundness import prove_booster, prove_estimator
 from torpor_container.invocation import Invocation
@@ -19,7 +19,7 @@ COLUMNS_MAX = 1_000_000
 """Of a row that is predicted. Wider models are only looked through."""
 
 
-def probe(model: Model) -> None:
+def probe(model: ServableModel) -> None:
     """Look a model through, and predict once. Raises LoadFailed if it is unsound, MemoryError."""
     native = getattr(model, "native", None)
     PROBES.get(model.format, _any)(model, native)
@@ -49,10 +49,10 @@ def _onnx(model: Any, session: Any) -> None:
             return
         kind = DTYPES[source.type]
         feed[source.name] = np.full(shape, "", kind) if kind is np.object_ else np.zeros(shape, kind)
-    _predicted(model, Asked(feed, [output.name for output in session.get_outputs()]))
+    _predicted(model, SessionCall(feed, [output.name for output in session.get_outputs()]))
 
 
-def _any(model: Model, native: object) -> None:
+def _any(model: ServableModel, native: object) -> None:
     """Of a format that a package added."""
     with suppress(Exception):
         model.invoke(Invocation(b"0", "text/csv"))

@@ -27,14 +27,14 @@ NO_MODELS = frozenset({"", "builtins", "__builtin__", "numpy", "pandas", "scipy"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ModelFile:
     """A model, and its file; its files, where several boosters answer as one."""
 
     format: Format
     paths: tuple[Path, ...]
 
 
-def recognise(directory: Path, formats: Sequence[Format], image: str) -> list[Candidate]:
+def recognise(directory: Path, formats: Sequence[Format], image: str) -> list[ModelFile]:
     """All that may be the model, the only one where it is clear."""
     paths = visible(directory)
     named = by_name(directory, formats)
@@ -43,7 +43,7 @@ def recognise(directory: Path, formats: Sequence[Format], image: str) -> list[Ca
     if image == XGBOOST_IMAGE and xgboost and (found := _boosters(xgboost, paths, named)):
         return [found]
     if image == SCIKIT_LEARN_IMAGE and sklearn and len(paths) == 1 and not named:
-        return [Candidate(sklearn, tuple(paths))]
+        return [ModelFile(sklearn, tuple(paths))]
     canonical = [one for one in named if one.paths[0].name == CANONICAL]
     if canonical:
         return canonical
@@ -51,7 +51,7 @@ def recognise(directory: Path, formats: Sequence[Format], image: str) -> list[Ca
         return named
     models = _proven(named, paths, known) or named
     if not models and xgboost:
-        return [Candidate(xgboost, (path,)) for path in paths if contents.begins_as_xgboost(path)]
+        return [ModelFile(xgboost, (path,)) for path in paths if contents.begins_as_xgboost(path)]
     return _together(models)
 
 
@@ -62,8 +62,8 @@ def visible(directory: Path) -> list[Path]:
     return [directory / name for name in sorted(names, key=_natural)]
 
 
-def by_name(directory: Path, formats: Sequence[Format]) -> list[Candidate]:
-    return [Candidate(known, (path,)) for known in formats for path in known.files(directory)]
+def by_name(directory: Path, formats: Sequence[Format]) -> list[ModelFile]:
+    return [ModelFile(known, (path,)) for known in formats for path in known.files(directory)]
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
@@ -71,13 +71,13 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
 
 
 # -- XGBoost's image ---------------------------------------------------------------------------------------------------
-def _boosters(xgboost: Format, paths: list[Path], named: list[Candidate]) -> Candidate | None:
+def _boosters(xgboost: Format, paths: list[Path], named: list[ModelFile]) -> ModelFile | None:
     """SageMaker's XGBoost container takes every file at the top for a booster, and predicts with all of them."""
     others = {path for one in named if one.format.name != xgboost.name for path in one.paths}
     if len(paths) == 1 and not others:
-        return Candidate(xgboost, tuple(paths))
+        return ModelFile(xgboost, tuple(paths))
     boosters = tuple(path for path in paths if _is_booster(path))
-    return Candidate(xgboost, boosters) if boosters else None
+    return ModelFile(xgboost, boosters) if boosters else None
 
 
 def _is_booster(path: Path) -> bool:
@@ -91,13 +91,13 @@ def _is_booster(path: Path) -> bool:
 
 
 # -- by content --------------------------------------------------------------------------------------------------------
-def _others_may_be(paths: list[Path], named: list[Candidate]) -> bool:
+def _others_may_be(paths: list[Path], named: list[ModelFile]) -> bool:
     """Whether there is another file that could be a model whose name does not tell."""
     told = {path for one in named for path in one.paths}
     return any(contents.may_be_model(path) for path in paths if path not in told)
 
 
-def _proven(named: list[Candidate], paths: list[Path], known: dict[str, Format]) -> list[Candidate]:
+def _proven(named: list[ModelFile], paths: list[Path], known: dict[str, Format]) -> list[ModelFile]:
     """The files that hold a model: those whose names say so too, if there are any, and else all others."""
     told = {path: one for one in named for path in one.paths}
     proven = [(path in told, one) for path in paths if (one := _by_content(path, told.get(path), known))]
@@ -105,14 +105,14 @@ def _proven(named: list[Candidate], paths: list[Path], known: dict[str, Format])
     return agreed or [one for _, one in proven]
 
 
-def _by_content(path: Path, told: Candidate | None, known: dict[str, Format]) -> Candidate | None:
+def _by_content(path: Path, told: ModelFile | None, known: dict[str, Format]) -> ModelFile | None:
     content = contents.content_of(path)
     if content is Content.PICKLE and not _predicts(contents.pickled_class(path)):
         return None
     if content is None:
         return told if told is not None and told.format.name not in PROVEN.values() else None
     found = known.get(PROVEN[content])
-    return Candidate(found, (path,)) if found else None
+    return ModelFile(found, (path,)) if found else None
 
 
 PROVEN = {
@@ -142,10 +142,10 @@ def _predicts(name: str | None) -> bool:
 
 
 # -- several boosters --------------------------------------------------------------------------------------------------
-def _together(found: list[Candidate]) -> list[Candidate]:
+def _together(found: list[ModelFile]) -> list[ModelFile]:
     """The boosters of one k-fold training are one model."""
     paths = tuple(path for one in found for path in one.paths)
     if len(paths) < 2 or not all(FOLD.fullmatch(path.name) and _is_booster(path) for path in paths):
         return found
     xgboost = next((one.format for one in found if one.format.name == "xgboost"), None)
-    return [Candidate(xgboost or found[0].format, paths)]
+    return [ModelFile(xgboost or found[0].format, paths)]

@@ -10,7 +10,7 @@ from typing import Any
 from gunicorn.asgi.parser import InvalidHeader
 from gunicorn.asgi.protocol import ASGIProtocol, BodyReceiver
 
-from torpor_container.core.patience import Stage, Waiting
+from torpor_container.core.patience import ConnectionStage, Stage
 
 HOST_MAX_BYTES = 255 + len(":65535")
 """RFC 1035, section 2.3.4: a name has "255 octets or less"."""
@@ -75,7 +75,7 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
         super().__init__(worker)
         self.ended = False
         self._body_receiver: JoinedBody | None = None
-        self.waiting = Waiting()
+        self.waiting = ConnectionStage()
         self._unread = bytearray()
         self._going_on = False
         self._head_bytes = 0

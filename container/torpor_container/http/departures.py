@@ -19,7 +19,7 @@ TABLES = {socket.AF_INET: Path("/proc/net/tcp"), socket.AF_INET6: Path("/proc/ne
 INODE_AT = 9
 
 
-class Connection(Protocol):
+class WatchedConnection(Protocol):
     transport: Any
 
     def end_if_over(self) -> None: ...
@@ -30,16 +30,16 @@ class Departures:
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self._period_s = period_s
-        self._watched: set[Connection] = set()
+        self._watched: set[WatchedConnection] = set()
         self._watching: asyncio.Task[None] | None = None
 
-    def watch(self, connection: Connection) -> None:
+    def watch(self, connection: WatchedConnection) -> None:
         """End the connection once its client has left."""
         self._watched.add(connection)
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch())
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: WatchedConnection) -> None:
         self._watched.discard(connection)
 
     async def _watch(self) -> None:

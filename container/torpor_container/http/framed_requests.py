@@ -29,7 +29,7 @@ from torpor_container.transport.frames import (
     framed,
     valid_lines,
 )
-from torpor_container.transport.loop_batch import OneTurn, Reading
+from torpor_container.transport.loop_batch import BatchScope, LoopBatch
 
 WHILE_S = 0.001
 """So long requests are taken up in one go. Those that share a prediction have it at the end."""
@@ -67,7 +67,7 @@ class FramedRequests:
         self._app = app
         self._client = client
         self._scope = scope
-        self._leaving = OneTurn[bytes](lambda frames: client.write(b"".join(frames)))
+        self._leaving = LoopBatch[bytes](lambda frames: client.write(b"".join(frames)))
         self.log = log
         self._frames = Unframed()
         self._gone = gone
@@ -114,7 +114,7 @@ class FramedRequests:
     def _begin_for_a_while(self, frames: Iterator[Frame]) -> None:
         """Takes out those that it begins."""
         until_s = self._clock() + WHILE_S
-        with Reading():
+        with BatchScope():
             for frame in frames:
                 self._begin(frame)
                 if self._clock() > until_s:

@@ -28,8 +28,8 @@ from torpor_container.errors import (
 from torpor_container.http.exchange import Tell
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import Clock, Timing
-from torpor_container.modes.contract import Contract
-from torpor_container.modes.serving import Kept, Serving
+from torpor_container.modes.contract import ContractMode
+from torpor_container.modes.serving import KeptMode, Serving
 from torpor_container.transport.frames import Header
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Routes:
     def __init__(
         self,
         serving: Serving,
-        state: Callable[[int, str | None], Awaitable[wire.InstanceState]],
+        state: Callable[[int, str | None], Awaitable[wire.InstanceStatus]],
         body_max_bytes: int,
         clock: Clock,
     ) -> None:
@@ -125,22 +125,22 @@ class Routes:
 
     def _described(self, name: str) -> dict[str, str]:
         """Raises ModelNotFound."""
-        if isinstance(self._serving, Contract):
+        if isinstance(self._serving, ContractMode):
             return {"modelName": name, "modelUrl": self._serving.url_of(name)}
         if all(model["name"] != name for model in self._serving.models()):
             raise ModelNotFound(name)
         return {"modelName": name, "modelUrl": name}
 
-    def _contract(self) -> Contract:
-        if not isinstance(self._serving, Contract):
+    def _contract(self) -> ContractMode:
+        if not isinstance(self._serving, ContractMode):
             raise NotSupported(
                 "this instance loads and unloads its models by itself: to drive it, start it with "
                 "SAGEMAKER_MULTI_MODEL=true and without TORPOR_MODEL_SOURCE"
             )
         return self._serving
 
-    def _kept(self) -> Kept:
-        if not isinstance(self._serving, Kept):
+    def _kept(self) -> KeptMode:
+        if not isinstance(self._serving, KeptMode):
             raise NotSupported(
                 "this instance keeps no models that leave and come: it was started for one, or by a platform"
             )
@@ -161,7 +161,7 @@ class Routes:
 
     def answer_at_once(self, target: str | None, scope: Scope, body: bytes, tell: Tell) -> bool:
         """Tell the answer that nobody has to wait for; False, and nothing is done, if there is none."""
-        if not isinstance(self._serving, Kept) or len(body) > self._body_max_bytes:
+        if not isinstance(self._serving, KeptMode) or len(body) > self._body_max_bytes:
             return False
         timing = Timing(self._clock)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gunicorn.app.base import BaseApplication
 from gunicorn.config import Config
 
-from torpor_container.core.patience import Patience
+from torpor_container.core.patience import ClientTimeouts
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -35,7 +35,7 @@ SPARE_MIN = 64
 and the connections to instances need some."""
 
 
-PATIENCE = Patience()
+PATIENCE = ClientTimeouts()
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ServerOptions:
     keep_alive_s: int = KEEP_ALIVE_S
     log_level: str = "info"
     connections_max: int | None = None
-    patience: Patience = PATIENCE
+    patience: ClientTimeouts = PATIENCE
 
     def gunicorn(self) -> dict[str, object]:
         return {

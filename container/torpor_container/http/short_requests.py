@@ -32,7 +32,7 @@ HELD_MAX_BYTES = 256 * 1024
 """Of the requests that come before the last one is answered, no more is read."""
 
 
-class Reader:
+class RequestReader:
     """What httptools tells of one connection's plain requests, one after another."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class ShortRequests(BoundedRequests):
         super().__init__(worker)
         self._busy = False
         self._answering: asyncio.Task[None] | None = None
-        self._reader = Reader()
+        self._reader = RequestReader()
         self._held = bytearray()
         self._gone = asyncio.Event()
         self._used = False
@@ -135,7 +135,7 @@ class ShortRequests(BoundedRequests):
     def _read(self, data: bytes) -> bool:
         plain = self._reader.read(data)
         if not plain:
-            self._reader = Reader()
+            self._reader = RequestReader()
         return plain
 
     def _hold(self, data: bytes) -> None:

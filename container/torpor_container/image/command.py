@@ -10,7 +10,7 @@ from torpor_container import wire
 
 
 @dataclass(frozen=True)
-class Command:
+class ServerCommand:
     """`files` are written to the temporary folder before the start. `ready` are the paths that must all answer 2xx.
     `opt_ml`: the processes see the instance's base folder at `/opt/ml`, in a mount namespace of their own.
 
@@ -24,7 +24,7 @@ class Command:
     opt_ml: bool = False
 
     @classmethod
-    def read(cls, text: str) -> "Command | None":
+    def read(cls, text: str) -> "ServerCommand | None":
         """From `wire.ContainerCommand` as JSON; None for no text. Raises ValueError that names the member."""
         if not text:
             return None
@@ -45,9 +45,9 @@ class Command:
             raise ValueError("opt_ml must be true or false")
         return cls(arguments, _pairs(document, "environment"), files, ready, opt_ml)
 
-    def filled(self, places: Mapping[str, str]) -> "Command":
+    def filled(self, places: Mapping[str, str]) -> "ServerCommand":
         """With every `{place}` that is known replaced; other braces stay as they are."""
-        return Command(
+        return ServerCommand(
             tuple(_fill(argument, places) for argument in self.arguments),
             {name: _fill(value, places) for name, value in self.environment.items()},
             {name: _fill(text, places) for name, text in self.files.items()},

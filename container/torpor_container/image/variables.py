@@ -24,7 +24,7 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True)
-class Variable:
+class ImageVariable:
     """One row. `like` are values that say nothing: what the images take anyway. `instead` is Torpor's way to say it."""
 
     name: str
@@ -53,72 +53,72 @@ TIMEOUT = "TORPOR_INVOCATION_TIMEOUT_SECONDS"
 BODY = "TORPOR_BODY_MAX_BYTES"
 NO_JAVA = "nothing: there is no Java here"
 
-VARIABLES: Final[tuple[Variable, ...]] = (
-    Variable("SAGEMAKER_PROGRAM", ALL, Effect.ACTED_ON, "the user script"),
-    Variable("SAGEMAKER_SUBMIT_DIRECTORY", ALL, Effect.ACTED_ON, "where the script's archive or folder is"),
-    Variable("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", ALL, Effect.ACTED_ON, "the answer's type where the caller names none"),
-    Variable("SAGEMAKER_INFERENCE_OUTPUT", XGBOOST, Effect.ACTED_ON, "which results an answer has"),
-    Variable("SAGEMAKER_INFERENCE_INPUT", "AutoML", Effect.ACTED_ON, "which results a request has"),
-    Variable("SAGEMAKER_INFERENCE_SUPPORTED", "AutoML", Effect.ACTED_ON, "which results there are"),
-    Variable("SAGEMAKER_INFERENCE_ENSEMBLE", XGBOOST, Effect.ACTED_ON, "whether several boosters answer together"),
-    Variable("MAX_CONTENT_LENGTH", BOTH, Effect.ACTED_ON, "the largest request body"),
-    Variable("SAGEMAKER_BIND_TO_PORT", ALL, Effect.ACTED_ON, "the port of `torpor-container serve`"),
-    Variable("SAGEMAKER_BASE_DIR", ALL, Effect.SET, "the folder that stands for `/opt/ml`"),
-    Variable("SAGEMAKER_MULTI_MODEL", ALL, Effect.SET, "whether there are many models: the container's Mode says it"),
-    Variable("SAGEMAKER_REGION", ALL, Effect.SET, "the region"),
-    Variable("AWS_REGION", "AWS's SDKs", Effect.SET, "the region"),
-    Variable("AWS_DEFAULT_REGION", "AWS's SDKs", Effect.SET, "the region"),
-    Variable("SM_MODEL_DIR", BOTH, Effect.NONE, "the model's folder", "scripts see the right one unless it is given"),
-    Variable("SAGEMAKER_CONTAINER_LOG_LEVEL", ALL, Effect.NONE, "how much is logged", "logging in the script", ("20",)),
-    Variable("SAGEMAKER_MODEL_SERVER_WORKERS", ALL, Effect.NONE, "worker processes for each model", WORKERS),
-    Variable("SAGEMAKER_MODEL_SERVER_TIMEOUT", ALL, Effect.NONE, "how long a prediction may take", TIMEOUT),
-    Variable("SAGEMAKER_MODEL_SERVER_TIMEOUT_SECONDS", TOOLKIT, Effect.NONE, "how long a prediction may take", TIMEOUT),
-    Variable("SAGEMAKER_MODEL_SERVER_VMARGS", TOOLKIT, Effect.NONE, "arguments of the Java machine", NO_JAVA),
-    Variable("SAGEMAKER_STARTUP_TIMEOUT", TOOLKIT, Effect.NONE, "how long the server may start", "TORPOR_LOAD_TIMEOUT_SECONDS"),
-    Variable("SAGEMAKER_MAX_PAYLOAD_IN_MB", TOOLKIT, Effect.NONE, "the largest request body", BODY),
-    Variable("SAGEMAKER_MAX_REQUEST_SIZE", f"{MMS}, {BOTH}", Effect.NONE, "the largest request body", BODY),
-    Variable("SAGEMAKER_MAX_RESPONSE_SIZE", MMS, Effect.NONE, "the largest answer", "nothing: there is no limit"),
-    Variable("SAGEMAKER_RESPONSE_TIMEOUT", MMS, Effect.NONE, "how long a prediction may take", TIMEOUT),
-    Variable("SAGEMAKER_NUM_MODEL_WORKERS", f"{MMS}, {BOTH}", Effect.NONE, "worker processes for each model", WORKERS),
-    Variable("SAGEMAKER_MODEL_JOB_QUEUE_SIZE", BOTH, Effect.NONE, "requests that wait for a model", "nothing: the endpoint's queue is bounded"),
-    Variable("SAGEMAKER_MAX_HEAP_SIZE", BOTH, Effect.NONE, "memory of the Java machine", NO_JAVA),
-    Variable("SAGEMAKER_MAX_DIRECT_MEMORY_SIZE", BOTH, Effect.NONE, "memory of the Java machine", NO_JAVA),
-    Variable("SAGEMAKER_SAFE_PORT_RANGE", ALL, Effect.NONE, "ports that a container may use", "nothing: there are no other containers"),
-    Variable("SAGEMAKER_USE_NGINX", SKLEARN, Effect.NONE, "a proxy before the server", "nothing: there is none"),
-    Variable("SAGEMAKER_MAX_CONCURRENT_TRANSFORMS", XGBOOST, Effect.NONE, "requests of a batch job at once", "nothing: there are no batch jobs"),
-    Variable("SAGEMAKER_BATCH_STRATEGY", XGBOOST, Effect.NONE, "records in a batch job's request", "nothing: there are no batch jobs"),
-    Variable("SAGEMAKER_ENABLE_CLOUDWATCH_METRICS", "older SDKs", Effect.NONE, "metrics of the container", "the endpoint's own metrics"),
-    Variable("SAGEMAKER_JOB_NAME", "older SDKs", Effect.NONE, "a training job's name"),
-    Variable("SAGEMAKER_TRAINING_MODULE", BOTH, Effect.NONE, "what trains", "a training job"),
-    Variable("SAGEMAKER_BATCH", XGBOOST, Effect.REFUSED, "answers as a batch job has them", "an endpoint answers in an endpoint's form", ("false", "False", "0")),
-    Variable("SAGEMAKER_HANDLER", f"{TOOLKIT}, {MMS}", Effect.REFUSED, "the handler service", "a user script with model_fn and its like", HANDLERS),
-    Variable("SAGEMAKER_SERVING_MODULE", SKLEARN, Effect.REFUSED, "the program that serves", "a user script, or an image of --images", SERVING),
-    Variable("SAGEMAKER_MODEL_STORE", MMS, Effect.REFUSED, "where models are", "ModelDataUrl", STORES),
-    Variable("SAGEMAKER_MMS_MODEL_STORE", BOTH, Effect.REFUSED, "where models are", "ModelDataUrl", STORES),
-    Variable("SAGEMAKER_MMS_LOAD_MODELS", BOTH, Effect.REFUSED, "which models are loaded at the start", "call the model", ("ALL",)),
-    Variable("SAGEMAKER_MMS_DEFAULT_HANDLER", BOTH, Effect.REFUSED, "the handler service", "a user script with model_fn and its like", HANDLERS),
-    Variable("MMS_DEFAULT_SERVICE_HANDLER", MMS, Effect.REFUSED, "the handler service", "a user script with model_fn and its like", HANDLERS),
-    Variable("MMS_CONFIG_FILE", MMS, Effect.REFUSED, "a file of settings", "Torpor's own settings"),
-    Variable("MMS_MODEL_STORE", MMS, Effect.REFUSED, "where models are", "ModelDataUrl", STORES),
-    Variable("MMS_LOAD_MODELS", MMS, Effect.REFUSED, "which models are loaded at the start", "call the model", ("ALL", "all")),
-    Variable("MMS_DECODE_INPUT_REQUEST", MMS, Effect.REFUSED, "whether the server decodes bodies", "input_fn of a user script", ("false",)),
-    Variable("MMS_DEFAULT_WORKERS_PER_MODEL", MMS, Effect.NONE, "worker processes for each model", WORKERS),
-    Variable("MMS_DEFAULT_RESPONSE_TIMEOUT", MMS, Effect.NONE, "how long a prediction may take", TIMEOUT),
-    Variable("MMS_UNREGISTER_MODEL_TIMEOUT", MMS, Effect.NONE, "how long a model may take to unload", "nothing: a second or two"),
-    Variable("MMS_MAX_REQUEST_SIZE", MMS, Effect.NONE, "the largest request body", BODY),
-    Variable("MMS_MAX_RESPONSE_SIZE", MMS, Effect.NONE, "the largest answer", "nothing: there is no limit"),
-    Variable("MMS_JOB_QUEUE_SIZE", MMS, Effect.NONE, "requests that wait for a model", "nothing: the endpoint's queue is bounded"),
-    Variable("MMS_NUMBER_OF_NETTY_THREADS", MMS, Effect.NONE, "threads of the Java server", NO_JAVA),
-    Variable("MMS_NETTY_CLIENT_THREADS", MMS, Effect.NONE, "threads of the Java server", NO_JAVA),
-    Variable("MMS_NUMBER_OF_GPU", MMS, Effect.NONE, "graphics processors in use", "nothing: there are none"),
-    Variable("MMS_ASYNC_LOGGING", MMS, Effect.NONE, "how the Java server logs", NO_JAVA),
-    Variable("MMS_DEBUG", MMS, Effect.NONE, "how much is logged", "`--log-level`"),
+VARIABLES: Final[tuple[ImageVariable, ...]] = (
+    ImageVariable("SAGEMAKER_PROGRAM", ALL, Effect.ACTED_ON, "the user script"),
+    ImageVariable("SAGEMAKER_SUBMIT_DIRECTORY", ALL, Effect.ACTED_ON, "where the script's archive or folder is"),
+    ImageVariable("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", ALL, Effect.ACTED_ON, "the answer's type where the caller names none"),
+    ImageVariable("SAGEMAKER_INFERENCE_OUTPUT", XGBOOST, Effect.ACTED_ON, "which results an answer has"),
+    ImageVariable("SAGEMAKER_INFERENCE_INPUT", "AutoML", Effect.ACTED_ON, "which results a request has"),
+    ImageVariable("SAGEMAKER_INFERENCE_SUPPORTED", "AutoML", Effect.ACTED_ON, "which results there are"),
+    ImageVariable("SAGEMAKER_INFERENCE_ENSEMBLE", XGBOOST, Effect.ACTED_ON, "whether several boosters answer together"),
+    ImageVariable("MAX_CONTENT_LENGTH", BOTH, Effect.ACTED_ON, "the largest request body"),
+    ImageVariable("SAGEMAKER_BIND_TO_PORT", ALL, Effect.ACTED_ON, "the port of `torpor-container serve`"),
+    ImageVariable("SAGEMAKER_BASE_DIR", ALL, Effect.SET, "the folder that stands for `/opt/ml`"),
+    ImageVariable("SAGEMAKER_MULTI_MODEL", ALL, Effect.SET, "whether there are many models: the container's Mode says it"),
+    ImageVariable("SAGEMAKER_REGION", ALL, Effect.SET, "the region"),
+    ImageVariable("AWS_REGION", "AWS's SDKs", Effect.SET, "the region"),
+    ImageVariable("AWS_DEFAULT_REGION", "AWS's SDKs", Effect.SET, "the region"),
+    ImageVariable("SM_MODEL_DIR", BOTH, Effect.NONE, "the model's folder", "scripts see the right one unless it is given"),
+    ImageVariable("SAGEMAKER_CONTAINER_LOG_LEVEL", ALL, Effect.NONE, "how much is logged", "logging in the script", ("20",)),
+    ImageVariable("SAGEMAKER_MODEL_SERVER_WORKERS", ALL, Effect.NONE, "worker processes for each model", WORKERS),
+    ImageVariable("SAGEMAKER_MODEL_SERVER_TIMEOUT", ALL, Effect.NONE, "how long a prediction may take", TIMEOUT),
+    ImageVariable("SAGEMAKER_MODEL_SERVER_TIMEOUT_SECONDS", TOOLKIT, Effect.NONE, "how long a prediction may take", TIMEOUT),
+    ImageVariable("SAGEMAKER_MODEL_SERVER_VMARGS", TOOLKIT, Effect.NONE, "arguments of the Java machine", NO_JAVA),
+    ImageVariable("SAGEMAKER_STARTUP_TIMEOUT", TOOLKIT, Effect.NONE, "how long the server may start", "TORPOR_LOAD_TIMEOUT_SECONDS"),
+    ImageVariable("SAGEMAKER_MAX_PAYLOAD_IN_MB", TOOLKIT, Effect.NONE, "the largest request body", BODY),
+    ImageVariable("SAGEMAKER_MAX_REQUEST_SIZE", f"{MMS}, {BOTH}", Effect.NONE, "the largest request body", BODY),
+    ImageVariable("SAGEMAKER_MAX_RESPONSE_SIZE", MMS, Effect.NONE, "the largest answer", "nothing: there is no limit"),
+    ImageVariable("SAGEMAKER_RESPONSE_TIMEOUT", MMS, Effect.NONE, "how long a prediction may take", TIMEOUT),
+    ImageVariable("SAGEMAKER_NUM_MODEL_WORKERS", f"{MMS}, {BOTH}", Effect.NONE, "worker processes for each model", WORKERS),
+    ImageVariable("SAGEMAKER_MODEL_JOB_QUEUE_SIZE", BOTH, Effect.NONE, "requests that wait for a model", "nothing: the endpoint's queue is bounded"),
+    ImageVariable("SAGEMAKER_MAX_HEAP_SIZE", BOTH, Effect.NONE, "memory of the Java machine", NO_JAVA),
+    ImageVariable("SAGEMAKER_MAX_DIRECT_MEMORY_SIZE", BOTH, Effect.NONE, "memory of the Java machine", NO_JAVA),
+    ImageVariable("SAGEMAKER_SAFE_PORT_RANGE", ALL, Effect.NONE, "ports that a container may use", "nothing: there are no other containers"),
+    ImageVariable("SAGEMAKER_USE_NGINX", SKLEARN, Effect.NONE, "a proxy before the server", "nothing: there is none"),
+    ImageVariable("SAGEMAKER_MAX_CONCURRENT_TRANSFORMS", XGBOOST, Effect.NONE, "requests of a batch job at once", "nothing: there are no batch jobs"),
+    ImageVariable("SAGEMAKER_BATCH_STRATEGY", XGBOOST, Effect.NONE, "records in a batch job's request", "nothing: there are no batch jobs"),
+    ImageVariable("SAGEMAKER_ENABLE_CLOUDWATCH_METRICS", "older SDKs", Effect.NONE, "metrics of the container", "the endpoint's own metrics"),
+    ImageVariable("SAGEMAKER_JOB_NAME", "older SDKs", Effect.NONE, "a training job's name"),
+    ImageVariable("SAGEMAKER_TRAINING_MODULE", BOTH, Effect.NONE, "what trains", "a training job"),
+    ImageVariable("SAGEMAKER_BATCH", XGBOOST, Effect.REFUSED, "answers as a batch job has them", "an endpoint answers in an endpoint's form", ("false", "False", "0")),
+    ImageVariable("SAGEMAKER_HANDLER", f"{TOOLKIT}, {MMS}", Effect.REFUSED, "the handler service", "a user script with model_fn and its like", HANDLERS),
+    ImageVariable("SAGEMAKER_SERVING_MODULE", SKLEARN, Effect.REFUSED, "the program that serves", "a user script, or an image of --images", SERVING),
+    ImageVariable("SAGEMAKER_MODEL_STORE", MMS, Effect.REFUSED, "where models are", "ModelDataUrl", STORES),
+    ImageVariable("SAGEMAKER_MMS_MODEL_STORE", BOTH, Effect.REFUSED, "where models are", "ModelDataUrl", STORES),
+    ImageVariable("SAGEMAKER_MMS_LOAD_MODELS", BOTH, Effect.REFUSED, "which models are loaded at the start", "call the model", ("ALL",)),
+    ImageVariable("SAGEMAKER_MMS_DEFAULT_HANDLER", BOTH, Effect.REFUSED, "the handler service", "a user script with model_fn and its like", HANDLERS),
+    ImageVariable("MMS_DEFAULT_SERVICE_HANDLER", MMS, Effect.REFUSED, "the handler service", "a user script with model_fn and its like", HANDLERS),
+    ImageVariable("MMS_CONFIG_FILE", MMS, Effect.REFUSED, "a file of settings", "Torpor's own settings"),
+    ImageVariable("MMS_MODEL_STORE", MMS, Effect.REFUSED, "where models are", "ModelDataUrl", STORES),
+    ImageVariable("MMS_LOAD_MODELS", MMS, Effect.REFUSED, "which models are loaded at the start", "call the model", ("ALL", "all")),
+    ImageVariable("MMS_DECODE_INPUT_REQUEST", MMS, Effect.REFUSED, "whether the server decodes bodies", "input_fn of a user script", ("false",)),
+    ImageVariable("MMS_DEFAULT_WORKERS_PER_MODEL", MMS, Effect.NONE, "worker processes for each model", WORKERS),
+    ImageVariable("MMS_DEFAULT_RESPONSE_TIMEOUT", MMS, Effect.NONE, "how long a prediction may take", TIMEOUT),
+    ImageVariable("MMS_UNREGISTER_MODEL_TIMEOUT", MMS, Effect.NONE, "how long a model may take to unload", "nothing: a second or two"),
+    ImageVariable("MMS_MAX_REQUEST_SIZE", MMS, Effect.NONE, "the largest request body", BODY),
+    ImageVariable("MMS_MAX_RESPONSE_SIZE", MMS, Effect.NONE, "the largest answer", "nothing: there is no limit"),
+    ImageVariable("MMS_JOB_QUEUE_SIZE", MMS, Effect.NONE, "requests that wait for a model", "nothing: the endpoint's queue is bounded"),
+    ImageVariable("MMS_NUMBER_OF_NETTY_THREADS", MMS, Effect.NONE, "threads of the Java server", NO_JAVA),
+    ImageVariable("MMS_NETTY_CLIENT_THREADS", MMS, Effect.NONE, "threads of the Java server", NO_JAVA),
+    ImageVariable("MMS_NUMBER_OF_GPU", MMS, Effect.NONE, "graphics processors in use", "nothing: there are none"),
+    ImageVariable("MMS_ASYNC_LOGGING", MMS, Effect.NONE, "how the Java server logs", NO_JAVA),
+    ImageVariable("MMS_DEBUG", MMS, Effect.NONE, "how much is logged", "`--log-level`"),
 )  # fmt: skip
 
 PREFIXES = ("SAGEMAKER_", "SM_", "MMS_", "TS_")
 """How the variables of AWS's images begin; those of TorchServe's, TS_, none of the built-in ones reads."""
 
-BY_NAME: Final[Mapping[str, Variable]] = {variable.name: variable for variable in VARIABLES}
+BY_NAME: Final[Mapping[str, ImageVariable]] = {variable.name: variable for variable in VARIABLES}
 
 
 def fault(environment: Mapping[str, str]) -> str | None:
@@ -151,5 +151,5 @@ def _note(name: str, value: str) -> str | None:
     return None
 
 
-def _says_something(known: Variable, value: str) -> bool:
+def _says_something(known: ImageVariable, value: str) -> bool:
     return bool(value) and value not in known.like

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from torpor_container.processes.process_tree import cpu_s
 
 
-class Spent:
+class CpuTime:
     """What was used up to now, that of processes that are gone included, as it was when they were last looked at."""
 
     def __init__(self, used_s: Callable[[int], float] = cpu_s) -> None:

@@ -29,7 +29,7 @@ class Effort(NamedTuple):
     work_s: float
     in_line_s: float = 0.0
 
-    def told(self) -> wire.Effort:
+    def told(self) -> wire.EffortFields:
         """Work is no more than one processor could have done: who has several at once is told as busy with one."""
         there_s = max(0.0, self.wall_s - self.in_line_s)
         work_s = min(self.work_s, there_s)
@@ -97,7 +97,7 @@ def process_s() -> float:
 
 
 @dataclass(frozen=True)
-class Clocks:
+class EffortClocks:
     """Seconds: on the wall, at work, in line. The latter two are the calling thread's own, unless others are given."""
 
     wall: Callable[[], float] = time.monotonic
@@ -120,7 +120,7 @@ class Clocks:
         return Effort(0.0, self.work(), self.in_line())
 
 
-CLOCKS = Clocks()
+CLOCKS = EffortClocks()
 
 
 def measured(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> tuple[T, Effort]:

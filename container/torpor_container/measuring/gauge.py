@@ -14,7 +14,7 @@ WALKED_FOR_S = 1.0
 with a warm parent that become this process's own as they are written to."""
 
 
-class Gauge:
+class MemoryGauge:
     """What a process holds by itself, in bytes. Its methods may be called from any thread; a walk blocks."""
 
     def __init__(self, clock: Callable[[], float], exact: bool | None = None, pid: int | str = "self") -> None:
@@ -76,16 +76,16 @@ class Gauge:
         return grown_bytes
 
 
-class Others:
+class OtherProcesses:
     """What other processes hold, each by a gauge of its own. One thread at a time may ask."""
 
     def __init__(self, clock: Callable[[], float], exact: bool | None = None) -> None:
         self._clock = clock
         self._exact = counts_exactly() if exact is None else exact
-        self._gauges: dict[int, Gauge] = {}
+        self._gauges: dict[int, MemoryGauge] = {}
 
     def used_bytes(self, pids: Iterable[int]) -> int:
         """Of these together; whoever is not among them is forgotten."""
         known = self._gauges
-        self._gauges = {pid: known.get(pid) or Gauge(self._clock, self._exact, pid) for pid in pids}
+        self._gauges = {pid: known.get(pid) or MemoryGauge(self._clock, self._exact, pid) for pid in pids}
         return sum(gauge.used_bytes() for gauge in self._gauges.values())

@@ -6,36 +6,36 @@ from dataclasses import dataclass, field
 from math import inf
 
 from torpor_container.measuring.effort import Effort
-from torpor_container.wire import Cold, Step
+from torpor_container.wire import ColdLoad, WaitStep
 
 Clock = Callable[[], float]
 
-OVERHEAD = Step.OVERHEAD.value
+OVERHEAD = WaitStep.OVERHEAD.value
 
 
 @dataclass
-class Span:
+class StepSpan:
     """One step's time; `end_s` is infinite while it goes on."""
 
-    step: Step
+    step: WaitStep
     start_s: float
     end_s: float = inf
 
 
 @dataclass
-class Story:
+class LoadStory:
     """The spans of bringing one model in. Everybody who waited for it reads off the part that he waited."""
 
     clock: Clock
-    spans: list[Span] = field(default_factory=list)
+    spans: list[StepSpan] = field(default_factory=list)
     efforts: dict[str, Effort] = field(default_factory=dict)  # what was measured where it happened
     victims: list[str] = field(default_factory=list)  # who left memory for it
     own_bytes: int = 0  # what the instance took beside its models, as this one asked for room
-    cold: Cold | None = None  # how it came in, once it has
+    cold: ColdLoad | None = None  # how it came in, once it has
 
     @contextmanager
-    def step(self, step: Step) -> Iterator[None]:
-        span = Span(step, self.clock())
+    def step(self, step: WaitStep) -> Iterator[None]:
+        span = StepSpan(step, self.clock())
         self.spans.append(span)
         try:
             yield
@@ -48,28 +48,28 @@ class Timing:
 
     def __init__(self, clock: Clock) -> None:
         self.hit: bool | None = None
-        self.cold: Cold | None = None
+        self.cold: ColdLoad | None = None
         self.effort: Effort | None = None  # of its prediction, if that was measured
         self._clock = clock
         self._began_s = clock()
-        self.steps: dict[Step, float] = {}
+        self.steps: dict[WaitStep, float] = {}
 
-    def add(self, step: Step, took_s: float) -> None:
+    def add(self, step: WaitStep, took_s: float) -> None:
         self.steps[step] = self.steps.get(step, 0.0) + took_s
 
     @contextmanager
-    def step(self, step: Step) -> Iterator[None]:
+    def step(self, step: WaitStep) -> Iterator[None]:
         start_s = self._clock()
         try:
             yield
         finally:
             self.add(step, self._clock() - start_s)
 
-    def laps(self) -> Callable[[Step], float]:
+    def laps(self) -> Callable[[WaitStep], float]:
         """A stopwatch, running: each call adds the time since the last one to a step, and tells it."""
         last_s = self._clock()
 
-        def lap(step: Step) -> float:
+        def lap(step: WaitStep) -> float:
             nonlocal last_s
             now_s = self._clock()
             took_s = now_s - last_s
@@ -79,7 +79,7 @@ class Timing:
 
         return lap
 
-    def waited_for(self, story: Story, since_s: float) -> None:
+    def waited_for(self, story: LoadStory, since_s: float) -> None:
         """Add what the story shows from `since_s` on; what no span explains was queueing."""
         now_s = self._clock()
         waited_s = now_s - since_s
@@ -88,7 +88,7 @@ class Timing:
             if shared_s:
                 self.add(span.step, shared_s)
                 waited_s -= shared_s
-        self.add(Step.QUEUE, max(0.0, waited_s))
+        self.add(WaitStep.QUEUE, max(0.0, waited_s))
 
     def header(self) -> str:
         """`Server-Timing`, in milliseconds, with the rest of the wall time as overhead."""

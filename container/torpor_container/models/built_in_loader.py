@@ -13,12 +13,12 @@ from torpor_container.artifacts.submitted_code import Submitted
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow
-from torpor_container.formats import SCRIPT, Conventions, Format, Model, available, detect
+from torpor_container.formats import SCRIPT, Conventions, Format, ServableModel, available, detect
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.formats.xgboost.boosters import XGBOOST
-from torpor_container.measuring.cpu_time import Spent
-from torpor_container.measuring.effort import Clocks, Effort, measured
-from torpor_container.measuring.gauge import Gauge, Others
+from torpor_container.measuring.cpu_time import CpuTime
+from torpor_container.measuring.effort import Effort, EffortClocks, measured
+from torpor_container.measuring.gauge import MemoryGauge, OtherProcesses
 from torpor_container.measuring.meter import Meter
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.models.quarantine import PROVED, Load, Quarantine, Version, mark_of, software_of
@@ -30,7 +30,7 @@ from torpor_container.running.scripts import Scripts
 from torpor_container.settings import Settings
 from torpor_container.trials import verdicts
 from torpor_container.trials.suspects import Suspects
-from torpor_container.trials.trial_process import Candidate, Trials
+from torpor_container.trials.trial_process import TrialCandidate, Trials
 
 LOST_THREADS_MAX = 16
 NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids to run it: serve the model file alone, or allow scripts"
@@ -49,7 +49,7 @@ class Recognised:
     predicted_bytes: int
 
 
-class BuiltInWorkshop:
+class BuiltInLoader:
     """Recognises, loads and measures models for one instance."""
 
     def __init__(
@@ -60,7 +60,7 @@ class BuiltInWorkshop:
         clock: Callable[[], float],
         submitted: Submitted | None = None,
         meter: Meter | None = None,
-        gauge: Gauge | None = None,
+        gauge: MemoryGauge | None = None,
         give_back: Callable[[], None] = give_back,
         trials: Trials | None = None,
         suspects: Suspects | None = None,
@@ -83,9 +83,9 @@ class BuiltInWorkshop:
         self._predictors = Predictors(Threads(settings.vcpu, "predict"), Turns(sharing), clock)
         self._loaders = Threads(settings.loads_max, "load")
         self._measurers = Threads(1, "measure")  # never behind a model's own code
-        self._gauge = gauge or Gauge(clock)
+        self._gauge = gauge or MemoryGauge(clock)
         self._give_back = give_back
-        self._others = Others(clock)
+        self._others = OtherProcesses(clock)
         self._others_bytes = 0  # when they were last looked at
         self._scripts = scripts
         self._sizing = Sizing(
@@ -95,7 +95,7 @@ class BuiltInWorkshop:
         self._imported: set[str] = set()
         self._runners: set[Runner] = set()
         self._scripted: set[Runner] = set()  # of those, whose processes hold memory of their own
-        self._spent = Spent()
+        self._spent = CpuTime()
         self._settling: asyncio.Future[Settled] | None = None  # it has not begun
         self._suspects = suspects
         self._quarantine = Quarantine(trials, self._free_bytes, self.unload) if trials is not None else None
@@ -193,7 +193,7 @@ class BuiltInWorkshop:
                     self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
         if self._suspects is not None and found.placed.record is not None and found.format.name not in PROVED:
             model = self._suspects.watched(model, found.placed.model_id)
-        runner = InProcess(model, self._predictors, Clocks(self._clock), self._settings.batch_size)
+        runner = InProcess(model, self._predictors, EffortClocks(self._clock), self._settings.batch_size)
         return Loaded(runner, size_bytes, effort=effort, note=getattr(model, "note", ""))
 
     async def _import(self, known: Format) -> None:
@@ -244,13 +244,13 @@ def _import_all(modules: Sequence[str]) -> None:
         import_module(module)
 
 
-def _read_and_measure(found: Recognised, conventions: Conventions, gauge: Gauge) -> tuple[Model, int]:
+def _read_and_measure(found: Recognised, conventions: Conventions, gauge: MemoryGauge) -> tuple[ServableModel, int]:
     """The model, and what the process has grown by meanwhile."""
     grown = gauge.grown(found.format.by_malloc)
     return _read(found, conventions), grown()
 
 
-def _read(found: Recognised, conventions: Conventions) -> Model:
+def _read(found: Recognised, conventions: Conventions) -> ServableModel:
     try:
         model = found.format.load(found.path, conventions)
         if conventions.inference_output and model.format != XGBOOST:
@@ -280,7 +280,7 @@ def _look(
     if known.name == SCRIPT:
         return known, path, disk_bytes, None
     verdict = verdicts.read(placed.record) if placed.record is not None else None
-    candidate = Candidate(known.name, path, disk_bytes)
+    candidate = TrialCandidate(known.name, path, disk_bytes)
     return (
         known,
         path,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
-from torpor_container.artifacts.disk import MODEL, PACKED, DiskTier, Entry
+from torpor_container.artifacts.disk import MODEL, PACKED, DiskTier, UnpackedArtifact
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.location import Prefix, name_of
 from torpor_container.artifacts.loose import LooseFiles
@@ -16,12 +16,12 @@ from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore
 from torpor_container.core.residency import Hit, Residency
 from torpor_container.measuring.effort import measured
 from torpor_container.measuring.meter import Meter
-from torpor_container.measuring.timing import Story
+from torpor_container.measuring.timing import LoadStory
 from torpor_container.models.loader import Placed
-from torpor_container.models.memory_tier import MakeRoom, Tier
+from torpor_container.models.memory_tier import MakeRoom, MemoryTier
 from torpor_container.trials import verdicts
 from torpor_container.uncancellable import to_its_end
-from torpor_container.wire import Step
+from torpor_container.wire import WaitStep
 
 UNPACKED_RATIO = 3
 """Bytes on disk per byte in S3, before it is known. Corrected as soon as the artifact is unpacked."""
@@ -34,7 +34,7 @@ class Newest(NamedTuple):
     near: bool
 
 
-class Shelf:
+class ArtifactCache:
     """Where the keeper gets folders from. One caller per key at a time: the keeper sees to that."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Shelf:
         self._prefix = prefix
         self._store = store
         self._disk = disk
-        self._tier = Tier(books, clock, self._remove)
+        self._tier = MemoryTier(books, clock, self._remove)
         self._limits = limits
         self._revalidate = revalidate
         self._meter = meter or Meter()
@@ -62,7 +62,7 @@ class Shelf:
         self._neighbours = Neighbours(prefix, store, clock)
         self._unproved: set[str] = set()  # the object in S3 may be a newer one by now, and should be used then
 
-    async def take(self, name: str, story: Story, make_room: MakeRoom | None = None) -> Placed:
+    async def take(self, name: str, story: LoadStory, make_room: MakeRoom | None = None) -> Placed:
         """The folder of this model, from disk if it is there, pinned until given back.
 
         `make_room` is asked when too many folders are pinned to fetch it. Raises the artifact errors and NoRoom.
@@ -107,7 +107,7 @@ class Shelf:
     async def restore(self) -> None:
         """Enter into the books what an earlier process left on disk: the newest that fit; the rest goes."""
         room_bytes = self._tier.books.budget_bytes
-        kept: list[tuple[str, Entry]] = []
+        kept: list[tuple[str, UnpackedArtifact]] = []
         for entry in reversed(await asyncio.to_thread(self._disk.scan)):
             name = self._prefix.name_of_key(entry.key)
             if name is not None and entry.size_bytes <= room_bytes:
@@ -133,15 +133,15 @@ class Shelf:
         return name
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    def _entry(self, name: str) -> Entry:
+    def _entry(self, name: str) -> UnpackedArtifact:
         entry = self._disk.find(self._prefix.key_of(name))
         assert entry is not None, "the books say that it is on disk"
         return entry
 
-    async def _fetch(self, name: str, story: Story, make_room: MakeRoom | None) -> None:
+    async def _fetch(self, name: str, story: LoadStory, make_room: MakeRoom | None) -> None:
         key = self._prefix.key_of(name)
         began_s = self._tier.clock()
-        with story.step(Step.DOWNLOAD):
+        with story.step(WaitStep.DOWNLOAD):
             head = await self._head(name)
         await self._tier.admitted(name, self._predicted_bytes(head), make_room)
         with self._meter.window():
@@ -163,35 +163,35 @@ class Shelf:
         budget_bytes = self._tier.books.budget_bytes
         return max(head.size_bytes, min(head.size_bytes * UNPACKED_RATIO, budget_bytes))
 
-    async def _bring(self, key: str, head: ArtifactHead, story: Story) -> int:
+    async def _bring(self, key: str, head: ArtifactHead, story: LoadStory) -> int:
         try:
             if head.file is not None:
-                with suppress(FileNotFoundError), story.step(Step.UNPACK):  # it may be deleted just now
+                with suppress(FileNotFoundError), story.step(WaitStep.UNPACK):  # it may be deleted just now
                     return await self._measured(story, self._unpack_in_place, key, head, head.file)
             return await self._bring_through(await asyncio.to_thread(self._disk.workspace), key, head, story)
         except asyncio.CancelledError:
             await to_its_end(self._disk.remove, key)  # published just as its caller's time was up
             raise
 
-    async def _bring_through(self, workspace: Path, key: str, head: ArtifactHead, story: Story) -> int:
+    async def _bring_through(self, workspace: Path, key: str, head: ArtifactHead, story: LoadStory) -> int:
         """By way of a folder that is gone afterwards."""
         try:
             if self._loose is not None:
-                with story.step(Step.DOWNLOAD):
+                with story.step(WaitStep.DOWNLOAD):
                     await self._loose.gather(key, head, workspace / MODEL)
                 await to_its_end(self._disk.publish, key, head.version, workspace, head.size_bytes)
                 return head.size_bytes
             archive = workspace / PACKED
-            with story.step(Step.DOWNLOAD):
+            with story.step(WaitStep.DOWNLOAD):
                 await self._store.get(key, head, archive)
-            with story.step(Step.UNPACK):
+            with story.step(WaitStep.UNPACK):
                 return await self._measured(story, self._unpack, key, head, archive, workspace)
         finally:
             await to_its_end(self._disk.discard, workspace)
 
-    async def _measured(self, story: Story, unpack: Callable[..., int], *arguments: object) -> int:
+    async def _measured(self, story: LoadStory, unpack: Callable[..., int], *arguments: object) -> int:
         size_bytes: int
-        size_bytes, story.efforts[Step.UNPACK] = await to_its_end(measured, unpack, *arguments)
+        size_bytes, story.efforts[WaitStep.UNPACK] = await to_its_end(measured, unpack, *arguments)
         return size_bytes
 
     def _unpack_in_place(self, key: str, head: ArtifactHead, file: Path) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from torpor_container.models.disk_tier import Shelf
+from torpor_container.models.disk_tier import ArtifactCache
 
 ASKED_AGAIN_S = 1.0
 """An S3 on another machine is asked for each model at most so often, and a file of this machine before each answer."""
@@ -11,7 +11,7 @@ ASKED_AGAIN_S = 1.0
 class Freshness:
     """`asks`: S3 is asked before a model answers from memory. Names are those of the models in memory."""
 
-    def __init__(self, shelf: Shelf, clock: Callable[[], float], asks: bool = False) -> None:
+    def __init__(self, shelf: ArtifactCache, clock: Callable[[], float], asks: bool = False) -> None:
         self.asks = asks
         self.outgoing: dict[str, str] = {}
         """By model, why it answers no new request: it serves the requests that it has, and leaves."""

@@ -9,7 +9,7 @@ from torpor_container.models.keeper import Keeper
 PERIOD_S = 1.0
 
 
-class Rest:
+class KeepAliveChore:
     """`resting` decides, the keeper does. The keeper tells it of every use."""
 
     def __init__(self, keeper: Keeper, resting: Resting, clock: Callable[[], float]) -> None:

@@ -10,19 +10,19 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
-from torpor_container.core.residency import Hit, Lead, Residency, Stage, Wait
+from torpor_container.core.residency import Hit, Lead, ModelStage, Residency, Wait
 from torpor_container.core.resting import Resting
 from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, NotReady, OutOfMemory, QuarantinedForMemory
 from torpor_container.measuring.effort import Effort
-from torpor_container.measuring.timing import Story, Timing
-from torpor_container.models.disk_tier import Shelf
+from torpor_container.measuring.timing import LoadStory, Timing
+from torpor_container.models.disk_tier import ArtifactCache
 from torpor_container.models.freshness import Freshness
-from torpor_container.models.loader import Found, Loaded, Workshop
-from torpor_container.models.memory_tier import Tier
+from torpor_container.models.loader import Found, Loaded, ModelLoader
+from torpor_container.models.memory_tier import MemoryTier
 from torpor_container.models.partings import Partings
 from torpor_container.models.relief import Relief
 from torpor_container.running.runners import Runner
-from torpor_container.wire import UNLOAD, LoadedModel, Outgoing, Step
+from torpor_container.wire import UNLOAD, LeavingModel, LoadedModel, WaitStep
 
 VICTIMS_TOLD = 50
 """Of those who left for one model, at most so many are named in a header. The decisions have them all."""
@@ -31,7 +31,7 @@ CLOSE_S = 5.0
 
 
 @dataclass(frozen=True)
-class Patience:
+class WaitLimits:
     """How long whom to wait for, in seconds."""
 
     ready_wait_s: float = 60.0
@@ -43,7 +43,7 @@ class Coming:
     """One model on its way in, and everybody's share in it."""
 
     work: "asyncio.Task[None]"
-    story: Story
+    story: LoadStory
 
 
 class Keeper:
@@ -51,10 +51,10 @@ class Keeper:
 
     def __init__(
         self,
-        shelf: Shelf,
-        workshop: Workshop,
+        shelf: ArtifactCache,
+        workshop: ModelLoader,
         books: Residency,
-        patience: Patience,
+        patience: WaitLimits,
         clock: Callable[[], float],
         cache: bool = True,
         resting: Resting | None = None,
@@ -66,7 +66,7 @@ class Keeper:
         self._shelf = shelf
         self._workshop = workshop
         self._partings = Partings(clock)
-        self._tier = Tier(books, clock, self._unload, self._settled, self._partings.left)
+        self._tier = MemoryTier(books, clock, self._unload, self._settled, self._partings.left)
         self._patience = patience
         self._clock = clock
         self._cache = cache
@@ -162,7 +162,7 @@ class Keeper:
             self._drop_if_spent(name)
 
     # -- when a model is to be replaced ------------------------------------------------------------------------------
-    def retire(self, name: str, why: str, doubt: bool) -> Outgoing:
+    def retire(self, name: str, why: str, doubt: bool) -> LeavingModel:
         """Requests from now on get the model loaded anew; requests that have it already end on the old copy.
 
         `doubt`: before that S3 is asked for a newer version.
@@ -170,7 +170,7 @@ class Keeper:
         if doubt:
             self._shelf.doubt(name)
         model = self._tier.books.get(name)
-        if model is None or model.stage is Stage.LEAVING:
+        if model is None or model.stage is ModelStage.LEAVING:
             return {"model": name, "was": "absent", "in_flight": 0}
         self._freshness.outgoing[name] = why
         self.dismiss(name, why)
@@ -231,19 +231,19 @@ class Keeper:
             self._take_back(name)
 
     def _start(self, name: str) -> None:
-        story = Story(self._clock)
+        story = LoadStory(self._clock)
         work = asyncio.create_task(self._bring(name, story), name=f"load {name}")
         work.add_done_callback(_look_at)
         self._coming[name] = Coming(work, story)
 
-    async def _bring(self, name: str, story: Story) -> None:
+    async def _bring(self, name: str, story: LoadStory) -> None:
         began_s, why = self._clock(), self._tier.books.why_absent(name)
         try:
             with self._tier.coming_in(name):
                 loaded = await self._brought_in_time(name, story)
             self._runners[name] = loaded.runner
             if loaded.effort is not None:
-                story.efforts[Step.LOAD] = loaded.effort
+                story.efforts[WaitStep.LOAD] = loaded.effort
             if story.victims and self._last_unload is not None:
                 story.efforts[UNLOAD] = self._last_unload
             story.cold = {
@@ -267,7 +267,7 @@ class Keeper:
             del self._coming[name]
         self._tier.go_on(self._measure(name))
 
-    async def _brought_in_time(self, name: str, story: Story) -> Loaded:
+    async def _brought_in_time(self, name: str, story: LoadStory) -> Loaded:
         try:
             async with asyncio.timeout(self._patience.load_timeout_s) as patience:
                 return await self._bring_from_shelf(name, story)
@@ -276,15 +276,15 @@ class Keeper:
                 raise
             raise LoadTimedOut(name, self._patience.load_timeout_s) from None
 
-    async def _bring_from_shelf(self, name: str, story: Story) -> Loaded:
+    async def _bring_from_shelf(self, name: str, story: LoadStory) -> Loaded:
         placed = await self._shelf.take(name, story, partial(self._free_a_folder, name, story))
         kept = False
         try:
-            with story.step(Step.LOAD):  # a version that is new here is tried
+            with story.step(WaitStep.LOAD):  # a version that is new here is tried
                 found = await self._workshop.recognise(placed)
             story.own_bytes = self._tier.books.unaccounted_bytes
             story.victims.extend(await self._tier.admitted(name, found.predicted_bytes))
-            with story.step(Step.LOAD):
+            with story.step(WaitStep.LOAD):
                 loaded = await self._load(name, found, story)
             kept = loaded.runner.needs_folder
             self._freshness.loaded(name, placed.model_id)
@@ -296,7 +296,7 @@ class Keeper:
             if not kept:
                 self._shelf.give(name)
 
-    async def _free_a_folder(self, newcomer: str, story: Story, missing_bytes: int) -> bool:
+    async def _free_a_folder(self, newcomer: str, story: LoadStory, missing_bytes: int) -> bool:
         """The disk has no room: of the idle models that need their folders, the least recently used leaves.
 
         Nobody does, and it is False, if all of them together have less than is missing.
@@ -311,7 +311,7 @@ class Keeper:
         await self._tier.dismiss((leaver,))
         return True
 
-    async def _load(self, name: str, found: Found, story: Story) -> Loaded:
+    async def _load(self, name: str, found: Found, story: LoadStory) -> Loaded:
         """AWS: on 507 "it unloads unused models and tries again", until nothing idle is left."""
         while True:
             try:

@@ -53,7 +53,7 @@ class Found:
     load: Callable[[], Awaitable[Loaded]]
 
 
-class Workshop(Protocol):
+class ModelLoader(Protocol):
     """Where folders become runners."""
 
     async def start(self) -> None: ...

@@ -17,7 +17,7 @@ MakeRoom = Callable[[int], Awaitable[bool]]
 nothing, if so much is not to be had now."""
 
 
-class Tier:
+class MemoryTier:
     """Asks the books again whenever something changed, until they say yes or never; sees leavers out."""
 
     def __init__(

@@ -16,7 +16,7 @@ from typing import Any
 
 from torpor_container.core.trials import (
     End,
-    Step,
+    TrialStep,
     Verdict,
     alone_bytes,
     fits_a_share,
@@ -28,7 +28,7 @@ from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, Qua
 from torpor_container.models.loader import Loaded
 from torpor_container.running.runners import Runner
 from torpor_container.trials import verdicts
-from torpor_container.trials.trial_process import Candidate, Ended, Trials
+from torpor_container.trials.trial_process import TrialCandidate, TrialEnd, Trials
 
 KNOWN_MAX = 10_000
 PROVED = frozenset({"xgboost"})
@@ -46,7 +46,7 @@ class Version:
     Without a `record` it is known by `mark`, as long as this instance lives.
     """
 
-    candidate: Candidate
+    candidate: TrialCandidate
     software: str
     record: Path | None
     mark: str
@@ -71,9 +71,9 @@ class Quarantine:
         budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
         verdict = tried.verdict or self._known.get(tried.mark)
         match step(verdict, tried.software, most_bytes(budget_bytes, disk_bytes)):
-            case Step.TRUST:
+            case TrialStep.TRUST:
                 return load
-            case Step.REFUSE:
+            case TrialStep.REFUSE:
                 assert verdict is not None
                 raise _refusal(verdict)
         if not fits_a_share(budget_bytes, disk_bytes):
@@ -104,7 +104,7 @@ class Quarantine:
             return await self._then(tried, load, trial.result())
         return partial(self._load_beside, tried, load, trial)
 
-    async def _load_beside(self, tried: Version, load: Load, trial: "asyncio.Task[Ended]") -> Loaded:
+    async def _load_beside(self, tried: Version, load: Load, trial: "asyncio.Task[TrialEnd]") -> Loaded:
         loaded = await load()
         async with AsyncExitStack() as unless_good:
             unless_good.push_async_callback(self._unload, loaded.runner)
@@ -115,7 +115,7 @@ class Quarantine:
                 return loaded
         return await (await self._then(tried, load, ended))()
 
-    async def _then(self, tried: Version, load: Load, ended: Ended) -> Load:
+    async def _then(self, tried: Version, load: Load, ended: TrialEnd) -> Load:
         """How it is loaded after a trial with a share."""
         budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
         if ended.end is End.EXCEEDED and share_bytes(budget_bytes) < most_bytes(budget_bytes, disk_bytes):
@@ -142,7 +142,7 @@ class Quarantine:
         self._note(tried, Verdict("", tried.software))
         return loaded
 
-    async def _judged(self, tried: Version, ended: Ended) -> None:
+    async def _judged(self, tried: Version, ended: TrialEnd) -> None:
         """Raises what a trial that did not end well comes to."""
         if ended.end is End.GOOD:
             return

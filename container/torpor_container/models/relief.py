@@ -5,7 +5,7 @@ import gc
 import logging
 from collections.abc import Awaitable, Callable
 
-from torpor_container.models.memory_tier import Tier
+from torpor_container.models.memory_tier import MemoryTier
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ class Relief:
 
     def __init__(
         self,
-        tier: Tier,
+        tier: MemoryTier,
         settled: Callable[[], Awaitable[int]],
         worn_out: Callable[[], None],
         pauses_s: tuple[float, ...] = PAUSES_S,

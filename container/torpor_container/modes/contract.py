@@ -9,19 +9,19 @@ from torpor_container.core.residency import Admit, Residency
 from torpor_container.errors import AlreadyLoaded, LoadOutOfMemory, ModelNotFound
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import Timing
-from torpor_container.models.loader import Placed, Workshop
-from torpor_container.models.memory_tier import Tier
+from torpor_container.models.loader import ModelLoader, Placed
+from torpor_container.models.memory_tier import MemoryTier
 from torpor_container.running.retry import until_called
 from torpor_container.running.runners import Runner
-from torpor_container.wire import Fault, LoadedModel, Step
+from torpor_container.wire import Fault, LoadedModel, WaitStep
 
 
-class Contract:
+class ContractMode:
     """Many models, loaded and unloaded by the platform. Over budget is 507; nothing is evicted by itself."""
 
-    def __init__(self, workshop: Workshop, books: Residency, clock: Callable[[], float], timeout_s: float) -> None:
+    def __init__(self, workshop: ModelLoader, books: Residency, clock: Callable[[], float], timeout_s: float) -> None:
         self._workshop = workshop
-        self._tier = Tier(books, clock, self._unload, self._settled)
+        self._tier = MemoryTier(books, clock, self._unload, self._settled)
         self._clock = clock
         self._timeout_s = timeout_s
         self._loaded: dict[str, tuple[str, Runner]] = {}  # url and runner, by the platform's model_name
@@ -104,7 +104,7 @@ class Contract:
         """The model's runner. A script whose process has ended is started again: the platform does not know of it."""
         if self._loaded[name][1].alive:
             return self._loaded[name][1]
-        with timing.step(Step.LOAD):
+        with timing.step(WaitStep.LOAD):
             async with self._reviving:
                 url, runner = self._loaded[name]
                 if not runner.alive:

@@ -10,11 +10,11 @@ from typing import Protocol
 from torpor_container.errors import ContainerError, ModelLost, OutOfMemory, TargetMissing
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import Timing
-from torpor_container.models.keep_alive import Rest
+from torpor_container.models.keep_alive import KeepAliveChore
 from torpor_container.models.keeper import Keeper
 from torpor_container.running.retry import until_called
 from torpor_container.running.runners import InProcess, Then
-from torpor_container.wire import Fault, LoadedModel, Outgoing
+from torpor_container.wire import Fault, LeavingModel, LoadedModel
 
 
 class Serving(Protocol):
@@ -35,10 +35,10 @@ class Serving(Protocol):
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply: ...
 
 
-class Kept:
+class KeptMode:
     """Kept mode: the model that a request names is made resident, then invoked."""
 
-    def __init__(self, keeper: Keeper, timeout_s: float, rest: Rest | None = None) -> None:
+    def __init__(self, keeper: Keeper, timeout_s: float, rest: KeepAliveChore | None = None) -> None:
         self._keeper = keeper
         self._rest = rest
         self._resting: asyncio.Task[None] | None = None
@@ -63,11 +63,11 @@ class Kept:
     def models(self) -> list[LoadedModel]:
         return self._keeper.models()
 
-    def reload(self, target: str) -> Outgoing:
+    def reload(self, target: str) -> LeavingModel:
         """The next call that begins gets the newest version. Raises TargetForbidden."""
         return self._keeper.retire(self._keeper.name_of(target), "it was to be reloaded", doubt=True)
 
-    def unload(self, target: str) -> Outgoing:
+    def unload(self, target: str) -> LeavingModel:
         """It leaves memory as soon as nobody uses it, and stays on disk. Raises TargetForbidden."""
         return self._keeper.retire(self._keeper.name_of(target), "it was to be unloaded", doubt=False)
 

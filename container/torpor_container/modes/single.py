@@ -9,13 +9,13 @@ from pathlib import Path
 
 from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.measuring.timing import Story, Timing
-from torpor_container.models.disk_tier import Shelf
-from torpor_container.models.keeper import Patience
-from torpor_container.models.loader import Placed, Workshop
+from torpor_container.measuring.timing import LoadStory, Timing
+from torpor_container.models.disk_tier import ArtifactCache
+from torpor_container.models.keeper import WaitLimits
+from torpor_container.models.loader import ModelLoader, Placed
 from torpor_container.running.retry import until_called
 from torpor_container.running.runners import Runner
-from torpor_container.wire import Fault, LoadedModel, Step
+from torpor_container.wire import Fault, LoadedModel, WaitStep
 
 log = logging.getLogger(__name__)
 
@@ -25,12 +25,12 @@ class Single:
 
     def __init__(
         self,
-        workshop: Workshop,
+        workshop: ModelLoader,
         directory: Path,
-        shelf: Shelf | None,
+        shelf: ArtifactCache | None,
         key: str,
         clock: Callable[[], float],
-        patience: Patience,
+        patience: WaitLimits,
         timeout_s: float,
     ) -> None:
         self._workshop = workshop
@@ -97,7 +97,7 @@ class Single:
     async def _ready(self, timing: Timing) -> Runner:
         """The runner. Who comes while a script is started again waits for it."""
         if self._runner is None and self._loading is not None:
-            with timing.step(Step.LOAD):
+            with timing.step(WaitStep.LOAD):
                 await asyncio.wait((self._loading,), timeout=self._patience.ready_wait_s)
         if self._runner is None:
             raise self.failure or NotReady(self._key or "model", self._patience.ready_wait_s)
@@ -124,7 +124,7 @@ class Single:
 
     async def _placed(self) -> Placed:
         if self._shelf is not None:
-            return replace(await self._shelf.take(self._key, Story(self._clock)), model_id="model")
+            return replace(await self._shelf.take(self._key, LoadStory(self._clock)), model_id="model")
         if not await asyncio.to_thread(self._directory.is_dir):
             raise LoadFailed(f"there is no model: no ModelDataUrl was given, and no folder {self._directory} is here")
         return Placed(self._key, "model", self._directory)

@@ -72,7 +72,7 @@ PAUSE_S = 0.1
 
 
 @dataclass
-class Line:
+class ChildConnection:
     """One connection and the child it asked for. `pid` is 0 until the request is read."""
 
     connection: socket.socket
@@ -86,13 +86,13 @@ class Line:
             os.close(self.descriptors.pop())
 
 
-class WarmParent:
+class Zygote:
     """The loop of the warm parent: requests in, children out, exits reported."""
 
     def __init__(self, listener: socket.socket, lifeline: int) -> None:
         self._listener = listener
         self._lifeline = lifeline
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, ChildConnection] = {}
         self._ending: dict[int, float] = {}  # guardians without a line, until when
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
@@ -141,10 +141,10 @@ class WarmParent:
             time.sleep(PAUSE_S)
             return
         connection.setblocking(False)
-        self._lines[connection.fileno()] = Line(connection)
+        self._lines[connection.fileno()] = ChildConnection(connection)
         self._selector.register(connection, selectors.EVENT_READ)
 
-    def _read(self, line: Line) -> None:
+    def _read(self, line: ChildConnection) -> None:
         try:
             message, descriptors, _, _ = socket.recv_fds(line.connection, 65536, DESCRIPTORS_MAX)
         except BlockingIOError:
@@ -159,7 +159,7 @@ class WarmParent:
         elif not line.pid and line.received.endswith(b"\n"):
             self._fork(line)
 
-    def _fork(self, line: Line) -> None:
+    def _fork(self, line: ChildConnection) -> None:
         try:
             job = json.loads(line.received)
             line.guarded = isinstance(job, dict) and bool(job.get("guarded"))
@@ -175,7 +175,7 @@ class WarmParent:
         line.close_descriptors()
         self._tell(line, {"pid": pid})
 
-    def _become_child(self, line: Line, job: dict[str, Any]) -> NoReturn:
+    def _become_child(self, line: ChildConnection, job: dict[str, Any]) -> NoReturn:
         """In the child: let go of everything of the parent's, then do the job."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -204,18 +204,18 @@ class WarmParent:
                 self._tell(line, {"exit": os.waitstatus_to_exitcode(status)})
                 self._forget(line)
 
-    def _tell(self, line: Line, answer: dict[str, int | str]) -> None:
+    def _tell(self, line: ChildConnection, answer: dict[str, int | str]) -> None:
         with suppress(OSError):  # the client is gone: its end of the line is read next
             line.connection.sendall(json.dumps(answer).encode() + b"\n")
 
-    def _kill(self, line: Line) -> None:
+    def _kill(self, line: ChildConnection) -> None:
         if line.pid > 0 and line.guarded:
             end(line.pid)
             self._ending[line.pid] = time.monotonic() + GUARDIAN_ENDS_WITHIN_S
         elif line.pid > 0:
             kill_session(line.pid)
 
-    def _forget(self, line: Line) -> None:
+    def _forget(self, line: ChildConnection) -> None:
         self._selector.unregister(line.connection)
         del self._lines[line.connection.fileno()]
         line.connection.close()
@@ -300,7 +300,7 @@ def main() -> None:
     filled = fill()  # what they allocate goes to pages of their own
     gc.freeze()  # a collection in a child would touch, and so copy, every shared page
     gc.enable()
-    WarmParent(listener, sys.stdin.fileno()).run()
+    Zygote(listener, sys.stdin.fileno()).run()
     filled.clear()
 
 

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from torpor_container.processes.zygote_client import Child, Job, OwnedWarmParent, WarmParent
+from torpor_container.processes.zygote_client import Child, Job, OwnedWarmParent, ZygoteClient
 
 
 class Parent:
@@ -38,9 +38,9 @@ class Parent:
         if sockets is not None:
             sockets.cleanup()
 
-    async def _warm(self) -> WarmParent:
+    async def _warm(self) -> ZygoteClient:
         if self._path:
-            return WarmParent(Path(self._path))
+            return ZygoteClient(Path(self._path))
         async with self._starting:
             if self._own is None or not self._own.running:
                 await self.close()  # of one that has ended

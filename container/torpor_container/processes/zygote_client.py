@@ -131,7 +131,7 @@ class Child:
         return -signal.SIGKILL
 
 
-class WarmParent:
+class ZygoteClient:
     """A warm parent that listens at `path`, whoever started it."""
 
     def __init__(self, path: Path) -> None:
@@ -163,7 +163,7 @@ class WarmParent:
         return Child(answer["pid"], reader, writer, job.guarded)
 
 
-class OwnedWarmParent(WarmParent):
+class OwnedWarmParent(ZygoteClient):
     """A warm parent that this process started, and that ends with it."""
 
     def __init__(self, path: Path, process: asyncio.subprocess.Process, closed_within_s: float) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from torpor_container.core.turns import Line, Turn, Turns
+from torpor_container.core.turns import ModelQueue, Turn, Turns
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.threads import Threads
 
@@ -15,7 +15,7 @@ Work = Callable[[Sequence[Invocation]], Sequence[Outcome]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class QueuedRequest:
     """One request, from when it stands in line until it is answered."""
 
     work: Work
@@ -26,11 +26,11 @@ class Asked:
 class Predictors:
     """An instance's threads that predict."""
 
-    def __init__(self, threads: Threads, turns: Turns[Asked], clock: Callable[[], float]) -> None:
+    def __init__(self, threads: Threads, turns: Turns[QueuedRequest], clock: Callable[[], float]) -> None:
         self._threads = threads
         self._turns = turns
         self._clock = clock
-        self._serving: dict[Turn[Asked], asyncio.Task[None]] = {}
+        self._serving: dict[Turn[QueuedRequest], asyncio.Task[None]] = {}
         self._alarm: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -39,9 +39,9 @@ class Predictors:
         """Threads that are stuck in a model's own code."""
         return self._threads.lost
 
-    async def predict(self, line: Line, work: Work, invocation: Invocation) -> Reply:
+    async def predict(self, line: ModelQueue, work: Work, invocation: Invocation) -> Reply:
         """Raises what the work answers. Once all who share a turn have gone, its thread is given up."""
-        asked = Asked(work, invocation, asyncio.get_running_loop().create_future())
+        asked = QueuedRequest(work, invocation, asyncio.get_running_loop().create_future())
         self._ask(line, asked)
         try:
             return await asked.answer
@@ -60,7 +60,7 @@ class Predictors:
         self._threads.close()
         self._go_on()
 
-    def _ask(self, line: Line, asked: Asked) -> None:
+    def _ask(self, line: ModelQueue, asked: QueuedRequest) -> None:
         now_s = self._clock()
         charged_s = None if self._closed else self._turns.begin(line)
         if charged_s is None:
@@ -89,17 +89,17 @@ class Predictors:
                 asked.answer.cancel()
             self._turns.ended(turn.line, turn.charged_s, 0.0)
 
-    def _begin(self, turn: Turn[Asked], now_s: float) -> None:
+    def _begin(self, turn: Turn[QueuedRequest], now_s: float) -> None:
         task = asyncio.create_task(self._serve(turn))
         task.add_done_callback(lambda task: self._over(turn, task, now_s))
         self._serving[turn] = task
 
-    async def _serve(self, turn: Turn[Asked]) -> None:
+    async def _serve(self, turn: Turn[QueuedRequest]) -> None:
         outcomes = await self._threads.run(turn.asked[0].work, [asked.invocation for asked in turn.asked])
         for asked, outcome in zip(turn.asked, outcomes, strict=True):
             _tell(asked, outcome)
 
-    def _over(self, turn: Turn[Asked], task: "asyncio.Task[None]", began_s: float) -> None:
+    def _over(self, turn: Turn[QueuedRequest], task: "asyncio.Task[None]", began_s: float) -> None:
         for asked in turn.asked:  # those who were told are done, and the rest must not wait for ever
             if task.cancelled():
                 asked.answer.cancel()
@@ -115,7 +115,7 @@ class Predictors:
                 task.cancel()
 
 
-def _tell(asked: Asked, outcome: Outcome) -> None:
+def _tell(asked: QueuedRequest, outcome: Outcome) -> None:
     if asked.answer.done():  # the caller has gone
         return
     if isinstance(outcome, Exception):

@@ -5,18 +5,18 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from torpor_container.core.pace import LONG_S, Pace
-from torpor_container.core.turns import Line
+from torpor_container.core.pace import LONG_S, PredictionPace
+from torpor_container.core.turns import ModelQueue
 from torpor_container.errors import ContainerError, PredictionFailed, TimedOut
-from torpor_container.formats import Model
+from torpor_container.formats import ServableModel
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.measuring.effort import CLOCKS, Clocks, Effort, measured
+from torpor_container.measuring.effort import CLOCKS, Effort, EffortClocks, measured
 from torpor_container.measuring.timing import Timing
 from torpor_container.processes.process_tree import descendants
 from torpor_container.running.predicting import Outcome, Predictors
-from torpor_container.transport.loop_batch import OneTurn
-from torpor_container.wire import Step
+from torpor_container.transport.loop_batch import LoopBatch
+from torpor_container.wire import WaitStep
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ CHEAP_BYTES = 64 * 1024
 TOGETHER_MAX = 32
 """So many requests that are there at once share a prediction on the event loop, if nobody says otherwise. None of them
 waits for it: their answers leave together anyway."""
-PREDICT = Step.PREDICT
+PREDICT = WaitStep.PREDICT
 """Looked up once: an enumeration finds its member anew each time."""
 MEASURED_EVERY = 16
 """Of a model's predictions on the event loop the first is measured, and then one in so many: the clocks cost a part of
@@ -72,9 +72,9 @@ class InProcess:
 
     def __init__(
         self,
-        model: Model,
+        model: ServableModel,
         predictors: Predictors,
-        clocks: Clocks = CLOCKS,
+        clocks: EffortClocks = CLOCKS,
         batch_size: int | None = None,
     ) -> None:
         """Up to `batch_size` requests that come in one turn of the event loop share a prediction, if the model is
@@ -84,13 +84,13 @@ class InProcess:
         self.needs_folder = False
         self._model = model
         self._predictors = predictors
-        self._line = Line(shares=model.rowwise)
+        self._line = ModelQueue(shares=model.rowwise)
         self._clocks = clocks
         self._clock = clocks.wall
-        self._pace = Pace()
+        self._pace = PredictionPace()
         self._unmeasured = MEASURED_EVERY - 1
         shares = model.rowwise and together_max > 1
-        self._together = OneTurn(self._answer_together, together_max) if shares else None
+        self._together = LoopBatch(self._answer_together, together_max) if shares else None
 
     def cheap(self, body: bytes) -> bool:
         """Whether `answer` takes so little that nobody else need go on meanwhile."""
@@ -114,7 +114,7 @@ class InProcess:
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         if self.cheap(invocation.body):
             return self.answer(invocation, timing)
-        with timing.step(Step.PREDICT):  # waiting for a thread included, as in SageMaker's ModelLatency
+        with timing.step(WaitStep.PREDICT):  # waiting for a thread included, as in SageMaker's ModelLatency
             try:
                 async with asyncio.timeout(timeout_s):
                     reply = await self._predictors.predict(self._line, self._predict, invocation)
@@ -215,14 +215,14 @@ class Scripted:
             async with asyncio.timeout(timeout_s) as patience:
 
                 def began() -> None:
-                    laps(Step.QUEUE)
+                    laps(WaitStep.QUEUE)
                     patience.reschedule(asyncio.get_running_loop().time() + timeout_s)
 
                 reply = await self._process.invoke(invocation, began)
         except TimeoutError:
             raise TimedOut(timeout_s) from None
         finally:
-            laps(Step.PREDICT)
+            laps(WaitStep.PREDICT)
         timing.effort = reply.effort
         return reply
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class OneTurn(Generic[T]):
+class LoopBatch(Generic[T]):
     """Hands on what came, in order: once all that was there has been read, or `size_max` of it."""
 
     def __init__(self, hand_on: Callable[[list[T]], None], size_max: int = maxsize) -> None:
@@ -36,7 +36,7 @@ class OneTurn(Generic[T]):
             self._hand_on(came)
 
 
-class Reading:
+class BatchScope:
     """What begins while it is entered ends when it is left: who reads several at once knows that no others come."""
 
     def __enter__(self) -> None:

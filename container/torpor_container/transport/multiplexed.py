@@ -9,11 +9,11 @@ import logging
 from typing import NamedTuple, cast
 
 from torpor_container.transport.frames import NOT_GIVEN, UPGRADED, FrameTooLong, Unframed, framed, lines, upgrade
-from torpor_container.transport.loop_batch import OneTurn
+from torpor_container.transport.loop_batch import LoopBatch
 from torpor_container.transport.upstream import (
-    Answer,
     Headers,
     Then,
+    UpstreamAnswer,
     UpstreamBroken,
     UpstreamError,
     UpstreamRefused,
@@ -29,14 +29,14 @@ while it answers them all."""
 NEVER_SENT = "the connection was closed before the request was sent"
 
 
-class Waiting(NamedTuple):
+class SentRequest(NamedTuple):
     """One request that was sent."""
 
     then: Then
     timeout_s: float
     until_s: float
 
-    def tell(self, outcome: Answer | UpstreamError) -> None:
+    def tell(self, outcome: UpstreamAnswer | UpstreamError) -> None:
         """Whatever it raises, the others are told too."""
         try:
             self.then(outcome)
@@ -50,7 +50,7 @@ class Multiplexed:
     def __init__(self, socket: str, path: str) -> None:
         self._socket = socket
         self._path = path
-        self._connection: Connection | None = None
+        self._connection: SharedConnection | None = None
 
     @property
     def open(self) -> bool:
@@ -64,7 +64,7 @@ class Multiplexed:
             try:
                 async with asyncio.timeout(within_s):
                     _, self._connection = await loop.create_unix_connection(
-                        lambda: Connection(self._path), self._socket
+                        lambda: SharedConnection(self._path), self._socket
                     )
                     await self._connection.settled.wait()
             except (TimeoutError, OSError):
@@ -89,7 +89,7 @@ class Multiplexed:
             connection.close()
 
 
-class Connection(asyncio.Protocol):
+class SharedConnection(asyncio.Protocol):
     """`open` once the server has agreed, until it is lost; `settled` once either is known."""
 
     def __init__(self, path: str) -> None:
@@ -97,9 +97,9 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._frames = Unframed()
-        self._waiting: dict[int, Waiting] = {}  # by number
+        self._waiting: dict[int, SentRequest] = {}  # by number
         self._number = 0
-        self._leaving = OneTurn[tuple[int, bytes]](self._write, PIECE_MAX)
+        self._leaving = LoopBatch[tuple[int, bytes]](self._write, PIECE_MAX)
         self._alarm: asyncio.TimerHandle | None = None
         self.open = False
         self.settled = asyncio.Event()
@@ -107,7 +107,7 @@ class Connection(asyncio.Protocol):
     def request(self, headers: Headers, body: bytes, timeout_s: float, then: Then) -> None:
         self._number = number = (self._number + 1) & 0xFFFF_FFFF
         until_s = self._loop.time() + timeout_s
-        self._waiting[number] = Waiting(then, timeout_s, until_s)
+        self._waiting[number] = SentRequest(then, timeout_s, until_s)
         self._leaving.add((number, framed(number, 0, lines(headers), body)), last=len(self._waiting) == 1)
         if self._alarm is None or until_s < self._alarm.when():
             self._ring_at(until_s)
@@ -129,7 +129,7 @@ class Connection(asyncio.Protocol):
             for one in self._of(requests):
                 self._loop.call_soon(one.tell, UpstreamRefused(NEVER_SENT))
 
-    def _of(self, requests: list[tuple[int, bytes]]) -> list[Waiting]:
+    def _of(self, requests: list[tuple[int, bytes]]) -> list[SentRequest]:
         """Those of them who still wait: they wait no longer."""
         return [self._waiting.pop(number) for number, _ in requests if number in self._waiting]
 
@@ -188,7 +188,7 @@ class Connection(asyncio.Protocol):
             one.tell(UpstreamBroken(why))
 
 
-def _told(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> Answer | UpstreamError:
+def _told(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> UpstreamAnswer | UpstreamError:
     if status == NOT_GIVEN:
         return UpstreamBroken(body.decode(errors="replace"))
-    return Answer(status, headers, [body])
+    return UpstreamAnswer(status, headers, [body])

@@ -56,7 +56,7 @@ class UpstreamTimedOut(UpstreamError):
 
 
 @dataclass
-class Answer:
+class UpstreamAnswer:
     """A server's answer. Header names are in lower case."""
 
     status: int = 0
@@ -75,22 +75,22 @@ class Answer:
         return None
 
 
-Then = Callable[[Answer | UpstreamError], None]
+Then = Callable[[UpstreamAnswer | UpstreamError], None]
 """Called once, with an answer or with why there is none. It raises nothing."""
 
 
-class Connection(asyncio.Protocol):
+class UpstreamConnection(asyncio.Protocol):
     """One connection, one request at a time."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
-        self._answer = Answer()
+        self._answer = UpstreamAnswer()
         self._received_bytes = 0
         self._headed = False
         self._then: Then | None = None
-        self._whole: Answer | None = None
+        self._whole: UpstreamAnswer | None = None
         self.open = False
         self.used = False
         self.idle_since_s = 0.0
@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
         False, and nothing else is done, where the other side has just gone: nobody has read anything of the request.
         """
         assert self._transport is not None
-        self._answer, self._received_bytes, self._headed = Answer(), 0, False
+        self._answer, self._received_bytes, self._headed = UpstreamAnswer(), 0, False
         if size_of(body) <= JOINED_MAX_BYTES:
             self._transport.write(b"".join((head, *body)))
         else:
@@ -183,7 +183,7 @@ class Connection(asyncio.Protocol):
             answer, self._whole = self._whole, None
             self._tell(answer)
 
-    def _tell(self, outcome: Answer | UpstreamError) -> None:
+    def _tell(self, outcome: UpstreamAnswer | UpstreamError) -> None:
         then, self._then = self._then, None
         if then is not None:
             then(outcome)
@@ -206,9 +206,9 @@ class Connection(asyncio.Protocol):
         self._answer.status = self._parser.get_status_code()
         self._headed = False
         if self._answer.status < 200:  # an interim answer, such as 100 Continue
-            self._answer = Answer()
+            self._answer = UpstreamAnswer()
             return
-        answer, self._answer = self._answer, Answer()
+        answer, self._answer = self._answer, UpstreamAnswer()
         self.open = self.open and self._parser.should_keep_alive()
         if self._whole is None:
             self._whole = answer
@@ -224,9 +224,9 @@ class Upstream:
     def __init__(self, address: Address, idle_max_s: float = inf) -> None:
         self._address = address
         self._idle_max_s = idle_max_s
-        self._idle: deque[Connection] = deque()
+        self._idle: deque[UpstreamConnection] = deque()
 
-    async def send(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
+    async def send(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> UpstreamAnswer:
         """One request, and the connection for it, within `timeout_s`.
 
         Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut. What may be done twice is sent again if its connection
@@ -242,8 +242,8 @@ class Upstream:
             self.close()
             return await self._sent(method, path, headers, body, timeout_s)
 
-    async def _sent(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> Answer:
-        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    async def _sent(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> UpstreamAnswer:
+        waiting: asyncio.Future[UpstreamAnswer] = asyncio.get_running_loop().create_future()
         head, then = _head(method, path, headers, size_of(body)), partial(_settle, waiting)
         connection = self._kept()
         while connection is not None and not connection.request(head, body, timeout_s, then):
@@ -268,7 +268,7 @@ class Upstream:
         while self._idle:
             self._idle.pop().close()
 
-    def _keep(self, connection: Connection) -> None:
+    def _keep(self, connection: UpstreamConnection) -> None:
         """For the next request, if it may serve one."""
         if connection.open and self._idle_max_s:
             connection.used = True
@@ -278,7 +278,7 @@ class Upstream:
         else:
             connection.close()
 
-    def _kept(self) -> Connection | None:
+    def _kept(self) -> UpstreamConnection | None:
         while self._idle:
             connection = self._idle.pop()
             if connection.open and self._fresh(connection):
@@ -286,7 +286,7 @@ class Upstream:
             connection.close()
         return None
 
-    async def _opened(self, within_s: float) -> Connection:
+    async def _opened(self, within_s: float) -> UpstreamConnection:
         try:
             async with asyncio.timeout(within_s):
                 return await _connected(self._address)
@@ -295,13 +295,13 @@ class Upstream:
         except OSError as error:
             raise UpstreamRefused(f"it does not take connections: {error}") from error
 
-    def _fresh(self, connection: Connection) -> bool:
+    def _fresh(self, connection: UpstreamConnection) -> bool:
         if self._idle_max_s == inf:
             return True
         return asyncio.get_running_loop().time() - connection.idle_since_s <= self._idle_max_s
 
 
-def _settle(waiting: "asyncio.Future[Answer]", outcome: Answer | UpstreamError) -> None:
+def _settle(waiting: "asyncio.Future[UpstreamAnswer]", outcome: UpstreamAnswer | UpstreamError) -> None:
     if waiting.done():  # it was cancelled
         return
     if isinstance(outcome, UpstreamError):
@@ -315,14 +315,14 @@ def size_of(body: Body) -> int:
     return sum(map(len, body))
 
 
-async def _connected(address: Address) -> Connection:
+async def _connected(address: Address) -> UpstreamConnection:
     """As soon as it can be. Raises OSError."""
     loop = asyncio.get_running_loop()
     while True:
         try:
             if isinstance(address, str):
-                return (await loop.create_unix_connection(Connection, address))[1]
-            return (await loop.create_connection(Connection, *address))[1]
+                return (await loop.create_unix_connection(UpstreamConnection, address))[1]
+            return (await loop.create_connection(UpstreamConnection, *address))[1]
         except OSError as error:
             if error.errno not in NOT_NOW:
                 raise

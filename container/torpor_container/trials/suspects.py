@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from torpor_container.core.trials import after_death
-from torpor_container.formats import Model
+from torpor_container.formats import ServableModel
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.trials import verdicts
 
@@ -44,7 +44,7 @@ class Suspects:
         """From now on this process says which thread ended it."""
         faulthandler.enable(self._crash, all_threads=True)  # or it does not say which thread it is
 
-    def watched(self, model: Model, model_id: str) -> Model:
+    def watched(self, model: ServableModel, model_id: str) -> ServableModel:
         """The same model, whose predictions stand in the file while they go on."""
         return _Watched(model, model_id.encode(), self)
 
@@ -66,7 +66,7 @@ class Suspects:
 class _Watched:
     """A model, and where its predictions stand."""
 
-    def __init__(self, model: Model, model_id: bytes, suspects: Suspects) -> None:
+    def __init__(self, model: ServableModel, model_id: bytes, suspects: Suspects) -> None:
         self.format, self.rowwise, self.foreign = model.format, model.rowwise, model.foreign
         self.model = model
         self.model_id = model_id

@@ -42,7 +42,7 @@ END_OF = {"refused": End.REFUSED, "exceeded": End.EXCEEDED}
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TrialCandidate:
     """What is to be tried: a model's file and its format, and the bytes of its folder."""
 
     format: str
@@ -50,7 +50,7 @@ class Candidate:
     disk_bytes: int
 
 
-class Ended(NamedTuple):
+class TrialEnd(NamedTuple):
     """How a trial ended; what there is to say of it; and the error that the instance would have raised, if any."""
 
     end: End
@@ -86,7 +86,7 @@ class Trials:
         self._expecting: asyncio.Task[None] | None = None
         self._closed = False
 
-    async def share(self, candidate: Candidate, loaded: Callable[[], None] = lambda: None) -> Ended:
+    async def share(self, candidate: TrialCandidate, loaded: Callable[[], None] = lambda: None) -> TrialEnd:
         """Try with as much memory as one of several has. `loaded` is called once the model has been loaded there."""
         await self._quick.acquire()
         with ExitStack() as place:
@@ -101,7 +101,7 @@ class Trials:
             finally:
                 trial.cancel()
 
-    async def alone(self, candidate: Candidate, limit_bytes: int) -> Ended:
+    async def alone(self, candidate: TrialCandidate, limit_bytes: int) -> TrialEnd:
         """Try with so much memory, one after the other."""
         async with self._alone:
             return await self._tried(candidate, limit_bytes)
@@ -122,7 +122,9 @@ class Trials:
         await asyncio.gather(*(tester.close() for tester in testers))
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    async def _tried(self, candidate: Candidate, limit_bytes: int, loaded: Callable[[], None] = lambda: None) -> Ended:
+    async def _tried(
+        self, candidate: TrialCandidate, limit_bytes: int, loaded: Callable[[], None] = lambda: None
+    ) -> TrialEnd:
         if self._expecting is not None and not self._idle:
             await asyncio.wait({self._expecting})
         used = bool(self._idle)
@@ -133,8 +135,8 @@ class Trials:
         return ended
 
     async def _asked(
-        self, tester: "_Tester", candidate: Candidate, limit_bytes: int, loaded: Callable[[], None]
-    ) -> Ended:
+        self, tester: "_Tester", candidate: TrialCandidate, limit_bytes: int, loaded: Callable[[], None]
+    ) -> TrialEnd:
         self._busy.add(tester)
         async with AsyncExitStack() as unless_good:
             unless_good.callback(self._busy.discard, tester)
@@ -206,7 +208,9 @@ class _Tester:
                     return
         raise LoadFailed("the process to try the model in ended before it began")
 
-    async def ask(self, candidate: Candidate, limit_bytes: int, limit_s: float, loaded: Callable[[], None]) -> Ended:
+    async def ask(
+        self, candidate: TrialCandidate, limit_bytes: int, limit_s: float, loaded: Callable[[], None]
+    ) -> TrialEnd:
         """Within limits on memory and time. It may be asked again only if that ended well."""
         request = {
             "format": candidate.format,
@@ -230,7 +234,7 @@ class _Tester:
             asyncio.get_running_loop().remove_reader(self._acts)
             answered.cancel()
         if told == GOOD:
-            return Ended(End.GOOD)
+            return TrialEnd(End.GOOD)
         name, act = candidate.path.name, self._act()
         exceeded = f"{name} took more than {limit_bytes // MIB} MiB of memory {act}"
         if told is not None:
@@ -241,7 +245,7 @@ class _Tester:
             End.TOO_LONG: f"{name} did not come to an end within {limit_s:g} s {act}",
         }
         assert end is not None
-        return Ended(end, texts[end])
+        return TrialEnd(end, texts[end])
 
     async def close(self) -> None:
         self.end()
@@ -291,12 +295,12 @@ class _Tester:
         return None
 
 
-def _ended(told: Mapping[str, str], exceeded: str) -> Ended:
+def _ended(told: Mapping[str, str], exceeded: str) -> TrialEnd:
     end = END_OF.get(told["end"], End.DIED)
     if end is not End.REFUSED:
-        return Ended(end, exceeded if end is End.EXCEEDED else "")
+        return TrialEnd(end, exceeded if end is End.EXCEEDED else "")
     raised = RAISED.get(told.get("type", ""), LoadFailed)
-    return Ended(end, error=raised(told.get("message", "")))
+    return TrialEnd(end, error=raised(told.get("message", "")))
 
 
 def _how(code: int) -> str:

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from torpor_endpoint.aws.wire.asgi import Request, Response
+from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 
 C = TypeVar("C")
 Answer = Mapping[str, Any]
 
-Otherwise = Callable[[str, str, Request], Coroutine[Any, Any, Response]]
+Otherwise = Callable[[str, str, AwsRequest], Coroutine[Any, Any, Response]]
 """Who answers the operations that a service's own table lacks: service, operation and whole request in, the answer as
 it goes over the wire out. Raises `Unanswered`."""
 

@@ -7,7 +7,7 @@ GetCallerIdentity, by which EKS and Vault check who somebody is.
 from urllib.parse import parse_qsl
 
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.asgi import AwsRequest
 from torpor_endpoint.aws.wire.protocols import WireProtocol
 from torpor_endpoint.aws.wire.query import Query
 
@@ -17,7 +17,7 @@ READING = ("Assume", "Check", "Decode", "Describe", "Get", "List", "Simulate")
 READING_METHODS = ("GET", "HEAD")
 
 
-def check_method(protocol: WireProtocol, request: Request) -> None:
+def check_method(protocol: WireProtocol, request: AwsRequest) -> None:
     """Raises MethodNotAllowed for what is no POST, unless all that it asks for is to read by the query protocol."""
     if request.method == "POST":
         return

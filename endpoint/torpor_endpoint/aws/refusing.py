@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.models import no_model
-from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Request, Scope, Send, opened, sent, taken
+from torpor_endpoint.aws.wire.asgi import AwsRequest, Disconnected, Receive, Scope, Send, opened, sent, taken
 from torpor_endpoint.aws.wire.protocols import protocol_of
 from torpor_endpoint.aws.wire.scope import TARGETS, signed_for, signing_name, target_of
 
@@ -17,7 +17,7 @@ from torpor_endpoint.aws.wire.scope import TARGETS, signed_for, signing_name, ta
 class Refusing:
     """An ASGI app that has an error for every request."""
 
-    error_of: Callable[[Request], AwsError]
+    error_of: Callable[[AwsRequest], AwsError]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = opened(scope)
@@ -29,17 +29,17 @@ class Refusing:
         await refused(request, self.error_of(request), send)
 
 
-async def refused(request: Request, error: AwsError, send: Send) -> None:
+async def refused(request: AwsRequest, error: AwsError, send: Send) -> None:
     nobody = await asyncio.to_thread(no_model)
     await sent(protocol_of(request).error(error, nobody, str(uuid.uuid4())), send)
 
 
-def unserved(request: Request) -> AwsError:
+def unserved(request: AwsRequest) -> AwsError:
     name = signed_for(request.headers, request.query)
     return protocol_of(request).unknown(f"Torpor serves nothing that is signed for as {name}.")
 
 
-def misdirected(request: Request) -> AwsError:
+def misdirected(request: AwsRequest) -> AwsError:
     """AWS, where the service that was called reads the signature: "Credential should be scoped to correct service"."""
     target = target_of(request.path, request.headers)
     if target in TARGETS:

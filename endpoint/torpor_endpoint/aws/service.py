@@ -18,9 +18,9 @@ from torpor_endpoint.aws.models import OperationModel, ServiceModel, service_mod
 from torpor_endpoint.aws.off_loop import off_loop
 from torpor_endpoint.aws.validation import Violation, message, violations
 from torpor_endpoint.aws.wire.asgi import (
+    AwsRequest,
     Disconnected,
     Receive,
-    Request,
     Response,
     Scope,
     Send,
@@ -89,7 +89,7 @@ class Service(Generic[C]):
         protocol = protocol_of(request)
         try:
             body = await body_of(request, scope, receive, self._body_limit_bytes)
-            request = Request(request.method, request.path, request.headers, request.query, body)
+            request = AwsRequest(request.method, request.path, request.headers, request.query, body)
             response = await self._answered(protocol, request, request_id, receive)
         except Disconnected:
             return
@@ -100,7 +100,9 @@ class Service(Generic[C]):
             response = protocol.error(internal_failure(), self.model, request_id)
         await sent(response, send)
 
-    async def _answered(self, protocol: WireProtocol, request: Request, request_id: str, receive: Receive) -> Response:
+    async def _answered(
+        self, protocol: WireProtocol, request: AwsRequest, request_id: str, receive: Receive
+    ) -> Response:
         operation = await off_loop(len(request.body), self._operation, protocol, request)
         check_method(protocol, request)
         try:
@@ -112,7 +114,7 @@ class Service(Generic[C]):
         return await while_there(receive, self._others_answer(protocol, request, operation.name))
 
     async def _our_answer(
-        self, protocol: WireProtocol, request: Request, operation: OperationModel, request_id: str
+        self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str
     ) -> Response:
         if len(request.body) > BODY_LIMIT_BYTES:
             raise too_large(BODY_LIMIT_BYTES)
@@ -125,24 +127,24 @@ class Service(Generic[C]):
         return await self._carried_out(call, told)
 
     async def _guarded(
-        self, protocol: WireProtocol, request: Request, operation: OperationModel, request_id: str
+        self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str
     ) -> None:
         guard = self._guards.get(operation.name)
         if guard is not None:
             call = await off_loop(len(request.body), self._call, protocol, request, operation, request_id)
             await asyncio.to_thread(guard, self._context, call)
 
-    def _call(self, protocol: WireProtocol, request: Request, operation: OperationModel, request_id: str) -> Call:
+    def _call(self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str) -> Call:
         params = self._params(protocol, request, operation)
         return Call(operation.name, params, region_of(request.headers, request.query), self._account, request_id)
 
-    def _operation(self, protocol: WireProtocol, request: Request) -> OperationModel:
+    def _operation(self, protocol: WireProtocol, request: AwsRequest) -> OperationModel:
         name = protocol.operation(request)
         if name not in self.model.operation_names:
             raise protocol.unknown(f"{name or 'The request'} is not an operation of {self.name}.")
         return self.model.operation_model(name)
 
-    async def _others_answer(self, protocol: WireProtocol, request: Request, operation: str) -> Response:
+    async def _others_answer(self, protocol: WireProtocol, request: AwsRequest, operation: str) -> Response:
         try:
             if self._otherwise is None:
                 raise unimplemented(self.name, operation)
@@ -150,7 +152,7 @@ class Service(Generic[C]):
         except Unanswered as why:
             raise protocol.unknown(str(why)) from why
 
-    def _params(self, protocol: WireProtocol, request: Request, operation: OperationModel) -> dict[str, Any]:
+    def _params(self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel) -> dict[str, Any]:
         shape = operation.input_shape
         if shape is None:
             return {}

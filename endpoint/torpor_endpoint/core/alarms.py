@@ -39,7 +39,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 
 @dataclass(frozen=True)
-class Rule:
+class AlarmRule:
     """ALARM when `to_alarm` of `periods` datapoints breach: the M and the N of "M out of N"."""
 
     comparison: str
@@ -57,13 +57,13 @@ class Rule:
         return COMPARISONS[self.comparison](value, self.threshold)
 
 
-def taken(rule: Rule, datapoints: Datapoints) -> list[int]:
+def taken(rule: AlarmRule, datapoints: Datapoints) -> list[int]:
     """Where the datapoints stand that count, oldest first: the newest real ones, `periods` of them at most."""
     real = [at for at, value in enumerate(datapoints) if value is not None]
     return real[-rule.periods :]
 
 
-def judged(rule: Rule, datapoints: Datapoints, state: State) -> State:
+def judged(rule: AlarmRule, datapoints: Datapoints, state: State) -> State:
     """The next state of an alarm that is in `state`. `datapoints` reach as far as `rule.looks_back`."""
     counted = [(len(datapoints) - at, value) for at in taken(rule, datapoints) if (value := datapoints[at]) is not None]
     breaching = [age for age, value in counted if rule.breached_by(value)]
@@ -78,7 +78,7 @@ def judged(rule: Rule, datapoints: Datapoints, state: State) -> State:
 class _Thin:
     """Fewer datapoints than periods. `breaching` has the ages, in periods, of those that breach, oldest first."""
 
-    rule: Rule
+    rule: AlarmRule
     counted: int
     breaching: list[int]
     state: State

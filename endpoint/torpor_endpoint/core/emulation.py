@@ -16,7 +16,7 @@ from math import exp, log, sqrt
 
 
 @dataclass(frozen=True)
-class Span:
+class DelayLaw:
     """A log-normal distribution of seconds, of which 95 % lie between the two."""
 
     low_s: float
@@ -28,11 +28,11 @@ class Span:
 
 
 AWS = {
-    "serverless": Span(1.0, 5.0),
-    "instance": Span(180.0, 600.0),
+    "serverless": DelayLaw(1.0, 5.0),
+    "instance": DelayLaw(180.0, 600.0),
 }
 
-EMULATED: dict[str, dict[str, Span]] = {"aws": AWS}
+EMULATED: dict[str, dict[str, DelayLaw]] = {"aws": AWS}
 """By the name that `--emulate` takes."""
 
 Draw = Callable[[], float]

@@ -5,16 +5,21 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from torpor_container.wire import Step
-from torpor_endpoint.core.ledger_records import Invocation, Look, Warm
+from torpor_container.wire import WaitStep
+from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
 
-COLD_STEPS = frozenset({Step.HOLD, Step.WAKE, Step.QUEUE, Step.DOWNLOAD, Step.UNPACK, Step.LOAD})
+COLD_STEPS = frozenset(
+    {WaitStep.HOLD, WaitStep.WAKE, WaitStep.QUEUE, WaitStep.DOWNLOAD, WaitStep.UNPACK, WaitStep.LOAD}
+)
 NOTICED_S = 0.0001
 """What took no longer was not waited for."""
 TOLERANCE_S = 0.001
 """The steps of a request add up to its wall time, give or take this."""
 
-LOAD, PREDICT = Step.LOAD.value, Step.PREDICT.value  # plain text: a member of an enumeration is looked up each time
+LOAD, PREDICT = (
+    WaitStep.LOAD.value,
+    WaitStep.PREDICT.value,
+)  # plain text: a member of an enumeration is looked up each time
 
 MINUTE_S = 60
 ERROR_FROM = 400
@@ -29,11 +34,11 @@ def is_cold(steps: Mapping[str, float]) -> bool:
     return any(took_s > NOTICED_S and step in COLD_STEPS for step, took_s in steps.items())
 
 
-def adds_up(invocation: Invocation) -> bool:
+def adds_up(invocation: InvocationRecord) -> bool:
     return abs(sum(invocation.steps.values()) - invocation.total_s) <= TOLERANCE_S
 
 
-class Kind(NamedTuple):
+class UseKind(NamedTuple):
     """What is added up together. `size` is the instance's; "" for requests that never reached one."""
 
     minute_s: int
@@ -70,7 +75,7 @@ class Sums:
     def moved_bytes(self) -> int:
         return self.request_bytes + self.response_bytes
 
-    def add(self, invocation: Invocation, cold: bool) -> None:
+    def add(self, invocation: InvocationRecord, cold: bool) -> None:
         load_s = invocation.steps.get(LOAD, 0.0)
         predict_s = invocation.steps.get(PREDICT, 0.0)
         self.requests += 1
@@ -88,7 +93,7 @@ class Sums:
             self.work_s += invocation.effort["work_s"]
             self.delay_s += invocation.effort["delay_s"]
 
-    def add_warm(self, warm: Warm) -> None:
+    def add_warm(self, warm: WarmRequests) -> None:
         """The same of many at once."""
         predict_ms = sum(map(milliseconds, warm.predicts_s))
         self.requests += len(warm.totals_s)
@@ -100,7 +105,7 @@ class Sums:
         self.response_bytes += warm.response_bytes
 
 
-class Called(NamedTuple):
+class WarmSpan(NamedTuple):
     """What the span of warm requests is kept for, whatever the sizes of the instances."""
 
     minute_s: int
@@ -139,7 +144,7 @@ class Looks:
     short: int = 0  # looks at moments when there was no room
     short_own_bytes: int = 0
 
-    def add(self, look: Look) -> None:
+    def add(self, look: MemoryReading) -> None:
         self.looks += 1
         self.own_bytes += look.own_bytes
         self.short += look.short

@@ -9,7 +9,7 @@ from torpor_container import wire
 SERVERLESS = "serverless-"
 
 
-class Invocation(NamedTuple):
+class InvocationRecord(NamedTuple):
     """One invocation that was sent to a variant, however it ended. Its mappings are not changed afterwards."""
 
     at_s: float  # epoch seconds when it arrived
@@ -23,11 +23,11 @@ class Invocation(NamedTuple):
     total_s: float
     request_bytes: int
     response_bytes: int
-    cold: wire.Cold | None  # the instance's own account of a load; None on a hit
-    effort: wire.Effort | None = None  # of the prediction, if that was measured
+    cold: wire.ColdLoad | None  # the instance's own account of a load; None on a hit
+    effort: wire.EffortFields | None = None  # of the prediction, if that was measured
 
 
-class Warm(NamedTuple):
+class WarmRequests(NamedTuple):
     """Invocations that found everything there, and are alike but for what they took: of one model, by one instance, in
     one minute. None of their predictions was measured."""
 
@@ -43,7 +43,7 @@ class Warm(NamedTuple):
     span_s: tuple[float, float] | None = None  # when the first of them arrived, and the last
 
 
-class Look(NamedTuple):
+class MemoryReading(NamedTuple):
     """What an instance took of its memory beside its models, at one moment."""
 
     at_s: float  # epoch seconds
@@ -56,7 +56,7 @@ class Look(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class InstanceLife:
     """One instance's life, whole or so far."""
 
     endpoint: str

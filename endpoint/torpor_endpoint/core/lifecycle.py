@@ -5,7 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TypeVar
 
-from torpor_endpoint.storage.records import Endpoint, EndpointStatus
+from torpor_endpoint.storage.records import EndpointRecord, EndpointStatus
 
 
 class EndpointEvent(StrEnum):
@@ -116,7 +116,7 @@ def may(status: EndpointStatus, event: EndpointEvent) -> bool:
     return event in ENDPOINT_MOVES[status]
 
 
-def after(endpoint: Endpoint, event: EndpointEvent, reason: str | None = None) -> Endpoint:
+def after(endpoint: EndpointRecord, event: EndpointEvent, reason: str | None = None) -> EndpointRecord:
     """The endpoint after the event: what was pending becomes so once ready, and is forgotten once rolled back.
 
     `reason` goes with FAILED. It outlives the rollback, so that a person can read why the update did not come true.
@@ -127,14 +127,14 @@ def after(endpoint: Endpoint, event: EndpointEvent, reason: str | None = None) -
     return _without_pending(moved) if event is EndpointEvent.ROLLED_BACK else moved
 
 
-def _adopted(endpoint: Endpoint) -> Endpoint:
+def _adopted(endpoint: EndpointRecord) -> EndpointRecord:
     if endpoint.pending_variants is None:
         return endpoint
     config_name = endpoint.pending_config_name or endpoint.config_name
     return _without_pending(replace(endpoint, config_name=config_name, variants=endpoint.pending_variants))
 
 
-def _without_pending(endpoint: Endpoint) -> Endpoint:
+def _without_pending(endpoint: EndpointRecord) -> EndpointRecord:
     return replace(endpoint, pending_config_name=None, pending_variants=None, pending_told=())
 
 

@@ -22,7 +22,7 @@ RANKED_MAX: Final = 16_384
 """So many models' rankings are remembered; then they are made anew, which takes microseconds."""
 
 
-class Instance:
+class PlacedInstance:
     """What is placed upon. It counts its own requests, those that it was given and has not answered."""
 
     __slots__ = ("in_flight",)
@@ -30,7 +30,7 @@ class Instance:
     in_flight: int
 
 
-T = TypeVar("T", bound=Instance)
+T = TypeVar("T", bound=PlacedInstance)
 
 
 class Placement(Generic[T]):

@@ -24,7 +24,7 @@ SHRINK_S = 60.0
 
 
 @dataclass(frozen=True)
-class Range:
+class InstanceRange:
     """How many there may be, and how many requests each is meant to have in flight."""
 
     floor: int
@@ -34,32 +34,32 @@ class Range:
     def clamped(self, size: int) -> int:
         return min(max(size, self.floor), self.ceiling)
 
-    def with_at_least(self, size: int) -> "Range":
+    def with_at_least(self, size: int) -> "InstanceRange":
         """The same where no fewer than this may be, even if that is more than the ceiling."""
-        return Range(max(self.floor, size), max(self.ceiling, size), self.concurrency)
+        return InstanceRange(max(self.floor, size), max(self.ceiling, size), self.concurrency)
 
     def enough(self, in_flight: float) -> int:
         return self.clamped(ceil(in_flight / self.concurrency))
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedInstances:
     """So many, and the reason for a person to read."""
 
     size: int
     why: str
 
 
-def size_range(variant: Variant) -> Range | None:
+def size_range(variant: Variant) -> InstanceRange | None:
     """None where the number is given and not ours to choose."""
     concurrency = int(variant.container.environment.get("TORPOR_CONCURRENCY", CONCURRENCY))
     if variant.serverless is not None:
         provisioned = ceil(variant.serverless.provisioned_concurrency / concurrency)
-        return Range(provisioned, max(1, ceil(variant.serverless.max_concurrency / concurrency)), concurrency)
+        return InstanceRange(provisioned, max(1, ceil(variant.serverless.max_concurrency / concurrency)), concurrency)
     if variant.instances_min is None:
         return None
     floor = variant.instances_min
-    return Range(floor, max(1, floor, variant.instances_max or variant.instance_count), concurrency)
+    return InstanceRange(floor, max(1, floor, variant.instances_max or variant.instance_count), concurrency)
 
 
 def may_sleep(variant: Variant) -> bool:
@@ -110,7 +110,7 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Rest:
+class KeepAliveState:
     """What its keep-alive says: to be awake, and whether that is because the next call is expected."""
 
     awake: bool
@@ -131,31 +131,35 @@ class Habits:
         self._demand = Demand()
         self._told_s = now_s
 
-    def wanted(self, allowed: Range, present: int, traffic: Traffic, now_s: float) -> Wanted | None:
+    def wanted(self, allowed: InstanceRange, present: int, traffic: Traffic, now_s: float) -> WantedInstances | None:
         """What there should be instead of what there is; None if that is right. To be asked once a second or so."""
         while traffic.gaps:
             self._keep_alive.used_after(traffic.gaps.popleft())
         self._demand.seen(traffic.in_flight, now_s)
         nap, idle_s, told_s = self._keep_alive.nap(), traffic.idle_s(now_s), now_s - self._told_s
         used = bool(traffic.in_flight) or told_s < SHRINK_S
-        rest = Rest(used or nap.awake(idle_s) or nap.awake(told_s), nap.due(idle_s))
+        rest = KeepAliveState(used or nap.awake(idle_s) or nap.awake(told_s), nap.due(idle_s))
         return desired(allowed, present, rest, self._demand, now_s)
 
 
-def desired(allowed: Range, present: int, rest: Rest, demand: Demand, now_s: float) -> Wanted | None:
+def desired(
+    allowed: InstanceRange, present: int, rest: KeepAliveState, demand: Demand, now_s: float
+) -> WantedInstances | None:
     """What there should be instead of what there is; None if that is right."""
     if present < allowed.floor:
-        return Wanted(allowed.floor, "as many are kept awake")
+        return WantedInstances(allowed.floor, "as many are kept awake")
     if not rest.awake and present > allowed.floor:
-        return Wanted(allowed.floor, "nobody calls")
+        return WantedInstances(allowed.floor, "nobody calls")
     if present == 0:  # whoever calls wakes it by himself
-        return Wanted(1, "the next call is expected") if rest.due else None
+        return WantedInstances(1, "the next call is expected") if rest.due else None
     busy = demand.excess(present * allowed.concurrency, GROW_S, now_s)
     if allowed.enough(busy) > present:
-        return Wanted(allowed.enough(busy), f"{busy:.0f} requests in flight, {allowed.concurrency} an instance")
+        return WantedInstances(
+            allowed.enough(busy), f"{busy:.0f} requests in flight, {allowed.concurrency} an instance"
+        )
     if present <= max(1, allowed.floor) or not demand.settled(now_s):
         return None
     fewest = max(1, allowed.enough(demand.most()))
     if present > fewest:
-        return Wanted(fewest, f"{demand.most()} requests in flight at most in the last {SHRINK_S:.0f} s")
+        return WantedInstances(fewest, f"{demand.most()} requests in flight at most in the last {SHRINK_S:.0f} s")
     return None

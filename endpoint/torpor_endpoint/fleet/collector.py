@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
-from torpor_endpoint.core.ledger_records import Look
-from torpor_endpoint.fleet.members import Member
+from torpor_endpoint.core.ledger_records import MemoryReading
+from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.roster import Fleet
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
@@ -32,7 +32,7 @@ TIMES = {
 
 
 @dataclass
-class Reading:
+class ProcessorReading:
     """An instance's processor time when a span of measuring began."""
 
     cpu_s: float
@@ -47,14 +47,14 @@ class Collector:
         fleet: Fleet,
         registry: MetricRegistry,
         epoch: Callable[[], float],
-        looked: Callable[[Look], None] = lambda look: None,
+        looked: Callable[[MemoryReading], None] = lambda look: None,
     ) -> None:
         """`looked` gets what each instance takes of its memory beside its models."""
         self._fleet = fleet
         self._registry = registry
         self._epoch = epoch
         self._looked = looked
-        self._readings: dict[str, Reading] = {}
+        self._readings: dict[str, ProcessorReading] = {}
         self._reading = asyncio.Lock()
 
     async def run(self) -> None:
@@ -79,13 +79,13 @@ class Collector:
             present = {member.incarnation for _, _, member in members}
             self._readings = {name: reading for name, reading in self._readings.items() if name in present}
 
-    async def farewell(self, endpoint: str, variant: str, member: Member) -> None:
+    async def farewell(self, endpoint: str, variant: str, member: InstanceMember) -> None:
         """Read what an instance that goes has done since it was read last."""
         state = await state_of(member, after=member.last_seq)
         if state is not None:
             self._add_times(endpoint, variant, member, state)
 
-    async def _read(self, endpoint: str, variant: str, member: Member) -> None:
+    async def _read(self, endpoint: str, variant: str, member: InstanceMember) -> None:
         state = await state_of(member, after=member.last_seq)
         if state is None:
             return
@@ -93,7 +93,7 @@ class Collector:
         now_s = self._epoch()
         if "own_bytes" in state:
             known = state["budget_bytes"], state["own_bytes"]
-            self._looked(Look(now_s, endpoint, variant, member.incarnation, *known))
+            self._looked(MemoryReading(now_s, endpoint, variant, member.incarnation, *known))
         for metric, level in self._levels(member, state, now_s).items():
             self._registry.series(metric, _dimensions(endpoint, variant)).put(member.incarnation, level, now_s)
 
@@ -105,14 +105,14 @@ class Collector:
         if held or series.has(HELD, now_s):
             series.put(HELD, float(held), now_s)
 
-    def _add_times(self, endpoint: str, variant: str, member: Member, state: wire.InstanceState) -> None:
+    def _add_times(self, endpoint: str, variant: str, member: InstanceMember, state: wire.InstanceStatus) -> None:
         for record in state["decisions"]:
             if record["seq"] > member.last_seq and record["action"] in TIMES:  # two may have asked at once
                 series = self._registry.series(TIMES[record["action"]], _dimensions(endpoint, variant))
                 series.add(record["took_s"] * MICROSECONDS, record["at_s"])
         member.last_seq = max(member.last_seq, state["last_seq"])
 
-    def _levels(self, member: Member, state: wire.InstanceState, now_s: float) -> dict[metrics.Metric, float]:
+    def _levels(self, member: InstanceMember, state: wire.InstanceStatus, now_s: float) -> dict[metrics.Metric, float]:
         levels = {
             metrics.CONCURRENT_REQUESTS_PER_MODEL: float(member.in_flight),
             metrics.MEMORY_UTILIZATION: 100 * state["used_bytes"] / state["budget_bytes"],
@@ -120,12 +120,12 @@ class Collector:
         }
         if state["kept"]:
             levels[metrics.LOADED_MODEL_COUNT] = float(len(state["models"]))
-        began = self._readings.setdefault(member.incarnation, Reading(state["cpu_s"], now_s))
+        began = self._readings.setdefault(member.incarnation, ProcessorReading(state["cpu_s"], now_s))
         span_s = now_s - began.at_s
         if span_s >= SPAN_S:
             levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - began.cpu_s) / span_s
         if not 0 <= span_s < SPAN_S:  # it is over, or the clock was set back
-            self._readings[member.incarnation] = Reading(state["cpu_s"], now_s)
+            self._readings[member.incarnation] = ProcessorReading(state["cpu_s"], now_s)
         return levels
 
 
@@ -133,7 +133,7 @@ def _dimensions(endpoint: str, variant: str) -> dict[str, str]:
     return {"EndpointName": endpoint, "VariantName": variant}
 
 
-async def state_of(member: Member, after: int = 0, model: str = "") -> wire.InstanceState | None:
+async def state_of(member: InstanceMember, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
     """What the instance says of itself; None if it says nothing."""
     path = f"{wire.STATE}?after={after}" + (f"&model={quote(model, safe='')}" if model else "")
     try:
@@ -142,5 +142,5 @@ async def state_of(member: Member, after: int = 0, model: str = "") -> wire.Inst
         return None
     if answer.status != 200:
         return None
-    state: wire.InstanceState = json.loads(answer.body)
+    state: wire.InstanceStatus = json.loads(answer.body)
     return state

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
-from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
-from torpor_endpoint.storage.records import Endpoint, EndpointStatus
+from torpor_endpoint.storage.records import EndpointRecord, EndpointStatus
 from torpor_endpoint.storage.store import Store
 
 RETRY_S = 5.0
@@ -27,7 +27,7 @@ class Controller:
         self,
         store: Store,
         fleet: Fleet,
-        yard: Yard,
+        yard: InstanceFactory,
         epoch: Callable[[], float],
         gone: Callable[[str], Awaitable[None]],
     ) -> None:
@@ -85,7 +85,7 @@ class Controller:
         finally:
             del self._tasks[name]
 
-    async def _act(self, endpoint: Endpoint) -> None:
+    async def _act(self, endpoint: EndpointRecord) -> None:
         match endpoint.status:
             case EndpointStatus.CREATING:
                 await self._create(endpoint)
@@ -98,7 +98,7 @@ class Controller:
             case EndpointStatus.IN_SERVICE | EndpointStatus.FAILED:
                 pass
 
-    async def _create(self, endpoint: Endpoint) -> None:
+    async def _create(self, endpoint: EndpointRecord) -> None:
         deployment = self._deployment(endpoint)
         try:
             await deployment.become(endpoint.variants)
@@ -109,7 +109,7 @@ class Controller:
             self._fleet.serve(deployment.live)
             await self._record(endpoint, EndpointEvent.READY)
 
-    async def _update(self, endpoint: Endpoint) -> None:
+    async def _update(self, endpoint: EndpointRecord) -> None:
         """AWS: "the new fleet first, then traffic shifts, then the old fleet is removed": no request is lost."""
         deployment = self._deployment(endpoint)
         try:
@@ -120,7 +120,7 @@ class Controller:
         else:
             await self._record(endpoint, EndpointEvent.READY)
 
-    async def _delete(self, endpoint: Endpoint) -> None:
+    async def _delete(self, endpoint: EndpointRecord) -> None:
         self._fleet.stop(endpoint.name)
         deployment = self._deployments.pop(endpoint.name, None)
         if deployment is not None:
@@ -128,11 +128,11 @@ class Controller:
         await self._gone(endpoint.name)  # before its name is free for another one
         await asyncio.to_thread(self._store.remove_endpoint, endpoint.name)
 
-    async def _record(self, endpoint: Endpoint, event: EndpointEvent, reason: str | None = None) -> None:
+    async def _record(self, endpoint: EndpointRecord, event: EndpointEvent, reason: str | None = None) -> None:
         moved = replace(after(endpoint, event, reason), modified_s=self._epoch())
         await asyncio.to_thread(self._store.replace_endpoint, moved, expected_status=endpoint.status)
 
-    def _serve(self, endpoint: Endpoint) -> None:
+    def _serve(self, endpoint: EndpointRecord) -> None:
         deployment = self._deployment(endpoint)
         try:
             deployment.start(endpoint.variants)
@@ -140,7 +140,7 @@ class Controller:
             log.error("endpoint %s is not served: %s", endpoint.name, failure)
         self._fleet.serve(deployment.live)
 
-    def _deployment(self, endpoint: Endpoint) -> Deployment:
+    def _deployment(self, endpoint: EndpointRecord) -> Deployment:
         if endpoint.name not in self._deployments:
             self._deployments[endpoint.name] = Deployment(LiveEndpoint(endpoint.name, endpoint.arn), self._yard)
         return self._deployments[endpoint.name]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
-from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint, same_machine
-from torpor_endpoint.fleet.variant_instances import Crew, Numbers
+from torpor_endpoint.fleet.variant_instances import SlotNumbers, VariantInstances
 from torpor_endpoint.storage.records import Variant
 
 NO_PING = (
@@ -32,13 +32,13 @@ class DeploymentFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Change:
+class VariantChange:
     """What a deployment does to one crew: from how many instances to how many, under which variant.
 
     While it is under way the crew may be woken, and its callers may make it grow: then its size is theirs.
     """
 
-    crew: Crew
+    crew: VariantInstances
     variant: Variant
     before: int
     after: int  # what it waits for
@@ -74,10 +74,12 @@ class Change:
 class Deployment:
     """The crews of one endpoint."""
 
-    def __init__(self, live: LiveEndpoint, yard: Yard) -> None:
+    def __init__(self, live: LiveEndpoint, yard: InstanceFactory) -> None:
         self.live = live
         self._yard = yard
-        self._numbers: WeakValueDictionary[str, Numbers] = WeakValueDictionary()  # by variant, as long as it has a crew
+        self._numbers: WeakValueDictionary[str, SlotNumbers] = (
+            WeakValueDictionary()
+        )  # by variant, as long as it has a crew
         self._closing: set[asyncio.Task[None]] = set()
         self._ended = False
 
@@ -120,25 +122,25 @@ class Deployment:
         crews, self.live.crews = self.live.crews, {}
         await asyncio.gather(*(crew.close(why) for crew in crews.values()), *self._closing)
 
-    def _crew_for(self, variant: Variant) -> Crew:
+    def _crew_for(self, variant: Variant) -> VariantInstances:
         present = self.live.crews.get(variant.name)
         if present is not None and same_machine(present.variant, variant):
             return present
         if self._yard.images.find(variant.container.image) is None:
             raise DeploymentFailed(UNKNOWN_IMAGE.format(image=variant.container.image, variant=variant.name))
-        numbers = self._numbers.setdefault(variant.name, Numbers())
-        return Crew(self.live.name, variant, self._yard, numbers)
+        numbers = self._numbers.setdefault(variant.name, SlotNumbers())
+        return VariantInstances(self.live.name, variant, self._yard, numbers)
 
-    def _change(self, variant: Variant, told: bool) -> Change:
+    def _change(self, variant: Variant, told: bool) -> VariantChange:
         """A crew that stays keeps the size that its callers gave it, unless the update names one."""
         crew = self._crew_for(variant)
         if crew is not self.live.crews.get(variant.name):
-            return Change(crew, variant, crew.size, at_start(variant), "deployed", fresh=True)
+            return VariantChange(crew, variant, crew.size, at_start(variant), "deployed", fresh=True)
         told = told or variant.instance_count != crew.variant.instance_count
         after = at_start(variant) if told else after_update(variant, crew.size)
-        return Change(crew, variant, crew.size, after, "updated", told=told)
+        return VariantChange(crew, variant, crew.size, after, "updated", told=told)
 
-    def _swap(self, changes: Sequence[Change]) -> None:
+    def _swap(self, changes: Sequence[VariantChange]) -> None:
         kept = {change.crew for change in changes}
         old = [crew for crew in self.live.crews.values() if crew not in kept]
         for change in changes:
@@ -150,7 +152,7 @@ class Deployment:
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
-    async def _dismiss(self, crew: Crew, why: str) -> None:
+    async def _dismiss(self, crew: VariantInstances, why: str) -> None:
         """Close a crew that an update leaves without traffic, and tell when it was the last of its variant."""
         await crew.close(why)
         name = crew.variant.name
@@ -158,7 +160,7 @@ class Deployment:
             await self._yard.vacated(self.live.name, name)
 
 
-async def _all_ready(crew: Crew, size: int) -> None:
+async def _all_ready(crew: VariantInstances, size: int) -> None:
     await crew.until(lambda: len(crew.ready) >= size or crew.hopeless or crew.closed)
     if len(crew.ready) < size and crew.trouble is not None:
         raise DeploymentFailed(_failure_reason(crew.variant, crew.trouble.reason))

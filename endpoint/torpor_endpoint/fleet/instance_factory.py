@@ -3,19 +3,19 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
-from torpor_endpoint.core.ledger_records import SERVERLESS, Life
-from torpor_endpoint.fleet.members import Member
+from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
+from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.paces import PACES, Paces
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.storage.records import Variant
 
 
-def untold(life: Life) -> None:
+def untold(life: InstanceLife) -> None:
     """Nobody keeps a ledger."""
 
 
-async def unsung(endpoint: str, variant: str, member: Member) -> None:
+async def unsung(endpoint: str, variant: str, member: InstanceMember) -> None:
     """Nobody wants to know what an instance has to say before it goes."""
 
 
@@ -29,7 +29,7 @@ def at_once(variant: Variant) -> float:
 
 
 @dataclass(frozen=True)
-class Yard:
+class InstanceFactory:
     """`clock` gives epoch seconds. `start_delay_s` is how long an instance of a variant takes at least to be ready.
 
     `farewell` is asked for each instance that has drained, while it still answers. `vacated` is told once the last
@@ -40,26 +40,28 @@ class Yard:
     host: Host
     spec: Callable[[Variant, Slot], LaunchSpec]
     clock: Callable[[], float]
-    lived: Callable[[Life], None] = untold
-    farewell: Callable[[str, str, Member], Awaitable[None]] = unsung
+    lived: Callable[[InstanceLife], None] = untold
+    farewell: Callable[[str, str, InstanceMember], Awaitable[None]] = unsung
     start_delay_s: Callable[[Variant], float] = at_once
     images: Images = field(default_factory=Images)
     paces: Paces = PACES
     vacated: Callable[[str, str], Awaitable[None]] = kept
 
-    def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> Life:
+    def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> InstanceLife:
         size = variant.instance_type or (f"{SERVERLESS}{variant.serverless.memory_mib}" if variant.serverless else "")
         slot = launched.slot
         kept = variant.serverless is not None and variant.serverless.provisioned_concurrency > 0
-        life = Life(slot.endpoint, slot.variant, launched.incarnation, slot.number, size, why, at_s, provisioned=kept)
+        life = InstanceLife(
+            slot.endpoint, slot.variant, launched.incarnation, slot.number, size, why, at_s, provisioned=kept
+        )
         self.lived(life)
         return life
 
-    def ready(self, life: Life) -> Life:
+    def ready(self, life: InstanceLife) -> InstanceLife:
         ready = replace(life, ready_s=max(life.started_s, self.clock()))
         self.lived(ready)
         return ready
 
-    def ended(self, life: Life, why: str) -> None:
+    def ended(self, life: InstanceLife, why: str) -> None:
         stopped_s = max(life.started_s, life.ready_s or life.started_s, self.clock())
         self.lived(replace(life, why_stopped=why, stopped_s=stopped_s))

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
-from torpor_endpoint.core.ledger_records import Life
+from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
-from torpor_endpoint.core.placement import Instance
+from torpor_endpoint.core.placement import PlacedInstance
 from torpor_endpoint.host import Slot
 
 ATTEMPTS = 3
@@ -15,14 +15,14 @@ ATTEMPTS = 3
 
 
 @dataclass(eq=False)
-class Member(Instance):
+class InstanceMember(PlacedInstance):
     """One incarnation of a slot, as the router sees it. `life` is what the ledger is told of it."""
 
     slot: Slot
     incarnation: str
     upstream: Upstream
     multiplexed: Multiplexed
-    life: Life
+    life: InstanceLife
     phase: InstancePhase = InstancePhase.STARTING
     in_flight: int = 0
     last_seq: int = 0  # the last decision read from it
@@ -38,7 +38,7 @@ class Member(Instance):
 
 
 @dataclass(frozen=True)
-class Trouble:
+class StartTrouble:
     """The last start that failed, and how many failed in a row."""
 
     reason: str

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from torpor_container import wire
-from torpor_container.transport.upstream import Answer, Upstream, UpstreamError
+from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamError
 
 TAIL_BYTES = 4096
 LAST_LINES = 2
@@ -27,7 +27,7 @@ async def final_fault(upstream: Upstream, within_s: float) -> str | None:
     answer = await _get(upstream, wire.STATE, within_s)
     if answer is None or answer.status != 200:
         return None
-    state: wire.InstanceState = json.loads(answer.body)
+    state: wire.InstanceStatus = json.loads(answer.body)
     return (state["unready"] or state["fault"]) if state["fault"] is not None else None
 
 
@@ -47,7 +47,7 @@ async def _good(upstream: Upstream, path: str, within_s: float) -> bool:
     return answer is not None and 200 <= answer.status < 300
 
 
-async def _get(upstream: Upstream, path: str, within_s: float) -> Answer | None:
+async def _get(upstream: Upstream, path: str, within_s: float) -> UpstreamAnswer | None:
     with suppress(UpstreamError):
         return await upstream.send("GET", path, (), [], within_s)
     return None

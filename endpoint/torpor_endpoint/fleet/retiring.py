@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
-from torpor_endpoint.fleet.members import Member
+from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 
 ANSWER_WITHIN_S = 10.0
 
-Place = tuple[str, str, Member, str]
+Place = tuple[str, str, InstanceMember, str]
 """An endpoint, a variant, one of its instances, and the model as a caller of that variant names it."""
 
 
@@ -64,5 +64,5 @@ async def _told(place: Place, path: str) -> dict[str, Any] | None:
     if answer.status != 200:
         said = json.loads(answer.body).get("message", "")
         raise HTTPException(400 if answer.status < 500 else 503, f"instance {member.incarnation}: {said}")
-    outgoing: wire.Outgoing = json.loads(answer.body)
+    outgoing: wire.LeavingModel = json.loads(answer.body)
     return {"endpoint": endpoint, "variant": variant, "id": member.incarnation, **outgoing}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from torpor_endpoint.fleet.variant_instances import Crew
+from torpor_endpoint.fleet.variant_instances import VariantInstances
 from torpor_endpoint.storage.records import Variant
 
 
@@ -13,7 +13,7 @@ class LiveEndpoint:
 
     name: str
     arn: str
-    crews: dict[str, Crew] = field(default_factory=dict)
+    crews: dict[str, VariantInstances] = field(default_factory=dict)
     trouble: str | None = None
     """Why nothing serves it at all, though it is in service: what it once ran cannot be run any more."""
 

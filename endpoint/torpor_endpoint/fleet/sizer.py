@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from torpor_container.core.keepalive import keep_alive
 from torpor_endpoint.core.scaling import Habits, size_range
 from torpor_endpoint.fleet.roster import Fleet
-from torpor_endpoint.fleet.variant_instances import Crew
+from torpor_endpoint.fleet.variant_instances import VariantInstances
 from torpor_endpoint.storage.records import Variant
 
 PERIOD_S = 1.0
@@ -20,7 +20,7 @@ class Sizer:
     def __init__(self, fleet: Fleet, clock: Callable[[], float]) -> None:
         self._fleet = fleet
         self._clock = clock
-        self._known: WeakKeyDictionary[Crew, tuple[tuple[str, float], Habits]] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[VariantInstances, tuple[tuple[str, float], Habits]] = WeakKeyDictionary()
 
     async def run(self) -> None:
         """Look at every variant once a second, for ever."""
@@ -30,7 +30,7 @@ class Sizer:
                     self.look(crew)
             await asyncio.sleep(PERIOD_S)
 
-    def look(self, crew: Crew) -> None:
+    def look(self, crew: VariantInstances) -> None:
         allowed = size_range(crew.variant)
         if allowed is None:
             return
@@ -42,7 +42,7 @@ class Sizer:
         if wanted is not None:
             crew.scale(wanted.size, wanted.why)
 
-    def _habits_of(self, crew: Crew) -> Habits:
+    def _habits_of(self, crew: VariantInstances) -> Habits:
         """They are learned anew when the variant's keep-alive is another one."""
         chosen = keep_alive_of(crew.variant)
         known = self._known.get(crew)

@@ -14,8 +14,8 @@ from torpor_container import wire
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.lifecycle import InstanceEvent
-from torpor_endpoint.fleet.instance_factory import Yard
-from torpor_endpoint.fleet.members import Member, Trouble
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.members import InstanceMember, StartTrouble
 from torpor_endpoint.fleet.probe import answers, bound, final_fault, last_line
 from torpor_endpoint.host import HostError, Launched, Slot
 from torpor_endpoint.storage.records import Variant
@@ -31,30 +31,30 @@ class StartFailed(Exception):
         self.final = final
 
 
-class Crew(Protocol):
+class SlotOwner(Protocol):
     """Who wants the slot filled, and is told how that goes."""
 
     variant: Variant
 
-    def took_in(self, member: Member) -> None:
+    def took_in(self, member: InstanceMember) -> None:
         """An incarnation was launched; it is not ready."""
 
-    def offer(self, member: Member) -> None:
+    def offer(self, member: InstanceMember) -> None:
         """It can be given requests, now or again."""
 
-    def offered(self, member: Member) -> bool: ...
+    def offered(self, member: InstanceMember) -> bool: ...
 
-    def forget(self, member: Member, why: str) -> None:
+    def forget(self, member: InstanceMember, why: str) -> None:
         """It is over."""
 
-    def failed(self, trouble: Trouble) -> None:
+    def failed(self, trouble: StartTrouble) -> None:
         """An instance did not become ready. It is tried again."""
 
 
 class Tending:
     """`why` its first incarnation was wanted; the later ones stand in for one that died."""
 
-    def __init__(self, crew: Crew, slot: Slot, yard: Yard, why: str) -> None:
+    def __init__(self, crew: SlotOwner, slot: Slot, yard: InstanceFactory, why: str) -> None:
         self.slot = slot
         self._crew = crew
         self._yard = yard
@@ -88,7 +88,7 @@ class Tending:
 
     def _failed(self, reason: str, final: bool = False) -> None:
         self._failures += 1
-        self._crew.failed(Trouble(reason, self._failures, final))
+        self._crew.failed(StartTrouble(reason, self._failures, final))
 
     async def _fill(self) -> bool:
         """One incarnation, from its launch to its end: whether it was of use for long. Raises StartFailed."""
@@ -107,7 +107,7 @@ class Tending:
             ended.cancel()
             self._crew.forget(member, why)
 
-    async def _launched(self) -> tuple[Member, Launched]:
+    async def _launched(self) -> tuple[InstanceMember, Launched]:
         began_s = self._yard.clock()
         try:
             launched = await self._yard.host.launch(self._yard.spec(self._crew.variant, self.slot))
@@ -115,9 +115,11 @@ class Tending:
             raise StartFailed(str(error)) from error
         life = self._yard.began(self._crew.variant, launched, self._why, began_s)
         upstream, multiplexed = Upstream(launched.socket), Multiplexed(launched.socket, wire.INVOCATIONS)
-        return Member(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
+        return InstanceMember(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
 
-    async def _until_ready(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+    async def _until_ready(
+        self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None
+    ) -> None:
         clock = asyncio.get_running_loop().time
         not_before_s = clock() + self._yard.start_delay_s(self._crew.variant)
         try:
@@ -133,7 +135,9 @@ class Tending:
         member.happened(InstanceEvent.PING_OK)
         member.life = self._yard.ready(member.life)
 
-    async def _until_it_answers(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+    async def _until_it_answers(
+        self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None
+    ) -> None:
         for probes in count():
             await _still_there(member, ended, output)
             if await self._answers(member, self._crew.variant.container.multi_model):
@@ -143,7 +147,7 @@ class Tending:
             await bound(output)
             await asyncio.sleep(self._paces.probe_pause_s(probes))
 
-    async def _watch(self, member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
+    async def _watch(self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
         """Why it is over. AWS replaces an instance whose ping keeps failing; one that ended is replaced at once."""
         ended.add_done_callback(lambda _: member.doubt.set())
         misses = 0
@@ -166,11 +170,11 @@ class Tending:
         member.happened(InstanceEvent.TIMED_OUT)
         return f"{misses} pings in a row failed"
 
-    async def _answers(self, member: Member, multi_model: bool) -> bool:
+    async def _answers(self, member: InstanceMember, multi_model: bool) -> bool:
         return await answers(member.upstream, multi_model, self._paces.ping_within_s)
 
 
-async def _still_there(member: Member, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+async def _still_there(member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
     """Raises StartFailed."""
     if ended.done():
         member.happened(InstanceEvent.DIED)

@@ -12,14 +12,14 @@ from itertools import count
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.traffic import Traffic
-from torpor_endpoint.fleet.instance_factory import Yard
-from torpor_endpoint.fleet.members import Member, Trouble
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.members import InstanceMember, StartTrouble
 from torpor_endpoint.fleet.slot_supervisor import Tending
 from torpor_endpoint.host import Slot
 from torpor_endpoint.storage.records import Variant
 
 
-class Numbers:
+class SlotNumbers:
     """The slot numbers of one variant: always the lowest free one, so that the slot's disk is found again."""
 
     def __init__(self) -> None:
@@ -38,14 +38,14 @@ class Numbers:
         self._taken.discard(number)
 
 
-class Crew:
+class VariantInstances:
     """One variant's instances."""
 
-    def __init__(self, endpoint: str, variant: Variant, yard: Yard, numbers: Numbers) -> None:
+    def __init__(self, endpoint: str, variant: Variant, yard: InstanceFactory, numbers: SlotNumbers) -> None:
         self.endpoint = endpoint
         self.variant = variant
-        self.ready: Placement[Member] = Placement()
-        self.trouble: Trouble | None = None
+        self.ready: Placement[InstanceMember] = Placement()
+        self.trouble: StartTrouble | None = None
         self.closed = False
         self.traffic = Traffic()
         self.at_least = 0  # an update waits for so many: the sizer takes none of them away
@@ -53,7 +53,7 @@ class Crew:
         self._yard = yard
         self._numbers = numbers
         self._tended: dict[int, asyncio.Task[None]] = {}
-        self._members: dict[int, Member] = {}
+        self._members: dict[int, InstanceMember] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._change = asyncio.Event()
 
@@ -73,7 +73,7 @@ class Crew:
         return len(self._leaving)
 
     @property
-    def members(self) -> list[Member]:
+    def members(self) -> list[InstanceMember]:
         """Every instance that runs and is wanted, ready or not."""
         return list(self._members.values())
 
@@ -113,13 +113,13 @@ class Crew:
             await asyncio.gather(*leaving, return_exceptions=True)
             self._leaving -= leaving
 
-    def released(self, member: Member) -> None:
+    def released(self, member: InstanceMember) -> None:
         """A request of this member has been answered."""
         member.in_flight -= 1
         if member.in_flight == 0 and member.phase is InstancePhase.DRAINING:
             self._changed()
 
-    def suspect(self, member: Member) -> None:
+    def suspect(self, member: InstanceMember) -> None:
         """It took no connection or broke one, so it gets no more requests until the watch has looked at it."""
         if self.offered(member):
             self.ready.withdraw(str(member.slot))
@@ -136,19 +136,19 @@ class Crew:
         return sum(float(settings.get(name, default)) for name, default in waits.items())
 
     # -- what a slot's tending tells -------------------------------------------------------------------------------
-    def took_in(self, member: Member) -> None:
+    def took_in(self, member: InstanceMember) -> None:
         self._members[member.slot.number] = member
         self._changed()
 
-    def offer(self, member: Member) -> None:
+    def offer(self, member: InstanceMember) -> None:
         self.trouble = None
         self.ready.offer(str(member.slot), member)
         self._changed()
 
-    def offered(self, member: Member) -> bool:
+    def offered(self, member: InstanceMember) -> bool:
         return self.ready.get(str(member.slot)) is member
 
-    def forget(self, member: Member, why: str) -> None:
+    def forget(self, member: InstanceMember, why: str) -> None:
         """One that was retired is not forgotten: `_leave` sees it out."""
         if self._members.get(member.slot.number) is member:
             del self._members[member.slot.number]
@@ -157,7 +157,7 @@ class Crew:
             self._yard.ended(member.life, why)
         self._changed()
 
-    def failed(self, trouble: Trouble) -> None:
+    def failed(self, trouble: StartTrouble) -> None:
         self.trouble = trouble
         self._changed()
 
@@ -174,7 +174,7 @@ class Crew:
         leaving.add_done_callback(self._leaving.discard)
         self._changed()
 
-    async def _leave(self, number: int, member: Member | None, tended: "asyncio.Task[None]", why: str) -> None:
+    async def _leave(self, number: int, member: InstanceMember | None, tended: "asyncio.Task[None]", why: str) -> None:
         await asyncio.gather(tended, return_exceptions=True)
         grace_s = self._yard.paces.grace_s
         try:
@@ -191,7 +191,7 @@ class Crew:
                     self._yard.ended(member.life, why)
                 self._numbers.give(number)
 
-    async def _drained(self, member: Member) -> bool:
+    async def _drained(self, member: InstanceMember) -> bool:
         """Let it finish what it has: whether it did in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._yard.paces.grace_s):

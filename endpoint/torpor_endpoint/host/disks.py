@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from torpor_endpoint.host import Slot
-from torpor_endpoint.storage.records import Endpoint
+from torpor_endpoint.storage.records import EndpointRecord
 
 
 class Disks:
@@ -34,7 +34,7 @@ class Disks:
     async def remove_all(self, endpoint: str) -> None:
         await asyncio.to_thread(shutil.rmtree, self._endpoint(endpoint), ignore_errors=True)
 
-    def sweep(self, endpoints: Iterable[Endpoint]) -> None:
+    def sweep(self, endpoints: Iterable[EndpointRecord]) -> None:
         """Remove what is no disk of these: an endpoint that was killed had not come to it."""
         kept = {
             self._variant(one.name, v.name) for one in endpoints for v in (*one.variants, *(one.pending_variants or ()))

@@ -28,7 +28,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from torpor_container.image.command import Command
+from torpor_container.image.command import ServerCommand
 from torpor_container.wire import ContainerCommand
 
 # AWS names these images <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>; the account differs by region, so
@@ -119,7 +119,7 @@ def _row(where: str, row: Any, folder: Path) -> Image:
         return _mapped(where, row)
     command: Any = {member: value for member, value in row.items() if member != "match"}
     try:
-        read = Command.read(json.dumps(command))
+        read = ServerCommand.read(json.dumps(command))
     except ValueError as error:
         raise BadImages(f"{where}: {error}") from error
     assert read is not None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from torpor_container.processes.zygote_client import Child, Job, OwnedWarmParent, WarmParent
+from torpor_container.processes.zygote_client import Child, Job, OwnedWarmParent, ZygoteClient
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.strays import end_strays
 
@@ -27,7 +27,7 @@ FORK_TIMEOUT_S = 60.0
 
 
 @dataclass
-class Running:
+class RunningInstance:
     """One incarnation and the process behind it."""
 
     launched: Launched
@@ -46,7 +46,7 @@ class LocalHost:
     ) -> None:
         self._folder = folder
         self._start_warm_parent = start
-        self._running: dict[Slot, Running] = {}
+        self._running: dict[Slot, RunningInstance] = {}
         self._warm_parent: OwnedWarmParent | None = None
         self._starting = asyncio.Lock()
         shutil.rmtree(folder, ignore_errors=True)  # sockets that an earlier endpoint left behind
@@ -98,7 +98,7 @@ class LocalHost:
                 async with self._starting:
                     await self._dismiss_warm_parent()
 
-    async def warm_parent(self) -> WarmParent:
+    async def warm_parent(self) -> ZygoteClient:
         """For other work that forks processes which must end with the endpoint."""
         async with self._starting:
             return await self._living_warm_parent()
@@ -120,7 +120,7 @@ class LocalHost:
             except (OSError, ValueError) as error:  # TimeoutError is one of the first
                 raise HostError(f"the instance could not be started: {error or 'no answer in time'}") from error
             unfinished.pop_all()
-        self._running[spec.slot] = Running(launched, child, spec.environment.get("SAGEMAKER_BASE_DIR", ""))
+        self._running[spec.slot] = RunningInstance(launched, child, spec.environment.get("SAGEMAKER_BASE_DIR", ""))
         return launched
 
     async def _fork(self, spec: LaunchSpec, launched: Launched) -> Child:
@@ -155,7 +155,7 @@ class LocalHost:
             await parent.close()
 
 
-async def _ended(running: Running, grace_s: float) -> None:
+async def _ended(running: RunningInstance, grace_s: float) -> None:
     running.child.terminate()
     try:
         with suppress(TimeoutError):
@@ -172,7 +172,7 @@ def _forget(launched: Launched) -> None:
         os.unlink(launched.socket)
 
 
-def _present(running: Running) -> Launched:
+def _present(running: RunningInstance) -> Launched:
     if running.child.running:
         return running.launched
     return replace(running.launched, phase=Phase.EXITED, reason="its process ended")

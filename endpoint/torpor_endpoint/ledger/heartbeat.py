@@ -9,7 +9,7 @@ PERIOD_S = 600.0
 """What sleeps is written of so seldom: at rest next to nothing is done."""
 
 
-class Roll:
+class LedgerHeartbeat:
     """`served` is told endpoint and variant."""
 
     def __init__(self, fleet: Fleet, served: Callable[[str, str], None]) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
-from torpor_endpoint.core.ledger import UNKNOWN, Called, Kind, Looks, Room, Span, Sums, adds_up, is_cold, minute_of
-from torpor_endpoint.core.ledger_records import Invocation, Life, Look, Warm
+from torpor_endpoint.core.ledger import UNKNOWN, Looks, Room, Span, Sums, UseKind, WarmSpan, adds_up, is_cold, minute_of
+from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 
 PERIOD_S = 1.0
@@ -31,15 +31,17 @@ class Ledger:
         self.tables = Tables(path)
         self._pending = Batch()
         self._written = _Writing(self.tables)
-        self._lives: dict[str, Life] = {}
+        self._lives: dict[str, InstanceLife] = {}
         self._doubted = False
         self._written.bury()
 
-    def invoked(self, invocation: Invocation) -> None:
+    def invoked(self, invocation: InvocationRecord) -> None:
         """One more invocation. A cold one is kept whole; all are counted in the minute in which they came."""
         if invocation.cold is not None and "own_bytes" in invocation.cold and "budget_bytes" in invocation.cold:
             known = invocation.cold["budget_bytes"], invocation.cold["own_bytes"], bool(invocation.cold["victims"])
-            self.looked(Look(invocation.at_s, invocation.endpoint, invocation.variant, invocation.instance, *known))
+            self.looked(
+                MemoryReading(invocation.at_s, invocation.endpoint, invocation.variant, invocation.instance, *known)
+            )
         cold = is_cold(invocation.steps)
         if not cold:
             self._span(invocation, Span(invocation.at_s, invocation.at_s))
@@ -49,19 +51,19 @@ class Ledger:
             if len(self._pending.cold_starts) < COLD_PENDING_MAX:
                 self._pending.cold_starts.append(invocation)
 
-    def warmed(self, warm: Warm) -> None:
+    def warmed(self, warm: WarmRequests) -> None:
         """Many more at once."""
         self._sums(warm).add_warm(warm)
         if warm.span_s is not None:
             self._span(warm, Span(*warm.span_s))
 
-    def looked(self, look: Look) -> None:
+    def looked(self, look: MemoryReading) -> None:
         """What an instance took beside its models."""
         size = self._size(look.instance)
         room = Room(minute_of(look.at_s), look.endpoint, look.variant, size, look.budget_bytes)
         self._pending.memory.setdefault(room, Looks()).add(look)
 
-    def lived(self, life: Life) -> None:
+    def lived(self, life: InstanceLife) -> None:
         """What is known of an instance now, instead of what was known of it before."""
         self._lives[life.instance] = self._pending.lives[life.instance] = life
 
@@ -88,15 +90,15 @@ class Ledger:
         self._written.close()
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    def _sums(self, told: Invocation | Warm) -> Sums:
-        kind = Kind(minute_of(told.at_s), told.endpoint, told.variant, told.model, self._size(told.instance))
+    def _sums(self, told: InvocationRecord | WarmRequests) -> Sums:
+        kind = UseKind(minute_of(told.at_s), told.endpoint, told.variant, told.model, self._size(told.instance))
         sums = self._pending.minutes.get(kind)
         if sums is None:
             sums = self._pending.minutes[kind] = Sums()
         return sums
 
-    def _span(self, told: Invocation | Warm, span: Span) -> None:
-        called = Called(minute_of(told.at_s), told.endpoint, told.variant, told.model)
+    def _span(self, told: InvocationRecord | WarmRequests, span: Span) -> None:
+        called = WarmSpan(minute_of(told.at_s), told.endpoint, told.variant, told.model)
         before = self._pending.spans.get(called)
         self._pending.spans[called] = span if before is None else before | span
 
@@ -114,7 +116,7 @@ class Ledger:
             self._pending = Batch()
             self._written.add(batch, now_s)
 
-    def _doubt(self, invocation: Invocation) -> None:
+    def _doubt(self, invocation: InvocationRecord) -> None:
         """Steps that do not add up are a fault of ours: it is said, once, and the row is kept as it is."""
         if not self._doubted and not adds_up(invocation):
             self._doubted = True
@@ -123,7 +125,7 @@ class Ledger:
             log.error(message, invocation.request_id, steps_s, invocation.total_s)
 
 
-def _remembered(life: Life, now_s: float) -> bool:
+def _remembered(life: InstanceLife, now_s: float) -> bool:
     return life.stopped_s is None or now_s - life.stopped_s < SIZE_KEPT_S
 
 
@@ -133,7 +135,7 @@ class _Writing:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._batches: deque[tuple[Batch, float]] = deque()
-        self._late: dict[str, Life] = {}
+        self._late: dict[str, InstanceLife] = {}
         self._lock = Lock()
         self._failing = False
         self._closed = False

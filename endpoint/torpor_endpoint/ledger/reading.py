@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from torpor_endpoint.core.ledger import Sums
-from torpor_endpoint.core.ledger_records import Invocation, Life
-from torpor_endpoint.core.pricing.accounts import Traffic, Window, accounts
-from torpor_endpoint.core.pricing.alternatives import Alternative, alternatives
+from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
+from torpor_endpoint.core.pricing.accounts import ModelTraffic, Window, accounts
+from torpor_endpoint.core.pricing.alternatives import PricedAlternative, alternatives
 from torpor_endpoint.core.pricing.costs import VariantCosts, costs
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables, names
@@ -19,7 +19,7 @@ class Bill:
     """One variant's costs, and what its traffic would have cost otherwise."""
 
     costs: VariantCosts
-    on_aws: tuple[Alternative, ...]
+    on_aws: tuple[PricedAlternative, ...]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Reading:
+class LedgerReader:
     """Any thread may call. `clock` gives epoch seconds. Raises sqlite3.Error."""
 
     tables: Tables
@@ -46,10 +46,10 @@ class Reading:
 
     def cold_starts(
         self, endpoint: str | None = None, model: str | None = None, since_s: float = 0.0, limit: int = 100
-    ) -> list[Invocation]:
+    ) -> list[InvocationRecord]:
         """The latest of them, oldest first."""
         rows = self.tables.database.rows(
-            f"SELECT {', '.join(Invocation._fields)} FROM cold_starts WHERE at_s >= ?1 "
+            f"SELECT {', '.join(InvocationRecord._fields)} FROM cold_starts WHERE at_s >= ?1 "
             "AND (?2 IS NULL OR endpoint = ?2) AND (?3 IS NULL OR model = ?3) ORDER BY at_s DESC, number DESC LIMIT ?4",
             *(since_s, endpoint, model, limit),
         )
@@ -64,16 +64,16 @@ class Reading:
         bills = (Bill(costs(one, window, self.prices), alternatives(one, window, self.prices)) for one in found)
         return Statement(window, self.prices, tuple(bills))
 
-    def _lives(self, endpoint: str | None, window: Window) -> list[Life]:
+    def _lives(self, endpoint: str | None, window: Window) -> list[InstanceLife]:
         """Those that reach into the window."""
         rows = self.tables.database.rows(
-            f"SELECT {', '.join(names(Life))} FROM lives WHERE (stopped_s IS NULL OR stopped_s > ?1) "
+            f"SELECT {', '.join(names(InstanceLife))} FROM lives WHERE (stopped_s IS NULL OR stopped_s > ?1) "
             "AND started_s < ?2 AND (?3 IS NULL OR endpoint = ?3) ORDER BY started_s",
             *(window.since_s, window.until_s, endpoint),
         )
-        return [Life(*row) for row in rows]
+        return [InstanceLife(*row) for row in rows]
 
-    def _traffic(self, endpoint: str | None, window: Window) -> list[Traffic]:
+    def _traffic(self, endpoint: str | None, window: Window) -> list[ModelTraffic]:
         """Of the minutes that begin in the window."""
         added = ", ".join(f"sum({name})" for name in names(Sums))
         rows = self.tables.database.rows(
@@ -81,10 +81,12 @@ class Reading:
             "AND (?3 IS NULL OR endpoint = ?3) GROUP BY endpoint, variant, model, size",
             *(window.since_s, window.until_s, endpoint),
         )
-        return [Traffic(endpoint, variant, model, size, Sums(*sums)) for endpoint, variant, model, size, *sums in rows]
+        return [
+            ModelTraffic(endpoint, variant, model, size, Sums(*sums)) for endpoint, variant, model, size, *sums in rows
+        ]
 
 
-def _invocation(row: tuple[Any, ...]) -> Invocation:
-    values = dict(zip(Invocation._fields, row, strict=True))
+def _invocation(row: tuple[Any, ...]) -> InvocationRecord:
+    values = dict(zip(InvocationRecord._fields, row, strict=True))
     told = {name: values[name] for name in ("steps", "cold", "effort")}
-    return Invocation(**values | {name: None if one is None else json.loads(one) for name, one in told.items()})
+    return InvocationRecord(**values | {name: None if one is None else json.loads(one) for name, one in told.items()})

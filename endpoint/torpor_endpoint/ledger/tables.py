@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
 
-from torpor_endpoint.core.ledger import MINUTE_S, Called, Kind, Looks, Room, Span, Sums
-from torpor_endpoint.core.ledger_records import Invocation, Life
+from torpor_endpoint.core.ledger import MINUTE_S, Looks, Room, Span, Sums, UseKind, WarmSpan
+from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.storage.record_table import Database
 
 ENDED = "the endpoint ended"
@@ -94,11 +94,11 @@ RETENTION = Retention()
 class Batch:
     """What is to be written at once."""
 
-    cold_starts: list[Invocation] = field(default_factory=list)
-    minutes: dict[Kind, Sums] = field(default_factory=dict)
-    spans: dict[Called, Span] = field(default_factory=dict)  # of warm requests
+    cold_starts: list[InvocationRecord] = field(default_factory=list)
+    minutes: dict[UseKind, Sums] = field(default_factory=dict)
+    spans: dict[WarmSpan, Span] = field(default_factory=dict)  # of warm requests
     memory: dict[Room, Looks] = field(default_factory=dict)
-    lives: dict[str, Life] = field(default_factory=dict)
+    lives: dict[str, InstanceLife] = field(default_factory=dict)
     served: dict[tuple[str, str], float] = field(default_factory=dict)  # when a variant was, last
 
 
@@ -174,11 +174,11 @@ def _added(table: str, key: tuple[str, ...], sums: tuple[str, ...]) -> str:
     return f"INSERT {_into(table, (*key, *sums))} ON CONFLICT DO UPDATE SET {summed}"
 
 
-_COLD_START = f"INSERT {_into('cold_starts', Invocation._fields)}"
-_LIFE = f"INSERT OR REPLACE {_into('lives', names(Life))}"
-_MINUTE = _added("minutes", Kind._fields, names(Sums))
+_COLD_START = f"INSERT {_into('cold_starts', InvocationRecord._fields)}"
+_LIFE = f"INSERT OR REPLACE {_into('lives', names(InstanceLife))}"
+_MINUTE = _added("minutes", UseKind._fields, names(Sums))
 _SPAN = (
-    f"INSERT {_into('spans', (*Called._fields, *Span._fields))} ON CONFLICT DO UPDATE SET"
+    f"INSERT {_into('spans', (*WarmSpan._fields, *Span._fields))} ON CONFLICT DO UPDATE SET"
     " first_s = min(first_s, excluded.first_s), last_s = max(last_s, excluded.last_s)"
 )
 _MEMORY = _added("memory", Room._fields, names(Looks))
@@ -192,18 +192,18 @@ _PRUNING = (
     "DELETE FROM spans WHERE minute_s < ?",
     "DELETE FROM lives WHERE stopped_s < ?",
 )
-_life = attrgetter(*names(Life))
+_life = attrgetter(*names(InstanceLife))
 _sums = attrgetter(*names(Sums))
 _looks = attrgetter(*names(Looks))
 
 
-def _cold_start_row(invocation: Invocation) -> tuple[object, ...]:
+def _cold_start_row(invocation: InvocationRecord) -> tuple[object, ...]:
     told = {"steps": dict(invocation.steps), "cold": invocation.cold, "effort": invocation.effort}
     documents = {name: None if one is None else json.dumps(one, ensure_ascii=False) for name, one in told.items()}
     return _row(*{**invocation._asdict(), **documents}.values())
 
 
-def _served_row(life: Life) -> tuple[object, ...]:
+def _served_row(life: InstanceLife) -> tuple[object, ...]:
     """For as long as it has an instance, a variant is served; it may be while it has none."""
     return _row(life.endpoint, life.variant, life.started_s, life.stopped_s or life.ready_s or life.started_s)
 

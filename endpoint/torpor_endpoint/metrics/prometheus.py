@@ -36,11 +36,11 @@ def exposition(registry: MetricRegistry, endpoints: Container[str]) -> bytes:
     """The page of these endpoints, as `CONTENT_TYPE`. On the thread that writes the samples, once the gauges are up to
     date."""
     page = CollectorRegistry()
-    page.register(Collector(registry, endpoints))
+    page.register(PrometheusCollector(registry, endpoints))
     return generate_latest(page)
 
 
-class Collector:
+class PrometheusCollector:
     """prometheus_client's custom collector over a `MetricRegistry`. Endpoints that were deleted stay out: CloudWatch
     has them."""
 

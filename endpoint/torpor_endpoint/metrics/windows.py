@@ -10,7 +10,7 @@ HIGH_RESOLUTION_S = (1, 5, 10, 20, 30)
 
 
 @dataclass(frozen=True)
-class Window:
+class PeriodWindow:
     """From `start_s`, whole periods, up to `end_s`, which is not in it."""
 
     start_s: int
@@ -35,22 +35,22 @@ class Window:
         return {at_s: merged(grouped[at_s]) for at_s in sorted(grouped)}
 
 
-def from_start(start_s: float, end_s: float, period_s: int) -> Window:
+def from_start(start_s: float, end_s: float, period_s: int) -> PeriodWindow:
     """GetMetricStatistics: "Start time less than 15 days ago - Round down to the nearest whole minute"."""
-    return Window(int(start_s // MINUTE_S) * MINUTE_S, end_s, max(period_s, MINUTE_S))
+    return PeriodWindow(int(start_s // MINUTE_S) * MINUTE_S, end_s, max(period_s, MINUTE_S))
 
 
-def by_clock(start_s: float, end_s: float, period_s: int) -> Window:
+def by_clock(start_s: float, end_s: float, period_s: int) -> PeriodWindow:
     """GetMetricData: periods begin at multiples of the period."""
     period_s = max(period_s, MINUTE_S)
-    return Window(int(start_s // period_s) * period_s, end_s, period_s)
+    return PeriodWindow(int(start_s // period_s) * period_s, end_s, period_s)
 
 
-def looking_back(end_s: float, periods: int, period_s: int) -> Window:
+def looking_back(end_s: float, periods: int, period_s: int) -> PeriodWindow:
     """Alarms: "if the Period is 5 minutes [..] at the end of minute 6, the alarm is evaluated based on the data from
     minutes 2 to 6"; so periods end with the last whole minute, and slide with it."""
     period_s, end_s = max(period_s, MINUTE_S), end_s // MINUTE_S * MINUTE_S
-    return Window(int(end_s) - periods * period_s, end_s, period_s)
+    return PeriodWindow(int(end_s) - periods * period_s, end_s, period_s)
 
 
 def is_period(period_s: int) -> bool:

@@ -19,10 +19,10 @@ from starlette.routing import Route
 
 from torpor_container import wire
 from torpor_endpoint.fleet.collector import state_of
-from torpor_endpoint.fleet.members import Member
+from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
-from torpor_endpoint.fleet.variant_instances import Crew
+from torpor_endpoint.fleet.variant_instances import VariantInstances
 from torpor_endpoint.metrics.registry import MetricRegistry
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ NO_DECISIONS = sys.maxsize
 
 
 @dataclass(frozen=True)
-class Own:
+class OwnPages:
     """What the pages read."""
 
     fleet: Fleet
@@ -112,11 +112,11 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Page:
+class OwnPage:
     """One page below `/_torpor/`, and the parameters that it knows."""
 
     name: str
-    answer: Callable[[Own, Request], Awaitable[Response]]
+    answer: Callable[[OwnPages, Request], Awaitable[Response]]
     meaning: str
     parameters: tuple[str, ...] = ()
     method: str = "GET"
@@ -126,7 +126,7 @@ class Page:
         posted = "" if self.method == "GET" else f"{self.method}: "
         return f"/_torpor/{self.name}{f'?{asked}' if asked else ''}  {posted}{self.meaning}"
 
-    async def answered(self, own: Own, request: Request) -> Response:
+    async def answered(self, own: OwnPages, request: Request) -> Response:
         for name in request.query_params:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
@@ -135,19 +135,23 @@ class Page:
 
 
 PAGES = (
-    Page("", Own.index, "these pages, beside /_torpor/health"),
-    Page("metrics", Own.metrics, "for Prometheus"),
-    Page("endpoints", Own.endpoints, "variants, instances and the models in memory"),
-    Page("decisions", Own.decisions, "what was decided about a model, and why", ("endpoint", "model")),
-    Page("logs", Own.logs, "what the instances printed", ("endpoint",)),
-    Page("cold-starts", Own.cold_starts, "who had to wait, and what for", ("endpoint", "model", "since_s", "limit")),
-    Page("reload", Own.reload, "the next call of a model takes what S3 has then", ("endpoint", "model"), "POST"),
-    Page("unload", Own.unload, "a model leaves memory once nobody uses it", ("endpoint", "model"), "POST"),
-    Page("costs", Own.costs, "at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
+    OwnPage("", OwnPages.index, "these pages, beside /_torpor/health"),
+    OwnPage("metrics", OwnPages.metrics, "for Prometheus"),
+    OwnPage("endpoints", OwnPages.endpoints, "variants, instances and the models in memory"),
+    OwnPage("decisions", OwnPages.decisions, "what was decided about a model, and why", ("endpoint", "model")),
+    OwnPage("logs", OwnPages.logs, "what the instances printed", ("endpoint",)),
+    OwnPage(
+        "cold-starts", OwnPages.cold_starts, "who had to wait, and what for", ("endpoint", "model", "since_s", "limit")
+    ),
+    OwnPage(
+        "reload", OwnPages.reload, "the next call of a model takes what S3 has then", ("endpoint", "model"), "POST"
+    ),
+    OwnPage("unload", OwnPages.unload, "a model leaves memory once nobody uses it", ("endpoint", "model"), "POST"),
+    OwnPage("costs", OwnPages.costs, "at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
 )
 
 
-def _members(live: LiveEndpoint) -> list[tuple[str, Member]]:
+def _members(live: LiveEndpoint) -> list[tuple[str, InstanceMember]]:
     return [(name, member) for name, crew in live.crews.items() for member in crew.ready]
 
 
@@ -159,7 +163,7 @@ async def _endpoint(live: LiveEndpoint) -> dict[str, Any]:
     }
 
 
-async def _variant(name: str, crew: Crew) -> dict[str, Any]:
+async def _variant(name: str, crew: VariantInstances) -> dict[str, Any]:
     return {
         "name": name,
         "weight": crew.variant.weight,
@@ -170,7 +174,7 @@ async def _variant(name: str, crew: Crew) -> dict[str, Any]:
     }
 
 
-async def _instance(member: Member) -> dict[str, Any]:
+async def _instance(member: InstanceMember) -> dict[str, Any]:
     state = await state_of(member, after=NO_DECISIONS)
     shown = {name: state[name] for name in _SHOWN} if state else {}  # type: ignore[literal-required]
     return {"slot": str(member.slot), "id": member.incarnation, "in_flight": member.in_flight, **shown}
@@ -179,7 +183,7 @@ async def _instance(member: Member) -> dict[str, Any]:
 _SHOWN = ("models", "budget_bytes", "used_bytes", "disk_bytes", "disk_budget_bytes")
 
 
-async def _story(member: Member, model: str) -> list[dict[str, Any]]:
+async def _story(member: InstanceMember, model: str) -> list[dict[str, Any]]:
     state = await state_of(member, model=model)
     return [{**record, "instance": member.incarnation} for record in state["decisions"]] if state else []
 

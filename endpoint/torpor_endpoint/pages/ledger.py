@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
 from torpor_endpoint.core.pricing.costs import ModelCosts, VariantCosts, total
-from torpor_endpoint.ledger.reading import Bill, Reading, Statement
+from torpor_endpoint.ledger.reading import Bill, LedgerReader, Statement
 
 LIMIT = 100
 LIMIT_MAX = 10_000
@@ -27,7 +27,7 @@ class Pages:
     """Both show what the ledger was told until now: `written` has all of that written."""
 
     written: Callable[[], Awaitable[None]]
-    reading: Reading
+    reading: LedgerReader
 
     async def cold_starts_page(self, request: Request) -> Response:
         """The latest cold starts, oldest first (`?endpoint=…&model=…&since_s=<epoch>&limit=…`)."""

@@ -14,7 +14,7 @@ from torpor_endpoint.request_bodies import STATE, Bodies
 HEALTH = "/_torpor/health"
 
 
-class Front:
+class Lifespan:
     """An ASGI app. It lives as long as `life`; `health` is what that page says; `pages` answers the rest."""
 
     def __init__(

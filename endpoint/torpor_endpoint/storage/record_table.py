@@ -87,7 +87,7 @@ class Database:
             self._connection.executescript(f"BEGIN; {statements} PRAGMA user_version = {number}; COMMIT;")
 
 
-class Shelf(Generic[R]):
+class RecordTable(Generic[R]):
     """The records of one table, by name. A name is found as written; two names of one `key` are the same name taken."""
 
     def __init__(

@@ -33,7 +33,7 @@ class Container:
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelRecord:
     name: str
     arn: str
     created_s: float
@@ -74,7 +74,7 @@ class EndpointConfig:
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class EndpointRecord:
     """An endpoint as it is (`config_name`, `variants`) and as it is becoming (`pending_*`)."""
 
     name: str

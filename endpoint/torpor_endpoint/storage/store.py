@@ -8,18 +8,18 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from torpor_endpoint.storage.record_table import Card, Database, Shelf
+from torpor_endpoint.storage.record_table import Card, Database, RecordTable
 from torpor_endpoint.storage.records import (
     Container,
-    Endpoint,
     EndpointConfig,
+    EndpointRecord,
     EndpointStatus,
-    Model,
+    ModelRecord,
     Serverless,
     Variant,
 )
 
-R = TypeVar("R", Model, EndpointConfig, Endpoint)
+R = TypeVar("R", ModelRecord, EndpointConfig, EndpointRecord)
 
 NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
@@ -31,15 +31,15 @@ class Store:
         """`clock` gives epoch seconds."""
         self._clock = clock
         self._database = database
-        self._models = Shelf(self._database, "models", _model)
-        self._endpoint_configs = Shelf(self._database, "endpoint_configs", _endpoint_config)
-        self._endpoints = Shelf(self._database, "endpoints", _endpoint)
+        self._models = RecordTable(self._database, "models", _model)
+        self._endpoint_configs = RecordTable(self._database, "endpoint_configs", _endpoint_config)
+        self._endpoints = RecordTable(self._database, "endpoints", _endpoint)
 
     # -- models --------------------------------------------------------------------------------------------------------
-    def add_model(self, model: Model, tags: Mapping[str, str] = NO_TAGS) -> bool:
+    def add_model(self, model: ModelRecord, tags: Mapping[str, str] = NO_TAGS) -> bool:
         return self._add(self._models, model, tags)
 
-    def model(self, name: str) -> Model | None:
+    def model(self, name: str) -> ModelRecord | None:
         return self._models.get(name)
 
     def model_cards(self) -> list[Card]:
@@ -62,19 +62,19 @@ class Store:
         return self._remove(self._endpoint_configs, name)
 
     # -- endpoints -----------------------------------------------------------------------------------------------------
-    def add_endpoint(self, endpoint: Endpoint, tags: Mapping[str, str] = NO_TAGS) -> bool:
+    def add_endpoint(self, endpoint: EndpointRecord, tags: Mapping[str, str] = NO_TAGS) -> bool:
         return self._add(self._endpoints, endpoint, tags)
 
-    def endpoint(self, name: str) -> Endpoint | None:
+    def endpoint(self, name: str) -> EndpointRecord | None:
         return self._endpoints.get(name)
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[EndpointRecord, ...]:
         return self._endpoints.all()
 
     def endpoint_cards(self) -> list[Card]:
         return self._endpoints.cards()
 
-    def replace_endpoint(self, endpoint: Endpoint, *, expected_status: EndpointStatus) -> bool:
+    def replace_endpoint(self, endpoint: EndpointRecord, *, expected_status: EndpointStatus) -> bool:
         """Store it, and the time, if it still has that status and is not another endpoint that took its name since."""
         return self._endpoints.replace(
             replace(endpoint, modified_s=self._clock()),
@@ -118,7 +118,7 @@ class Store:
         rows = ((arn, key, value) for key, value in tags.items())
         self._database.write_many("INSERT OR REPLACE INTO tags VALUES (?, ?, ?)", rows)
 
-    def _add(self, shelf: Shelf[R], record: R, tags: Mapping[str, str]) -> bool:
+    def _add(self, shelf: RecordTable[R], record: R, tags: Mapping[str, str]) -> bool:
         """The record and its tags, or nothing when the name is taken."""
         with self._database.transaction():
             added = shelf.add(record)
@@ -126,7 +126,7 @@ class Store:
                 self._put_tags(record.arn, tags)
         return added
 
-    def _remove(self, shelf: Shelf[R], name: str) -> bool:
+    def _remove(self, shelf: RecordTable[R], name: str) -> bool:
         """The record goes, and its tags with it."""
         with self._database.transaction():
             record = shelf.get(name)
@@ -136,17 +136,17 @@ class Store:
             return shelf.remove(name)
 
 
-def _model(record: Mapping[str, Any]) -> Model:
-    return Model(**{**record, "container": Container(**record["container"])})
+def _model(record: Mapping[str, Any]) -> ModelRecord:
+    return ModelRecord(**{**record, "container": Container(**record["container"])})
 
 
 def _endpoint_config(record: Mapping[str, Any]) -> EndpointConfig:
     return EndpointConfig(**record)
 
 
-def _endpoint(record: Mapping[str, Any]) -> Endpoint:
+def _endpoint(record: Mapping[str, Any]) -> EndpointRecord:
     pending = record["pending_variants"]
-    return Endpoint(
+    return EndpointRecord(
         **{
             **record,
             "status": EndpointStatus(record["status"]),

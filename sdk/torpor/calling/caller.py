@@ -20,7 +20,7 @@ from torpor.calling.destination import Destination
 from torpor.calling.invoke_errors import refused
 from torpor.calling.posting import Post, Unsent, connections
 from torpor.calling.retrying import Retries, may_repeat
-from torpor.calling.signing import PATHS_KEPT, Request, Signer
+from torpor.calling.signing import PATHS_KEPT, SignedPost, Signer
 from torpor.errors import EndpointUnreachable
 
 
@@ -107,9 +107,9 @@ class Caller:
         }
         headers = {"host": self._host, **{name: value for name, value in members.items() if value is not None}}
         _check(headers)
-        return self._answered(Request(path_of(self._prefix, endpoint), headers, _content(body)))
+        return self._answered(SignedPost(path_of(self._prefix, endpoint), headers, _content(body)))
 
-    def _answered(self, request: Request) -> Answer:
+    def _answered(self, request: SignedPost) -> Answer:
         """The answer of the first attempt that has one."""
         attempt = 0
         while True:
@@ -123,7 +123,7 @@ class Caller:
                 raise failure
             self._sleep(wait_s)
 
-    def _attempted(self, request: Request) -> "Answer | tuple[Exception, str]":
+    def _attempted(self, request: SignedPost) -> "Answer | tuple[Exception, str]":
         """An answer; or why there was none, and its `Retry-After`, where it may be asked for again."""
         try:
             answer = self._post.send(self._written(request))
@@ -136,7 +136,7 @@ class Caller:
             raise refusal
         return refusal, answer.headers.get("retry-after", "")
 
-    def _written(self, request: Request) -> bytes:
+    def _written(self, request: SignedPost) -> bytes:
         """As bytes, signed at this moment."""
         headers = self._signer.signed(request, self._to.credentials.get_frozen_credentials(), time.time())
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Connection:
+class EndpointConnection:
     """One endpoint process, by its URL."""
 
     url: str = URL
     region: str = REGION
 
     @classmethod
-    def configured(cls, url: str | None = None) -> "Connection":
+    def configured(cls, url: str | None = None) -> "EndpointConnection":
         """To the URL given, else to `AWS_ENDPOINT_URL`, else to the port of `torpor up`. Raises TorporError."""
         found = url or os.environ.get(URL_VARIABLE) or URL
         if not found.startswith(SCHEMES):
             raise TorporError(f"{found} is no URL of an endpoint, such as {URL}: it begins with {' or '.join(SCHEMES)}")
         return cls(found.rstrip("/"), os.environ.get("AWS_DEFAULT_REGION", REGION))
 
-    def identified(self) -> "Connection":
+    def identified(self) -> "EndpointConnection":
         """To the same URL, with the region that the endpoint itself has. Raises EndpointUnreachable, NotTorpor."""
         try:
             region = self.json_page("health")["region"]
@@ -130,4 +130,4 @@ def loopback(url: str) -> str | None:
 
 def client(service: str, url: str | None = None, **options: Any) -> Any:
     """A boto3 client wired to the endpoint at `url`, else at `AWS_ENDPOINT_URL`, else at the port of `torpor up`."""
-    return Connection.configured(url).client(service, **options)
+    return EndpointConnection.configured(url).client(service, **options)

@@ -10,7 +10,7 @@ from botocore.httpsession import get_cert_path
 from botocore.utils import get_environ_proxies
 
 from torpor.calling.defaults import KEY, REGION
-from torpor.calling.posting import Address
+from torpor.calling.posting import ServerAddress
 
 SERVICE = "sagemaker-runtime"
 
@@ -43,12 +43,12 @@ class Destination:
         return cls(url, client.meta.region_name, credentials, client.meta.service_model, ca_bundle)
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ServerAddress:
         """Proxies are those of the environment; an endpoint of one's own is reached directly."""
         if _is_own(self.url):
-            return Address(self.url)
+            return ServerAddress(self.url)
         proxy = get_environ_proxies(self.url).get("https")
-        return Address(self.url, self.ca_bundle or get_cert_path(True), proxy)
+        return ServerAddress(self.url, self.ca_bundle or get_cert_path(True), proxy)
 
     @property
     def host(self) -> str:

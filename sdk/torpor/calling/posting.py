@@ -19,7 +19,7 @@ KEPT_MAX = 64
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """Where a server is. By https: whose certificates are trusted, and the proxy, if there is one."""
 
     url: str
@@ -108,7 +108,7 @@ def _exchanged(connection: HTTPConnection, request: bytes) -> tuple[Answer, bool
     return Answer(body, headers, response.status), unsent is None and not response.will_close
 
 
-def connections(address: Address, within_s: float) -> Callable[[], HTTPConnection]:
+def connections(address: ServerAddress, within_s: float) -> Callable[[], HTTPConnection]:
     """What makes connections to a server. Raises TorporError for a proxy that it cannot use."""
     there = urlsplit(address.url)
     host, port = there.hostname or "", there.port

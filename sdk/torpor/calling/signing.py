@@ -25,7 +25,7 @@ class Credentials(Protocol):
     def token(self) -> str | None: ...
 
 
-class Request(NamedTuple):
+class SignedPost(NamedTuple):
     """A POST to a path that is quoted. Header names are in lower case, and `host` is one of them."""
 
     path: str
@@ -40,7 +40,7 @@ class Signer:
         self._scope = f"{region}/{service}/aws4_request"
         self._kept: tuple[tuple[str, str], bytes] = (("", ""), b"")
 
-    def signed(self, request: Request, credentials: Credentials, now_s: float) -> dict[str, str]:
+    def signed(self, request: SignedPost, credentials: Credentials, now_s: float) -> dict[str, str]:
         """The request's headers, with its moment (epoch seconds), the session's token and the signature."""
         moment = strftime("%Y%m%dT%H%M%SZ", gmtime(now_s))
         headers = {**request.headers, "x-amz-date": moment}

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import URL, URL_VARIABLE
 from torpor.errors import EndpointRefused, TorporError
 from torpor.pages import state
@@ -41,12 +41,12 @@ class PlainErrors(TyperGroup):
             raise typer.Exit(1) from error
 
 
-def connected(url: str | None) -> Connection:
+def connected(url: str | None) -> EndpointConnection:
     """The connection, after a look who answers. Raises EndpointUnreachable, NotTorpor."""
-    return Connection.configured(url).identified()
+    return EndpointConnection.configured(url).identified()
 
 
-def only(connection: Connection, name: str | None) -> str:
+def only(connection: EndpointConnection, name: str | None) -> str:
     """The endpoint named, else the only one there is. Raises TorporError."""
     if name is not None:
         return name
@@ -65,7 +65,7 @@ def present(option: str, file: Path) -> None:
 
 
 @contextmanager
-def known(connection: Connection, name: str | None) -> Iterator[None]:
+def known(connection: EndpointConnection, name: str | None) -> Iterator[None]:
     """What is asked of an endpoint in here. Where it is refused and there is no such endpoint, that is what is said."""
     from botocore.exceptions import ClientError
 
@@ -77,7 +77,7 @@ def known(connection: Connection, name: str | None) -> Iterator[None]:
         raise unknown(connection, name) from error
 
 
-def unknown(connection: Connection, name: str) -> TorporError:
+def unknown(connection: EndpointConnection, name: str) -> TorporError:
     """That there is no such endpoint, and which there are."""
     names = state.names(connection.client("sagemaker"))
     return TorporError(f"there is no endpoint {name!r}: known are {', '.join(names)}" if names else NO_ENDPOINT)

@@ -13,11 +13,11 @@ from rich.text import Text
 
 from torpor.bundling import bundle
 from torpor.demo import houses, tables
-from torpor.demo.calls import Call, call
+from torpor.demo.calls import DemoCall, call
 from torpor.errors import EndpointFailed
 from torpor.hosting.serving import Local, local
-from torpor.pages.numbers import Numbers, Window
-from torpor.pages.state import Instance
+from torpor.pages.numbers import MetricNumbers, VariantWindow
+from torpor.pages.state import InstanceState
 from torpor.pages.story import milliseconds
 
 TRAINERS = {
@@ -68,15 +68,15 @@ def start(console: Console, models: Path) -> Local:
     return endpoint
 
 
-def first_calls(console: Console, endpoint: Local) -> list[Call]:
-    _act(console, "Call every model twice", "a model is loaded the moment that a request names it")
+def first_calls(console: Console, endpoint: Local) -> list[DemoCall]:
+    _act(console, "DemoCall every model twice", "a model is loaded the moment that a request names it")
     cold = [call(endpoint, f"{city}.tar.gz") for city in TRAINERS]
     warm = [call(endpoint, f"{city}.tar.gz") for city in TRAINERS]
     console.print(tables.calls(cold, warm))
     return cold
 
 
-def warm_calls(console: Console, endpoint: Local) -> list[Call]:
+def warm_calls(console: Console, endpoint: Local) -> list[DemoCall]:
     cities = list(TRAINERS)
     with _progress(console) as progress:
         turns = progress.track(range(WARM_CALLS), description="warm calls")
@@ -110,7 +110,7 @@ def less_memory(console: Console, endpoint: Local) -> None:
         console.print("\n".join(f"  {line}" for line in endpoint.why(target).lines()))
 
 
-def smaller_mib(roomy: Instance, count: int) -> float:
+def smaller_mib(roomy: InstanceState, count: int) -> float:
     """What an instance with every model in memory uses, less this many of usual size."""
     sizes = sorted(model.size_bytes for model in roomy.models)
     return (roomy.used_bytes - count * sizes[len(sizes) // 2]) / 1024**2
@@ -125,8 +125,8 @@ def without_room(endpoint: Local) -> list[str]:
 
 def numbers(console: Console, endpoint: Local, since: datetime) -> None:
     _act(console, "Ask CloudWatch", "boto3.client('cloudwatch').get_metric_statistics(…)")
-    window = Window(endpoint.name, endpoint.variant, since, datetime.now(UTC))
-    console.print(tables.metrics(Numbers.read(endpoint.client("cloudwatch"), window)))
+    window = VariantWindow(endpoint.name, endpoint.variant, since, datetime.now(UTC))
+    console.print(tables.metrics(MetricNumbers.read(endpoint.client("cloudwatch"), window)))
 
 
 def let_it_sleep(console: Console, models: Path) -> None:
@@ -150,7 +150,7 @@ def until_asleep(endpoint: Local) -> None:
         time.sleep(0.05)
 
 
-def compare(console: Console, cold: list[Call], warm: list[Call]) -> None:
+def compare(console: Console, cold: list[DemoCall], warm: list[DemoCall]) -> None:
     _act(console, "Cold and warm", "as the caller waits: boto3 included, and no network between")
     console.print(tables.comparison(cold, warm))
 

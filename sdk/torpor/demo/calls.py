@@ -13,7 +13,7 @@ from torpor.hosting.serving import Local
 
 
 @dataclass(frozen=True)
-class Call:
+class DemoCall:
     """One answered call. `steps_ms` is what its Server-Timing says."""
 
     target: str
@@ -22,17 +22,17 @@ class Call:
     steps_ms: dict[str, float]
 
 
-def call(endpoint: Local, target: str) -> Call:
+def call(endpoint: Local, target: str) -> DemoCall:
     """Ask one model for the price of one house."""
     began_s = time.perf_counter()
     answer = endpoint.invoke_raw(target, [A_HOUSE])
     prediction = answer["Body"].read()
     took_s = time.perf_counter() - began_s
     timing = answer["ResponseMetadata"]["HTTPHeaders"]["server-timing"]
-    return Call(target, _price(prediction), took_s, steps_ms(timing))
+    return DemoCall(target, _price(prediction), took_s, steps_ms(timing))
 
 
-def quantile(calls: Sequence[Call], hundredths: int) -> float:
+def quantile(calls: Sequence[DemoCall], hundredths: int) -> float:
     """Seconds within which this many of a hundred calls were answered."""
     return quantiles([call.took_s for call in calls], n=100, method="inclusive")[hundredths - 1]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from torpor.demo.calls import Call, quantile
-from torpor.pages.numbers import ROWS, Numbers
-from torpor.pages.state import Instance
+from torpor.demo.calls import DemoCall, quantile
+from torpor.pages.numbers import ROWS, MetricNumbers
+from torpor.pages.state import InstanceState
 from torpor.pages.story import milliseconds, size
 
 AWS_COLD = "850 - 1375 ms"
@@ -39,7 +39,7 @@ def artifacts(folder: Path) -> Table:
     return shown
 
 
-def calls(cold: Sequence[Call], warm: Sequence[Call]) -> Table:
+def calls(cold: Sequence[DemoCall], warm: Sequence[DemoCall]) -> Table:
     """The first and the second call of each model, in milliseconds: eighty columns have no room for the unit."""
     shown = _table("model", numbers=("price", "first\ncall", *STEPS, "second\ncall"))
     shown.title, shown.title_justify, shown.title_style = "milliseconds", "right", "dim"
@@ -50,7 +50,7 @@ def calls(cold: Sequence[Call], warm: Sequence[Call]) -> Table:
     return shown
 
 
-def residents(instances: Sequence[Instance]) -> Table:
+def residents(instances: Sequence[InstanceState]) -> Table:
     shown = _table("in memory now", numbers=("size",))
     for instance in instances:
         for model in sorted(instance.models, key=lambda model: model.idle_s):
@@ -61,7 +61,7 @@ def residents(instances: Sequence[Instance]) -> Table:
     return shown
 
 
-def waking(first: Call) -> Table:
+def waking(first: DemoCall) -> Table:
     """What the call waited for that found nothing running."""
     shown = _table("", numbers=("took",))
     for step in WAKING_STEPS:
@@ -72,7 +72,7 @@ def waking(first: Call) -> Table:
     return shown
 
 
-def metrics(numbers: Numbers) -> Table:
+def metrics(numbers: MetricNumbers) -> Table:
     shown = _table("metric", numbers=("sum", "average"))
     for row in ROWS:
         if row.metric in ("Invocations", "ModelCacheHit", "LoadedModelCount"):
@@ -80,7 +80,7 @@ def metrics(numbers: Numbers) -> Table:
     return shown
 
 
-def comparison(cold: Sequence[Call], warm: Sequence[Call]) -> Table:
+def comparison(cold: Sequence[DemoCall], warm: Sequence[DemoCall]) -> Table:
     shown = _table("", numbers=("AWS's blog, not measured here", "Torpor, this run"))
     spread = sorted(call.took_s for call in cold)
     shown.add_row("cold call", AWS_COLD, f"{spread[0] * 1000:.0f} - {spread[-1] * 1000:.0f} ms")

@@ -20,7 +20,7 @@ IN_PROGRESS = ("Creating", "Updating", "RollingBack", "SystemUpdating", "Deletin
 
 
 @dataclass(frozen=True)
-class Plan:
+class EndpointPlan:
     """A multi-model endpoint to be."""
 
     name: str
@@ -50,7 +50,7 @@ def new_revision(name: str) -> str:
     return f"{name}-{uuid.uuid4().hex[:8]}"
 
 
-def deploy(sagemaker: Any, plan: Plan, revision: str | None = None) -> None:
+def deploy(sagemaker: Any, plan: EndpointPlan, revision: str | None = None) -> None:
     """Create the endpoint, or update it if there is one, and wait. One that failed is replaced, as AWS demands.
 
     `revision` names its new model and endpoint configuration, for who removes them later.
@@ -84,7 +84,7 @@ def until_in_service(sagemaker: Any, name: str, config: str) -> None:
         raise EndpointFailed(f"endpoint {name}: {found.get('FailureReason', 'no reason was given')}")
 
 
-def _configure(sagemaker: Any, plan: Plan, revision: str) -> None:
+def _configure(sagemaker: Any, plan: EndpointPlan, revision: str) -> None:
     """A model and an endpoint configuration of one new name."""
     container = {
         "Image": plan.image,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import REGION
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
@@ -45,7 +45,7 @@ class Start:
     log_level: str = "warning"
 
 
-class EndpointProcess:
+class ChildEndpoint:
     """An endpoint in a process of its own. It ends with `close`, with the with-block, or with this process.
 
     Raises EndpointFailed for a data folder that another one uses, or that cannot be written.
@@ -60,7 +60,7 @@ class EndpointProcess:
         self._log = self.data_dir / "endpoint.log"
         # The socket listens before the process runs, so the port cannot be lost, and the first request simply waits.
         with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
-            self.connection = Connection(f"http://127.0.0.1:{listener.getsockname()[1]}", start.region)
+            self.connection = EndpointConnection(f"http://127.0.0.1:{listener.getsockname()[1]}", start.region)
             self._process = _spawn(listener, _arguments(start, self.data_dir, listener), self._log)
         self._clients: list[Any] = []
         folder = self.data_dir if temporary else None

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from torpor.calling.rows import decode, encode
 from torpor.errors import EndpointFailed, TorporError
-from torpor.hosting.deploying import IMAGE, Plan, deploy, new_revision, withdraw
-from torpor.hosting.process import EndpointProcess, Start
+from torpor.hosting.deploying import IMAGE, EndpointPlan, deploy, new_revision, withdraw
+from torpor.hosting.process import ChildEndpoint, Start
 from torpor.pages import accounts, frames, inquiry, listing, retiring, state
 from torpor.pages.listing import Listing
 from torpor.pages.story import Story
@@ -30,7 +30,7 @@ MAX_CONCURRENCY = 20
 class Local:
     """A multi-model endpoint on this machine, ready to be called. Use it in a with-statement, or `close` it."""
 
-    def __init__(self, process: EndpointProcess, plan: Plan, *, alone: bool = True) -> None:
+    def __init__(self, process: ChildEndpoint, plan: EndpointPlan, *, alone: bool = True) -> None:
         """`alone`: nothing else is on this process, which ends with it."""
         self._process = process
         self._plan = plan
@@ -140,12 +140,12 @@ class Local:
         self.reload(f"/{name}" if name.startswith("/") else name)
         return name
 
-    def reload(self, model: str) -> list[retiring.Outgoing]:
+    def reload(self, model: str) -> list[retiring.RetiredModel]:
         """Every call of this model that begins after it has returned gets what S3 has of it then. Where it was, by
         instance. Raises EndpointRefused for an endpoint that is not in service."""
         return retiring.retire(self._process.connection, self.name, model, retiring.RELOAD)
 
-    def unload(self, model: str) -> list[retiring.Outgoing]:
+    def unload(self, model: str) -> list[retiring.RetiredModel]:
         """The model leaves memory as soon as nobody uses it, and stays on disk; the next call loads it again."""
         return retiring.retire(self._process.connection, self.name, model, retiring.UNLOAD)
 
@@ -160,14 +160,14 @@ class Local:
         """The models in memory now, by name: a list that prints as a table."""
         return listing.models(model for instance in self.instances() for model in instance.models)
 
-    def instances(self) -> Listing[state.Instance]:
+    def instances(self) -> Listing[state.InstanceState]:
         """The instances that are ready now, each with its models and its memory: a list that prints as a table."""
         return listing.instances(self._seen().instances)
 
-    def _seen(self) -> state.Endpoint:
+    def _seen(self) -> state.EndpointState:
         """As it is now; of one that is not in service, nothing."""
         present = (found for found in state.endpoints(self._process.connection) if found.name == self.name)
-        return next(present, state.Endpoint(self.name, ()))
+        return next(present, state.EndpointState(self.name, ()))
 
     def why(self, model: str) -> Story:
         """What was decided about a model, and why; print it."""
@@ -218,7 +218,7 @@ class Local:
                 self._process.release(self._clients.pop())
 
 
-class SharedProcess(EndpointProcess):
+class SharedProcess(ChildEndpoint):
     """An endpoint process that serves several multi-model endpoints, side by side or one after another."""
 
     def __init__(self, start: Start | None = None) -> None:
@@ -304,7 +304,7 @@ def local(
     folder, rows = Path(data_dir) if data_dir else None, Path(images) if images else None
     with ExitStack() as unfinished:
         start = Start(folder, strict, images=rows, unknown_images=unknown_images, log_level=log_level)
-        process = unfinished.enter_context(EndpointProcess(start))
+        process = unfinished.enter_context(ChildEndpoint(start))
         copy_models(models, process.bucket_folder(BUCKET) / name)
         endpoint = Local(process, plan)  # its clients are made while the process starts
         process.until_ready()
@@ -323,11 +323,11 @@ def planned(
     serverless: Mapping[str, int] | int | None = None,
     sleep_after_s: float | None = None,
     image: str = IMAGE,
-) -> Plan:
+) -> EndpointPlan:
     """The options of `local` that are the endpoint's own, as SageMaker has them."""
     if isinstance(serverless, int):
         serverless = {"MemorySizeInMB": serverless, "MaxConcurrency": MAX_CONCURRENCY}
-    return Plan(
+    return EndpointPlan(
         name,
         f"s3://{BUCKET}/{name}/",
         _settings(memory_mib, environment, sleep_after_s),

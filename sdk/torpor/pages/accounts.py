@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 from torpor.pages.state import picked
 
 ALL = 10_000
@@ -32,7 +32,7 @@ class ColdStart:
 
 
 @dataclass(frozen=True)
-class ModelCosts:
+class ModelCostsRow:
     """A model's share of what its variant cost. `usd` is None where a price is not known, here and below."""
 
     model: str
@@ -44,7 +44,7 @@ class ModelCosts:
 
 
 @dataclass(frozen=True)
-class SizeCosts:
+class SizeCostsRow:
     """A variant's instances of one size."""
 
     size: str  # an ml.* type, `serverless-<memory in MiB>`, or "" for requests that never reached an instance
@@ -55,7 +55,7 @@ class SizeCosts:
 
 
 @dataclass(frozen=True)
-class Others:
+class OtherModels:
     """The models that are not told one by one."""
 
     models: int
@@ -76,7 +76,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class VariantCosts:
+class VariantCostsRow:
     endpoint: str
     variant: str
     requests: int
@@ -85,9 +85,9 @@ class VariantCosts:
     busy_s: float
     usd: float | None
     idle_usd: float | None
-    sizes: tuple[SizeCosts, ...]
-    models: tuple[ModelCosts, ...]  # the dearest first
-    others: Others
+    sizes: tuple[SizeCostsRow, ...]
+    models: tuple[ModelCostsRow, ...]  # the dearest first
+    others: OtherModels
     on_aws: tuple[Alternative, ...]
 
 
@@ -100,7 +100,7 @@ class Costs:
     priced_on: str
     price_source: str
     left_out: str  # what is in none of the figures
-    variants: tuple[VariantCosts, ...]
+    variants: tuple[VariantCostsRow, ...]
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,15 @@ class Which:
         return {name: str(value) for name, value in asked.items() if value is not None}
 
 
-def cold_starts(connection: Connection, which: Which, model: str | None = None, limit: int = 100) -> list[ColdStart]:
+def cold_starts(
+    connection: EndpointConnection, which: Which, model: str | None = None, limit: int = 100
+) -> list[ColdStart]:
     """The latest of them, oldest first. Raises EndpointRefused for an endpoint that the ledger does not know."""
     query = {**which.query, "limit": str(limit), **({} if model is None else {"model": model})}
     return [_cold_start(page) for page in connection.json_page("cold-starts", query)["cold_starts"]]
 
 
-def costs(connection: Connection, which: Which, models: int = ALL) -> Costs:
+def costs(connection: EndpointConnection, which: Which, models: int = ALL) -> Costs:
     """Of the last day unless said otherwise. Raises EndpointRefused for an endpoint that the ledger does not know."""
     page = connection.json_page("costs", {**which.query, "models": str(models)})
     return picked(Costs, {**page, "variants": tuple(_variant(variant) for variant in page["variants"])})
@@ -134,9 +136,9 @@ def _cold_start(page: dict[str, Any]) -> ColdStart:
     return picked(ColdStart, {**page, **told})
 
 
-def _variant(page: dict[str, Any]) -> VariantCosts:
+def _variant(page: dict[str, Any]) -> VariantCostsRow:
     parts = {
         name: tuple(picked(record, part) for part in page[name])
-        for name, record in (("sizes", SizeCosts), ("models", ModelCosts), ("on_aws", Alternative))
+        for name, record in (("sizes", SizeCostsRow), ("models", ModelCostsRow), ("on_aws", Alternative))
     }
-    return picked(VariantCosts, {**page, **parts, "others": picked(Others, page["others"])})
+    return picked(VariantCostsRow, {**page, **parts, "others": picked(OtherModels, page["others"])})

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from torpor.extras import require
-from torpor.pages.accounts import ColdStart, Costs, VariantCosts
+from torpor.pages.accounts import ColdStart, Costs, VariantCostsRow
 
 IDLE = "(idle)"
 """Stands for a model in the row of what was nobody's."""
@@ -43,7 +43,7 @@ def _plain(one: ColdStart) -> dict[str, Any]:
     return {**asdict(one), "at": one.at_s}
 
 
-def _whole(variant: VariantCosts) -> Iterator[dict[str, Any]]:
+def _whole(variant: VariantCostsRow) -> Iterator[dict[str, Any]]:
     yield {
         **asdict(variant),
         "instance_s": sum(size.instance_s for size in variant.sizes),
@@ -52,14 +52,14 @@ def _whole(variant: VariantCosts) -> Iterator[dict[str, Any]]:
     }
 
 
-def _models(variant: VariantCosts) -> Iterator[dict[str, Any]]:
+def _models(variant: VariantCostsRow) -> Iterator[dict[str, Any]]:
     yield from map(asdict, variant.models)
     if variant.others.models:
         yield {**asdict(variant.others), "model": OTHERS}
     yield {"model": IDLE, "requests": 0, "cold": 0, "errors": 0, "busy_s": 0.0, "usd": variant.idle_usd}
 
 
-def _alternatives(variant: VariantCosts) -> Iterator[dict[str, Any]]:
+def _alternatives(variant: VariantCostsRow) -> Iterator[dict[str, Any]]:
     return map(asdict, variant.on_aws)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from torpor.pages.state import Instance, ResidentModel
+from torpor.pages.state import InstanceState, ResidentModel
 from torpor.pages.story import size
 
 Record = TypeVar("Record")
@@ -43,7 +43,7 @@ def _padded(cells: Sequence[str], right: bool) -> list[str]:
     return [cell.rjust(width) if right else cell.ljust(width) for cell in cells]
 
 
-INSTANCES: tuple[Column[Instance], ...] = (
+INSTANCES: tuple[Column[InstanceState], ...] = (
     Column("instance", lambda one: one.id),
     Column("memory", lambda one: f"{size(one.used_bytes)} of {size(one.budget_bytes)}", right=True),
     Column("models", lambda one: f"{len(one.models):,}", right=True),
@@ -61,7 +61,7 @@ MODELS: tuple[Column[ResidentModel], ...] = (
 )
 
 
-def instances(records: Iterable[Instance]) -> Listing[Instance]:
+def instances(records: Iterable[InstanceState]) -> Listing[InstanceState]:
     """Instances, in the order given."""
     return Listing(records, INSTANCES, "no instance runs")
 

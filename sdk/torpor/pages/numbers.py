@@ -33,7 +33,7 @@ class Row:
     latest: bool = False
     """A level rather than a sum: the last minute counts, not the whole time."""
 
-    def shown(self, numbers: "Numbers", statistic: str) -> str:
+    def shown(self, numbers: "MetricNumbers", statistic: str) -> str:
         value = numbers.values.get((self.metric, statistic))
         return self.statistics[statistic](value) if statistic in self.statistics and value is not None else ""
 
@@ -56,7 +56,7 @@ ROWS: tuple[Row, ...] = (
 
 
 @dataclass(frozen=True)
-class Window:
+class VariantWindow:
     """One variant over one stretch of time."""
 
     endpoint: str
@@ -80,13 +80,13 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class MetricNumbers:
     """Values by metric and statistic; what has no sample is absent."""
 
     values: Mapping[tuple[str, str], float]
 
     @classmethod
-    def read(cls, cloudwatch: Any, window: Window) -> "Numbers":
+    def read(cls, cloudwatch: Any, window: VariantWindow) -> "MetricNumbers":
         """Every row of the table, through GetMetricStatistics."""
         values: dict[tuple[str, str], float] = {}
         for row in ROWS:
@@ -97,7 +97,7 @@ class Numbers:
         return cls(values)
 
 
-def _ask(cloudwatch: Any, window: Window, row: Row, statistics: dict[str, list[str]]) -> dict[str, float]:
+def _ask(cloudwatch: Any, window: VariantWindow, row: Row, statistics: dict[str, list[str]]) -> dict[str, float]:
     """The statistics of the last period that has samples."""
     answer = cloudwatch.get_metric_statistics(
         Namespace=row.namespace,

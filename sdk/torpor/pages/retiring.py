@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 
 RELOAD = "reload"
 UNLOAD = "unload"
@@ -10,7 +10,7 @@ UNLOAD = "unload"
 
 
 @dataclass(frozen=True)
-class Outgoing:
+class RetiredModel:
     """What became of the model on one instance. `was` is `resident`, `loading` or `absent`; calls in flight end on the
     old copy."""
 
@@ -25,9 +25,10 @@ class Outgoing:
         return f"{self.endpoint}/{self.variant}/{self.instance}  {self.was}{busy}"
 
 
-def retire(connection: Connection, endpoint: str, model: str, page: str) -> list[Outgoing]:
+def retire(connection: EndpointConnection, endpoint: str, model: str, page: str) -> list[RetiredModel]:
     """Raises EndpointRefused with the endpoint's reason, EndpointUnreachable."""
     told = connection.json_page(page, {"endpoint": endpoint, "model": model}, "POST")
     return [
-        Outgoing(one["endpoint"], one["variant"], one["id"], one["was"], one["in_flight"]) for one in told["instances"]
+        RetiredModel(one["endpoint"], one["variant"], one["id"], one["was"], one["in_flight"])
+        for one in told["instances"]
     ]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 
 Record = TypeVar("Record")
 
@@ -24,7 +24,7 @@ class ResidentModel:
 
 
 @dataclass(frozen=True)
-class Instance:
+class InstanceState:
     """One instance. Bytes are 0 where it did not answer."""
 
     id: str
@@ -38,22 +38,22 @@ class Instance:
 
 
 @dataclass(frozen=True)
-class Variant:
+class VariantState:
     name: str
     wanted: int
     held: int
-    instances: tuple[Instance, ...]
+    instances: tuple[InstanceState, ...]
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class EndpointState:
     name: str
-    variants: tuple[Variant, ...]
+    variants: tuple[VariantState, ...]
     trouble: str = ""
     """Why nothing serves it at all, though it is in service."""
 
     @property
-    def instances(self) -> Iterator[Instance]:
+    def instances(self) -> Iterator[InstanceState]:
         return (instance for variant in self.variants for instance in variant.instances)
 
 
@@ -67,7 +67,7 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Decision:
+class DecisionRow:
     """One decision about one model, in the instance's own words."""
 
     at_s: float  # epoch seconds
@@ -86,7 +86,7 @@ def names(sagemaker: Any) -> list[str]:
     return [found["EndpointName"] for page in pages for found in page["Endpoints"]]
 
 
-def statuses(connection: Connection) -> list[Status]:
+def statuses(connection: EndpointConnection) -> list[Status]:
     """Every endpoint there is, by name, through SageMaker's API."""
     sagemaker = connection.client("sagemaker")
     described = (sagemaker.describe_endpoint(EndpointName=name) for name in names(sagemaker))
@@ -95,28 +95,28 @@ def statuses(connection: Connection) -> list[Status]:
     ]
 
 
-def endpoints(connection: Connection) -> list[Endpoint]:
+def endpoints(connection: EndpointConnection) -> list[EndpointState]:
     """Every endpoint in service. Raises EndpointUnreachable."""
     return [_endpoint(page) for page in connection.json_page("endpoints")["endpoints"]]
 
 
-def decisions(connection: Connection, endpoint: str, model: str) -> list[Decision]:
+def decisions(connection: EndpointConnection, endpoint: str, model: str) -> list[DecisionRow]:
     """The decisions about one model, oldest first. Raises EndpointRefused for an endpoint that is not in service."""
     page = connection.json_page("decisions", {"endpoint": endpoint, "model": model})
-    return [picked(Decision, record) for record in page["decisions"]]
+    return [picked(DecisionRow, record) for record in page["decisions"]]
 
 
-def _endpoint(page: dict[str, Any]) -> Endpoint:
-    return picked(Endpoint, {**page, "variants": tuple(_variant(variant) for variant in page["variants"])})
+def _endpoint(page: dict[str, Any]) -> EndpointState:
+    return picked(EndpointState, {**page, "variants": tuple(_variant(variant) for variant in page["variants"])})
 
 
-def _variant(page: dict[str, Any]) -> Variant:
-    return picked(Variant, {**page, "instances": tuple(_instance(instance) for instance in page["instances"])})
+def _variant(page: dict[str, Any]) -> VariantState:
+    return picked(VariantState, {**page, "instances": tuple(_instance(instance) for instance in page["instances"])})
 
 
-def _instance(page: dict[str, Any]) -> Instance:
+def _instance(page: dict[str, Any]) -> InstanceState:
     models = tuple(picked(ResidentModel, {**model, "instance": page["id"]}) for model in page.get("models", ()))
-    return picked(Instance, {**page, "models": models})
+    return picked(InstanceState, {**page, "models": models})
 
 
 def picked(record: type[Record], page: dict[str, Any]) -> Record:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from torpor.pages.accounts import ColdStart
-from torpor.pages.state import Decision, ResidentModel, Variant
+from torpor.pages.state import DecisionRow, ResidentModel, VariantState
 
 HAPPENED = {
     "download": "is to be fetched from S3",
@@ -37,10 +37,10 @@ class Story:
     """One model's decisions, oldest first. Print it."""
 
     model: str
-    decisions: tuple[Decision, ...]
+    decisions: tuple[DecisionRow, ...]
     resident: tuple[ResidentModel, ...] = ()
     """The model as it is in memory now, once for each instance that holds it."""
-    variants: tuple[Variant, ...] = ()
+    variants: tuple[VariantState, ...] = ()
     """The endpoint's, as they stand now."""
     past: tuple[ColdStart, ...] = ()
     """The latest ones, oldest first, where nothing was decided by what runs now: decisions go with their instance."""
@@ -69,7 +69,7 @@ class Story:
             for model in self.resident
         ]
 
-    def _told(self, one: "Decision | ColdStart", what: str) -> str:
+    def _told(self, one: "DecisionRow | ColdStart", what: str) -> str:
         return f"{moment(one.at_s, self.told_s, '%H:%M:%S.%f')[:-3]}  {self._by(one.instance)}{what}"
 
     def _by(self, instance: str) -> str:
@@ -80,7 +80,7 @@ class Story:
         return f"{instance}  " if instance and len(known) > 1 else ""
 
 
-def told(decision: Decision) -> str:
+def told(decision: DecisionRow) -> str:
     """`was loaded in 11.9 ms: measured 3,506,176 bytes`"""
     happened = HAPPENED.get(decision.action, decision.action)
     took = f" in {milliseconds(decision.took_s)}" if decision.took_s else ""
@@ -102,7 +102,7 @@ def why_cold(cold: ColdStart) -> str:
     return "; ".join(part for part in (failed, cold.reason, left) if part)
 
 
-def standing(variant: Variant) -> str:
+def standing(variant: VariantState) -> str:
     """How it stands, where nothing of it is ready."""
     if variant.instances:
         return ""

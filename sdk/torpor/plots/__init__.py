@@ -8,13 +8,13 @@ from torpor.plots.keeping import TTL, KeepAlivePoint, PolicyRow, keep_alive_fron
 from torpor.plots.latency import latency_cdf
 from torpor.plots.likeness import live_against_simulated
 from torpor.plots.memory import hit_rate_against_memory
-from torpor.plots.money import Point, dollars_against_p99, pareto, waterfall
+from torpor.plots.money import CostPoint, dollars_against_p99, pareto, waterfall
 from torpor.plots.timeline import over_time
 
 __all__ = [
     "TTL",
+    "CostPoint",
     "KeepAlivePoint",
-    "Point",
     "PolicyRow",
     "break_even_map",
     "dollars_against_p99",

@@ -62,7 +62,7 @@ class Box(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ground:
+class LabelArea:
     """Where labels have room: within the bounds, not over what is `taken`, and off the `lines` if that is cheap."""
 
     bounds: Box
@@ -87,7 +87,7 @@ class Label:
 
 
 def place(
-    spots: Sequence[Spot], sizes: Sequence[Spot], ground: Ground, sides: Sequence[tuple[int, int]] = RIGHT
+    spots: Sequence[Spot], sizes: Sequence[Spot], ground: LabelArea, sides: Sequence[tuple[int, int]] = RIGHT
 ) -> list[Box]:
     """A box of each size beside each spot, one after another, where it costs least. What was placed before is taken."""
     placed: list[Box] = []
@@ -124,7 +124,7 @@ def beside(
     taken = [spot.around(POINT_PT) for spot in (*spots, *(spot_pt(axes, x, y) for x, y in points))]
     taken += [_box(text, pixels) for text in axes.texts]
     crossed = [spot.around(LINE_PT) for line in lines for spot in _along([spot_pt(axes, x, y) for x, y in line])]
-    ground = Ground(_box(axes, pixels), taken, crossed)
+    ground = LabelArea(_box(axes, pixels), taken, crossed)
     boxes = place(spots, [_size(axes, label, pixels) for label in labels], ground, sides)
     for label, spot, box in zip(labels, spots, boxes, strict=True):
         _write(axes, label, (box.left - spot.x, box.low - spot.y), leader=box.distance(spot) > LEADER_FROM_PT)

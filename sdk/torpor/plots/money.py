@@ -20,7 +20,7 @@ NO_COLD: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Point:
+class CostPoint:
     """One way to serve the same requests: dollars a month, and the seconds within which 99 of 100 were answered. None
     where it is not known. `kind` is what it has in common with others, which gives the colour."""
 
@@ -31,10 +31,10 @@ class Point:
     sold_by_aws: bool = True
 
 
-def pareto(points: Sequence[Point]) -> list[Point]:
+def pareto(points: Sequence[CostPoint]) -> list[CostPoint]:
     """Those than which no other is both cheaper and faster, or as good in one and better in the other; the fastest
     first. A point of which something is not known is none of them."""
-    found: list[Point] = []
+    found: list[CostPoint] = []
     least_usd, at_s = inf, inf
     for usd, p99_s, point in sorted(_known(points), key=lambda known: (known[1], known[0])):
         if usd < least_usd or (usd == least_usd and p99_s == at_s):
@@ -43,7 +43,7 @@ def pareto(points: Sequence[Point]) -> list[Point]:
     return found
 
 
-def dollars_against_p99(points: Sequence[Point], slo_s: float | None = None, note: str = "") -> "Figure":
+def dollars_against_p99(points: Sequence[CostPoint], slo_s: float | None = None, note: str = "") -> "Figure":
     """Every way as a point, and the line of those worth choosing from. Points of which something is not known are left
     out, and named in the strip. Raises ValueError if none is left, or a p99 is not above 0."""
     given.some("points", points)
@@ -106,7 +106,7 @@ def waterfall(steps: Sequence[tuple[str, float]], note: str = "", cold: Mapping[
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _known(points: Sequence[Point]) -> list[tuple[float, float, Point]]:
+def _known(points: Sequence[CostPoint]) -> list[tuple[float, float, CostPoint]]:
     return [
         (point.usd, point.p99_s, point)
         for point in points
@@ -114,10 +114,10 @@ def _known(points: Sequence[Point]) -> list[tuple[float, float, Point]]:
     ]
 
 
-def _named(best: Sequence[Point]) -> list[tuple[str, float, float]]:
+def _named(best: Sequence[CostPoint]) -> list[tuple[str, float, float]]:
     """A label for each place, with its dollars and seconds: those that lie on one another share one, with the name that
     is the shortest, and the number of the others."""
-    places: dict[tuple[str, str], list[tuple[float, float, Point]]] = {}
+    places: dict[tuple[str, str], list[tuple[float, float, CostPoint]]] = {}
     for usd, p99_s, point in _known(best):
         places.setdefault((amounts.dollars(usd), amounts.seconds(p99_s)), []).append((usd, p99_s, point))
     found = []
@@ -128,7 +128,7 @@ def _named(best: Sequence[Point]) -> list[tuple[str, float, float]]:
     return found
 
 
-def _points(axes: "Axes", known: Sequence[tuple[float, float, Point]], best: Sequence[Point]) -> None:
+def _points(axes: "Axes", known: Sequence[tuple[float, float, CostPoint]], best: Sequence[CostPoint]) -> None:
     kinds = look.styles(point.kind for _, _, point in known)
     chosen = {id(point) for point in best}
     line = _staircase([(p99_s, usd) for usd, p99_s, _ in _known(best)], axes.get_xlim()[1], axes.get_ylim()[1])
@@ -154,7 +154,7 @@ def _staircase(corners: labels.Line, most_x: float, most_y: float) -> labels.Lin
     return [*found, (most_x, corners[-1][1])]
 
 
-def _legend(axes: "Axes", known: Sequence[tuple[float, float, Point]], kinds: Mapping[str, look.Style]) -> None:
+def _legend(axes: "Axes", known: Sequence[tuple[float, float, CostPoint]], kinds: Mapping[str, look.Style]) -> None:
     """Of the kinds, where there are several; and of what the shape and the line mean."""
     for kind, style in kinds.items() if len(kinds) > 1 else ():
         axes.plot([], [], linestyle="", marker="o", color=style.colour, label=kind or "other")

@@ -27,7 +27,7 @@ class PriceFileRefused(TorporError, ValueError):
 
 
 @dataclass(frozen=True)
-class Line:
+class PriceLine:
     """One on-demand price of one product."""
 
     sku: str
@@ -53,7 +53,7 @@ class Offer:
 
     code: str
     published: str
-    lines: tuple[Line, ...]
+    lines: tuple[PriceLine, ...]
 
 
 def read_offer(path: Path) -> Offer:
@@ -86,11 +86,11 @@ def _from_json(document: dict[str, Any]) -> Offer:
     )
 
 
-def _of_product(sku: str, product: dict[str, Any], offers: dict[str, Any]) -> Iterator[Line]:
+def _of_product(sku: str, product: dict[str, Any], offers: dict[str, Any]) -> Iterator[PriceLine]:
     attributes = {_plain(name): value for name, value in product["attributes"].items()}
     for offer in offers.values():
         for price in offer["priceDimensions"].values():
-            yield Line(
+            yield PriceLine(
                 sku,
                 price["pricePerUnit"].get(USD, ""),
                 price["unit"],
@@ -113,8 +113,8 @@ def _from_csv(text: str) -> Offer:
     raise KeyError("SKU")
 
 
-def _of_row(row: dict[str, str]) -> Line | None:
+def _of_row(row: dict[str, str]) -> PriceLine | None:
     if row["termtype"] != ON_DEMAND:
         return None
     usd = row["priceperunit"] if row["currency"] == USD else ""
-    return Line(row["sku"], usd, row["unit"], row.get("startingrange", "0"), row.get("effectivedate", ""), row)
+    return PriceLine(row["sku"], usd, row["unit"], row.get("startingrange", "0"), row.get("effectivedate", ""), row)

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from torpor.prices.lists import DATA_MOVED, GB, GB_SECOND, HOUR, SERVERLESS, PriceList, Quote
-from torpor.prices.offers import Line, PriceFileRefused, read_offer
+from torpor.prices.offers import PriceFileRefused, PriceLine, read_offer
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
 
 OFFER = "AmazonSageMaker"
@@ -40,7 +40,7 @@ TAKEN = (
 
 
 class _Wanted(NamedTuple):
-    line: Line
+    line: PriceLine
     taken: Taken
     named: str  # the group
 
@@ -52,7 +52,7 @@ class _Wanted(NamedTuple):
 class _Price:
     """A line that is taken. `per` is what its price is divided by: GB of memory, or one."""
 
-    line: Line
+    line: PriceLine
     item: str
     unit: str
     per: int
@@ -91,7 +91,7 @@ def read(path: str | Path, region: str | None = None) -> PriceList:
 
 
 # -- inside --------------------------------------------------------------------------------------------------------
-def _wanted(line: Line) -> Iterator[_Wanted]:
+def _wanted(line: PriceLine) -> Iterator[_Wanted]:
     for taken in TAKEN:
         if found := taken.usage.search(line.usage_type):
             yield _Wanted(line, taken, found[1])

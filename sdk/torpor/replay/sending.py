@@ -19,13 +19,13 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 
 from torpor.calling.answer import steps_ms
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import ANSWER_WITHIN_S
 from torpor.errors import EndpointUnreachable, TorporError
 from torpor.pages.frames import STEPS
 from torpor.replay.outcome import NOT_TOLD, Replayed
 from torpor.validation import COUNT, check
-from torpor.workloads.trace import Names, Paced, Trace
+from torpor.workloads.trace import ModelNumbers, Paced, Trace
 from torpor_endpoint.core.ledger import is_cold
 
 Body = Callable[[str, int | None], tuple[str, bytes]]
@@ -61,12 +61,12 @@ _COLUMNS = np.dtype(
 class Target:
     """The endpoint that is called. `multi_model`: the trace's models are its TargetModels; otherwise none is named."""
 
-    connection: Connection
+    connection: EndpointConnection
     endpoint: str
     multi_model: bool = True
 
     @classmethod
-    def found(cls, connection: Connection, endpoint: str) -> "Target":
+    def found(cls, connection: EndpointConnection, endpoint: str) -> "Target":
         """As SageMaker's API describes it; of several variants, the first. Raises botocore's ClientError."""
         sagemaker = connection.client("sagemaker")
         config = sagemaker.describe_endpoint(EndpointName=endpoint)["EndpointConfigName"]
@@ -77,7 +77,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Pace:
+class ReplayPace:
     """`speed` times as fast as the trace, with at most `in_flight_max` requests at once: as many threads send."""
 
     speed: float = 1.0
@@ -88,7 +88,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Tally:
+class ReplayTally:
     """How far a replay is. Requests were sent, and of those some are done, and of those some were cold or failed."""
 
     elapsed_s: float
@@ -98,14 +98,16 @@ class Tally:
     failed: int
 
 
-Watch = Callable[[Tally], None]
+Watch = Callable[[ReplayTally], None]
 
 
-def unwatched(tally: Tally) -> None:
+def unwatched(tally: ReplayTally) -> None:
     pass
 
 
-def replay(trace: Trace, target: Target, body: Body, pace: Pace = Pace(), watch: Watch = unwatched) -> Replayed:
+def replay(
+    trace: Trace, target: Target, body: Body, pace: ReplayPace = ReplayPace(), watch: Watch = unwatched
+) -> Replayed:
     """Send all requests of the trace, and wait for their answers. `watch` is told now and then how far it is.
 
     A request that fails is counted, and the replay goes on. Ctrl-C ends the sending, a second one the waiting too.
@@ -148,7 +150,7 @@ class _Sending:
         self._turn, self._books, self._stop = Lock(), Lock(), Event()
         self._failure: Exception | None = None
         self._interrupted = False
-        self._outcomes = Names()
+        self._outcomes = ModelNumbers()
         self._messages: dict[str, str] = {}
         self._rows = bytearray()
         self._sent = self._done = self._cold = self._failed = 0
@@ -190,7 +192,7 @@ class _Sending:
         for thread in self._threads:
             while thread.is_alive():
                 thread.join(LOOK_EVERY_S)
-                watch(Tally(self._now_s(), self._sent, self._done, self._cold, self._failed))
+                watch(ReplayTally(self._now_s(), self._sent, self._done, self._cold, self._failed))
 
     def _work(self) -> None:
         try:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from torpor import plots
 from torpor.pages.frames import pandas
-from torpor.simulator.costs.alternatives import MONTH_H, Calls, Cost, Terms, per_month
-from torpor.simulator.engine.instance import FAILED, FOUND, HELD, LOADED, Call, Counts, columns
+from torpor.simulator.costs.alternatives import MONTH_H, Calls, Cost, CostTerms, per_month
+from torpor.simulator.engine.instance import FAILED, FOUND, HELD, LOADED, SimulatedCall, VariantCounts, columns
 from torpor.simulator.engine.latency import Latencies
-from torpor.simulator.engine.variant import Life, Look, Simulation
+from torpor.simulator.engine.variant import SimulatedLife, Simulation, VariantReading
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.spans import HOUR_S
-from torpor.validation import NUMBER, SLO, Rule, check, optional
+from torpor.validation import NUMBER, SLO, ValueRule, check, optional
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ PERIOD_S = 60.0
 ROWS_MAX = 2_000
 """A longer story is told in longer steps: they double when they are as many."""
 
-WITHIN = (NUMBER, Rule("is a time", lambda seconds: not isnan(seconds)))
+WITHIN = (NUMBER, ValueRule("is a time", lambda seconds: not isnan(seconds)))
 
-NOTHING = Look(0.0, 0, 0, 0, 0)
+NOTHING = VariantReading(0.0, 0, 0, 0, 0)
 
 Floats = NDArray[np.float64]
 Counted = NDArray[np.int64]
@@ -43,7 +43,7 @@ class Timeline:
         self.period_s = period_s
         self._requests: Counted = np.zeros(ROWS_MAX, np.int64)
         self._cold: Counted = np.zeros(ROWS_MAX, np.int64)
-        self._looks: list[Look] = []
+        self._looks: list[VariantReading] = []
         self._used = 0
 
     def calls(self, arrived_s: Floats, cold: NDArray[np.bool_]) -> None:
@@ -54,7 +54,7 @@ class Timeline:
         self._cold += np.bincount(steps[cold], minlength=ROWS_MAX)
         self._used = max(self._used, int(steps.max()) + 1)
 
-    def seen(self, look: Look) -> None:
+    def seen(self, look: VariantReading) -> None:
         while look.at_s > self.period_s * ROWS_MAX:
             self._double()
         if self._looks and self._step(self._looks[-1]) == self._step(look):
@@ -74,7 +74,7 @@ class Timeline:
         }
         return {"at_s": at_s, "requests": self._requests[:rows], "cold": self._cold[:rows], **there}
 
-    def _step(self, look: Look) -> int:
+    def _step(self, look: VariantReading) -> int:
         """The one at whose end it is, or in which."""
         return max(0, int(np.ceil(look.at_s / self.period_s)) - 1)
 
@@ -98,7 +98,7 @@ class ModelUse:
     total_s: float
 
 
-class Tally:
+class OutcomeTally:
     """Listens to one simulation: give it the batches of calls that have ended."""
 
     def __init__(self, overhead_s: float = 0.0, beside_load_s: float = 0.0) -> None:
@@ -113,7 +113,7 @@ class Tally:
         self._numbers.default_factory = self._numbers.__len__
         self._sums: NDArray[np.float64] = np.zeros((4, 0))  # requests, cold, failed, seconds; by model
 
-    def add(self, calls: list[Call]) -> None:
+    def add(self, calls: list[SimulatedCall]) -> None:
         models, *times_s, told = columns(calls)
         arrived_s, ready_s, done_s = (_packed(column, "d") for column in times_s)
         outcomes = np.frombuffer(told, np.uint8)
@@ -205,7 +205,7 @@ class Result:
 
     def cost(self, prices: Prices = PRICES) -> Cost:
         """Of the time that was simulated."""
-        return self.scenario.cost(self.instance_s, Terms(prices, self.duration_s / HOUR_S))
+        return self.scenario.cost(self.instance_s, CostTerms(prices, self.duration_s / HOUR_S))
 
     def usd_per_month(self, prices: Prices = PRICES, hours: float = MONTH_H) -> float | None:
         """As if the month were more of the same. Of a trace that does not tell for how long it was recorded, from its
@@ -271,20 +271,20 @@ class Result:
         return plots.latency_cdf({name: some.cdf() for name, some in sorts.items() if some.count}, slo_s, self.note)
 
 
-def ended_s(lives: Sequence[Life], *at_least_s: float) -> float:
+def ended_s(lives: Sequence[SimulatedLife], *at_least_s: float) -> float:
     """When the last instance that retired was gone, if not later: looks go on a little longer."""
     gone_s = (life.ended_s for life in lives if life.retired_s is not None and life.ended_s is not None)
     return max([*at_least_s, *gone_s])
 
 
-def alive_s(lives: Sequence[Life], until_s: float) -> float:
+def alive_s(lives: Sequence[SimulatedLife], until_s: float) -> float:
     return sum(max(0.0, min(until_s, inf if life.ended_s is None else life.ended_s) - life.began_s) for life in lives)
 
 
 def outcome(
     scenario: Scenario,
     simulation: Simulation,
-    tally: Tally,
+    tally: OutcomeTally,
     *,
     trace: str,
     seed: int,
@@ -293,7 +293,7 @@ def outcome(
     took_s: float,
 ) -> Result:
     """Of a simulation that is over."""
-    counts: Counts = simulation.counts
+    counts: VariantCounts = simulation.counts
     requests = tally.warm.count + tally.cold.count + tally.failed
     uses = sorted(tally.models(), key=lambda use: (-use.requests, use.model))
     duration_s = ended_s(simulation.lives, tally.done_s, simulation.lasts_s)

@@ -11,23 +11,23 @@ from typing import Any
 
 from torpor.pages.story import counted
 from torpor.simulator import fitting
-from torpor.simulator.engine.instance import Call
+from torpor.simulator.engine.instance import SimulatedCall
 from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.recount import Recount
 from torpor.simulator.engine.variant import Recorded, Simulation
 from torpor.simulator.fitting import Memory
-from torpor.simulator.outcome import Result, Tally, outcome
+from torpor.simulator.outcome import OutcomeTally, Result, outcome
 from torpor.simulator.scenario import MIB, BadScenario, Scenario
-from torpor.validation import NUMBER, Kind, Rule, a, check, optional, whole
+from torpor.validation import NUMBER, Kind, ValueRule, a, check, optional, whole
 from torpor.workloads import (
     Azure2019,
     BadTrace,
     Chunk,
     First,
-    Lasting,
-    Ledger,
+    LedgerFile,
     Paced,
     Synthetic,
+    TimedTrace,
     Trace,
     drawn,
     named,
@@ -43,7 +43,7 @@ Profiles = Mapping[str, ModelProfile]
 
 SIGMA_MAX = 5.0
 """So wide that a single time is mostly a hundredth or a hundred times what its profile has."""
-SIGMA = (NUMBER, Rule(f"is from 0 to {SIGMA_MAX:g}", lambda value: 0 <= value <= SIGMA_MAX))
+SIGMA = (NUMBER, ValueRule(f"is from 0 to {SIGMA_MAX:g}", lambda value: 0 <= value <= SIGMA_MAX))
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Spreads:
 
 
 TRACE: Kind = (
-    Rule(
+    ValueRule(
         "is a file's name, a made one's line as zipf:models=500, or one of torpor.workloads, which has"
         " recorded([(time_s, model), ...]) for rows at hand",
         lambda value: isinstance(value, Path | str) or hasattr(value, "chunks"),
@@ -69,7 +69,7 @@ GIVEN: Mapping[str, Kind] = {
     "scenario": optional(a(Scenario, "is a torpor.Scenario")),
     "seed": whole(0),
     "spreads": optional(a(Spreads, "is a Spreads, as of torpor.simulator.running")),
-    "recorded": optional((Rule("is a function of a slot and a decision", callable),)),
+    "recorded": optional((ValueRule("is a function of a slot and a decision", callable),)),
 }
 
 
@@ -151,7 +151,7 @@ def load(
     """Reads what is a file, fits what a ledger has, and draws what is not given. Raises BadTrace, BadScenario."""
     check(BadScenario, GIVEN, {"seed": seed, "spreads": spreads})
     given = _loaded(trace, profiles, seed, spreads)
-    return given if lasts_s is None else replace(given, trace=Lasting(given.trace, lasts_s, given.what))
+    return given if lasts_s is None else replace(given, trace=TimedTrace(given.trace, lasts_s, given.what))
 
 
 def _loaded(
@@ -170,13 +170,13 @@ def _loaded(
         spread = Spreads() if measured is None else _spreads(measured)
         left_out = _left_out(opened)
         return Given(opened, known, spreads or spread, seed, what, left_out, profiled=profiled, scenario=around)
-    if isinstance(opened, Ledger):
+    if isinstance(opened, LedgerFile):
         return _fitted(opened, spreads, seed, what)
     assumed = "the sizes and times of all models: drawn by the laws of torpor.workloads.TABULAR"
     return Given(opened, drawn(names_of(opened), seed), spreads or Spreads(), seed, what, (assumed,), redrawn=True)
 
 
-def _fitted(ledger: Ledger, spreads: Spreads | None, seed: int, what: str) -> Given:
+def _fitted(ledger: LedgerFile, spreads: Spreads | None, seed: int, what: str) -> Given:
     """What the ledger has of the models, beside their calls."""
     found = fitting.fitted(ledger.path, ledger.endpoint, ledger.variant)
     measured, around = spreads or _spreads(found), _around(found)
@@ -219,7 +219,7 @@ def measured_memory(memory: Memory) -> dict[str, Any]:
 
 def _left_out(trace: Trace) -> tuple[str, ...]:
     """What is to be said of a ledger's requests that are not played."""
-    if not isinstance(trace, Ledger) or not trace.refused:
+    if not isinstance(trace, LedgerFile) or not trace.refused:
         return ()
     requests, names = counted(sum(trace.refused.values()), "request"), counted(len(trace.refused), "name")
     return (f"{requests} for {names} that only ever got errors: no models, and left out",)
@@ -229,7 +229,7 @@ def run(
     given: Given,
     scenario: Scenario,
     recorded: Recorded | None = None,
-    listener: Callable[[list[Call]], None] | None = None,
+    listener: Callable[[list[SimulatedCall]], None] | None = None,
     begun: Callable[[Simulation], None] | None = None,
     over: Callable[[Simulation], None] | None = None,
 ) -> Result:
@@ -238,7 +238,11 @@ def run(
 
     Raises BadTrace for a model that has no profile.
     """
-    kernel, tally, trace = Kernel(), Tally(scenario.overhead_s, scenario.beside_load_s), Counted(Paced(given.trace))
+    kernel, tally, trace = (
+        Kernel(),
+        OutcomeTally(scenario.overhead_s, scenario.beside_load_s),
+        CountedTrace(Paced(given.trace)),
+    )
     simulation = Simulation(
         scenario.plan,
         _Known(given),
@@ -279,7 +283,7 @@ def recounted(given: Given, scenario: Scenario, recorded: Recorded | None = None
 
 
 @dataclass
-class Digest:
+class DecisionDigest:
     """A fingerprint of all decisions: equal for equal stories. Give it as `recorded`."""
 
     decisions: int = 0
@@ -298,9 +302,9 @@ class Digest:
 def drawn_anew(trace: Trace, by: int) -> Trace:
     """Another draw of a trace, or of the first part of one, with a seed that is so much higher. Only moments that were
     recorded are what they are: a ledger has the minutes of warm requests."""
-    if isinstance(trace, Synthetic | Ledger | Azure2019) and by:
+    if isinstance(trace, Synthetic | LedgerFile | Azure2019) and by:
         return replace(trace, seed=trace.seed + by)
-    if isinstance(trace, First | Lasting | Paced):
+    if isinstance(trace, First | TimedTrace | Paced):
         inner = drawn_anew(trace.trace, by)
         return trace if inner is trace.trace else replace(trace, trace=inner)
     return trace
@@ -320,7 +324,7 @@ def requests_of(trace: Trace) -> int:
 
 
 @dataclass
-class Counted:
+class CountedTrace:
     """A trace, and the bytes that came with the requests that were read."""
 
     trace: Trace
@@ -360,12 +364,12 @@ def _without_profile(name: str, profiled: str) -> BadTrace:
 
 
 def _told(
-    tally: Tally, listener: Callable[[list[Call]], None] | None, watched: Callable[[int], None] | None
-) -> Callable[[list[Call]], None]:
+    tally: OutcomeTally, listener: Callable[[list[SimulatedCall]], None] | None, watched: Callable[[int], None] | None
+) -> Callable[[list[SimulatedCall]], None]:
     if listener is None and watched is None:
         return tally.add
 
-    def told(calls: list[Call]) -> None:
+    def told(calls: list[SimulatedCall]) -> None:
         if watched is not None:
             watched(len(calls))
         if listener is not None:
@@ -383,7 +387,7 @@ def _offline(name: str, trace: Trace, kernel: Kernel) -> Callable[[], Policy] | 
     return lambda: OFFLINE[name.upper()](future)
 
 
-def _watch(simulation: Simulation, tally: Tally) -> None:
+def _watch(simulation: Simulation, tally: OutcomeTally) -> None:
     """Look at the end of each of the timeline's steps, until there is no more to see: after the last request until
     nobody is awake who may sleep."""
     kernel, timeline = simulation.kernel, tally.timeline

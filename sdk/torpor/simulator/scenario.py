@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from torpor.errors import TorporError
-from torpor.simulator.costs.alternatives import TERMS, Cost, Held, Terms
+from torpor.simulator.costs.alternatives import TERMS, Cost, CostTerms, HeldInstances
 from torpor.simulator.costs.costing import asleep, autoscaled, multi_model
-from torpor.simulator.engine.variant import Machine, Plan, Rests
+from torpor.simulator.engine.variant import Machine, Rests, VariantPlan
 from torpor.spans import HOUR_S, MINUTE_S
 from torpor.validation import (
     AMOUNT,
@@ -18,7 +18,7 @@ from torpor.validation import (
     SWITCH,
     WHOLE,
     Kind,
-    Rule,
+    ValueRule,
     check,
     one_of,
     one_of_in_any_case,
@@ -28,7 +28,7 @@ from torpor.validation import (
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
 from torpor_container.core.policies import OFFLINE, POLICIES
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, INSTANCE_DISK_MIB
-from torpor_endpoint.core.scaling import CONCURRENCY, Range
+from torpor_endpoint.core.scaling import CONCURRENCY, InstanceRange
 
 MIB = 1024 * 1024
 OWN_BYTES = 20 * MIB
@@ -54,7 +54,7 @@ ENVIRONMENT = {
 
 KINDS: Mapping[str, Kind] = {
     "instance_type": one_of(CATALOGUE, "is one of the catalogue's types, as ml.m5.large"),
-    "instances": (WHOLE, Rule("is at least 1: to sleep, give instances_min=0", lambda value: value >= 1)),
+    "instances": (WHOLE, ValueRule("is at least 1: to sleep, give instances_min=0", lambda value: value >= 1)),
     "instances_min": optional(whole(0)),
     "instances_max": optional(COUNT),
     "policy": one_of_in_any_case({**POLICIES, **OFFLINE}),
@@ -135,10 +135,10 @@ class Scenario:
         return ", ".join(parts)
 
     @property
-    def scaled(self) -> Range | None:
+    def scaled(self) -> InstanceRange | None:
         if self.instances_min is None:
             return None
-        return Range(self.instances_min, self.instances_max or max(1, self.instances_min), self.concurrency)
+        return InstanceRange(self.instances_min, self.instances_max or max(1, self.instances_min), self.concurrency)
 
     @property
     def models_bytes(self) -> int:
@@ -153,7 +153,7 @@ class Scenario:
         return CATALOGUE[self.instance_type].memory_mib if self.memory_mib is None else self.memory_mib
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> VariantPlan:
         rests = None if self.model_idle_s is None else Rests(self.model_keep_alive, self.model_idle_s)
         machine = Machine(
             self.models_bytes,
@@ -167,12 +167,12 @@ class Scenario:
             self.processors or CATALOGUE[self.instance_type].vcpus,
         )
         begins = self.instances if self.instances_min is None else self.instances_min
-        return Plan(machine, begins, self.scaled, self.keep_alive, self.idle_s, begun=True)
+        return VariantPlan(machine, begins, self.scaled, self.keep_alive, self.idle_s, begun=True)
 
-    def cost(self, instance_s: float, terms: Terms = TERMS) -> Cost:
+    def cost(self, instance_s: float, terms: CostTerms = TERMS) -> Cost:
         """What so many seconds of its instances cost. `terms.hours` are the time that they lie in."""
         if self.instances_min is None:
-            return multi_model(Held(self.instance_type, self.instances), terms)
+            return multi_model(HeldInstances(self.instance_type, self.instances), terms)
         way = asleep if self.instances_min == 0 else autoscaled
         return way(self.instance_type, instance_s, terms)
 

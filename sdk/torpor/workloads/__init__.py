@@ -2,11 +2,11 @@
 
 from torpor.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gamma, Gaps, Sessions
 from torpor.workloads.naming import made, named
-from torpor.workloads.profiles import DEEP, TABULAR, Laws, drawn
+from torpor.workloads.profiles import DEEP, TABULAR, ProfileLaws, drawn
 from torpor.workloads.reading.azure import Azure2019, Azure2021
 from torpor.workloads.reading.delimited import Delimited
 from torpor.workloads.reading.files import read, write
-from torpor.workloads.reading.ledger import Ledger
+from torpor.workloads.reading.ledger import LedgerFile
 from torpor.workloads.reading.parquet import Parquet
 from torpor.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.workloads.stretch import Peak, awake_s, busiest
@@ -16,11 +16,11 @@ from torpor.workloads.trace import (
     Chunk,
     Extent,
     First,
-    Lasting,
     Paced,
     Recorded,
-    Request,
+    TimedTrace,
     Trace,
+    TraceRequest,
     recorded,
     requests,
 )
@@ -43,18 +43,18 @@ __all__ = [
     "First",
     "Gamma",
     "Gaps",
-    "Lasting",
-    "Laws",
-    "Ledger",
+    "LedgerFile",
     "Paced",
     "Parquet",
     "Peak",
+    "ProfileLaws",
     "Recorded",
-    "Request",
     "Rhythm",
     "Sessions",
     "Synthetic",
+    "TimedTrace",
     "Trace",
+    "TraceRequest",
     "awake_s",
     "busiest",
     "calibrated",

@@ -9,7 +9,7 @@ from typing import Any
 
 from torpor.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gaps
 from torpor.workloads.reading.files import READERS, read
-from torpor.workloads.reading.ledger import Ledger
+from torpor.workloads.reading.ledger import LedgerFile
 from torpor.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.workloads.synthetic import Synthetic, calibrated, zipf
 from torpor.workloads.trace import BadTrace, Trace
@@ -62,7 +62,7 @@ def named(trace: str | Path) -> Trace:
     path, of, one = str(trace).rpartition(ONE)
     if of and path.endswith(LEDGER):
         endpoint, _, variant = one.partition("/")
-        return Ledger.so_far(Path(path), endpoint or None, variant or None)
+        return LedgerFile.so_far(Path(path), endpoint or None, variant or None)
     return read(trace)
 
 

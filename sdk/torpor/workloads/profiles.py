@@ -12,7 +12,7 @@ MB = 1_000_000
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SizeLaw:
     """Log-normal, in bytes."""
 
     median_bytes: float = 64 * MB
@@ -34,8 +34,8 @@ class Seconds:
 
 
 @dataclass(frozen=True)
-class Laws:
-    sizes: Sizes = Sizes()
+class ProfileLaws:
+    sizes: SizeLaw = SizeLaw()
     download: Seconds = Seconds(0.01, 400 * MB)
     unpack: Seconds = Seconds(0.002, 500 * MB)
     load: Seconds = Seconds(0.15, 200 * MB)
@@ -44,11 +44,11 @@ class Laws:
     predict_sigma: float = 0.6
 
 
-TABULAR = Laws()
-DEEP = Laws(Sizes(2_000 * MB, 0.8, 16_000 * MB), load=Seconds(2.0, 400 * MB), predict_median_s=0.05)
+TABULAR = ProfileLaws()
+DEEP = ProfileLaws(SizeLaw(2_000 * MB, 0.8, 16_000 * MB), load=Seconds(2.0, 400 * MB), predict_median_s=0.05)
 
 
-def drawn(names: Sequence[str], seed: int = 0, laws: Laws = TABULAR) -> dict[str, ModelProfile]:
+def drawn(names: Sequence[str], seed: int = 0, laws: ProfileLaws = TABULAR) -> dict[str, ModelProfile]:
     """A profile for each name. On disk a model is as big as in memory. Size and popularity are independent."""
     rng = np.random.default_rng([seed, len(names), 1])
     sizes = laws.sizes

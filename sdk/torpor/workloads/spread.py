@@ -11,20 +11,20 @@ from torpor.workloads.trace import CHUNK_REQUESTS, Chunk, Ids, Sizes, Times
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class MinuteCounts:
     """A row for each minute and model: when the minute begins, the model, and how many requests."""
 
     begins_s: Times
     models: Ids
     counts: Sizes
 
-    def __getitem__(self, rows: NDArray[np.intp] | slice) -> "Counts":
-        return Counts(self.begins_s[rows], self.models[rows], self.counts[rows])
+    def __getitem__(self, rows: NDArray[np.intp] | slice) -> "MinuteCounts":
+        return MinuteCounts(self.begins_s[rows], self.models[rows], self.counts[rows])
 
 
-def together(parts: Sequence[Counts]) -> Counts:
+def together(parts: Sequence[MinuteCounts]) -> MinuteCounts:
     """As one, in order of time."""
-    rows = Counts(
+    rows = MinuteCounts(
         np.concatenate([np.empty(0), *(part.begins_s for part in parts)]),
         np.concatenate([np.empty(0, np.int32), *(part.models for part in parts)]),
         np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts)]),
@@ -32,7 +32,7 @@ def together(parts: Sequence[Counts]) -> Counts:
     return rows[np.argsort(rows.begins_s, kind="stable")]
 
 
-def spread(rows: Counts, rng: np.random.Generator) -> Iterator[Chunk]:
+def spread(rows: MinuteCounts, rng: np.random.Generator) -> Iterator[Chunk]:
     """The rows are in order of time. A chunk is whole minutes."""
     if not len(rows.counts):
         return

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torpor.spans import DAY_S
-from torpor.validation import COUNT, MORE, NUMBER, Kind, Rule, a, check, optional, whole
+from torpor.validation import COUNT, MORE, NUMBER, Kind, ValueRule, a, check, optional, whole
 from torpor.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gaps
 from torpor.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Ids, Times
@@ -21,18 +21,18 @@ CALLS_PER_DAY_MU, CALLS_PER_DAY_SIGMA, CALLS_PER_DAY_MAX = 3.69, 4.08, 1e7
 
 KNOBS: Mapping[str, Kind] = {
     "models": COUNT,
-    "s": (NUMBER, Rule("is from -20 to 20", lambda power: -20 <= power <= 20)),
+    "s": (NUMBER, ValueRule("is from -20 to 20", lambda power: -20 <= power <= 20)),
     "rate_hz": MORE,
     "duration_s": MORE,
     "seed": whole(0),
-    "constant": (NUMBER, Rule("is from 0 to 1", lambda share: 0 <= share <= 1)),
-    "gaps": (Rule("is one of workloads.POISSON, TIMER, BURSTY, SESSIONS", lambda gaps: hasattr(gaps, "draw")),),
+    "constant": (NUMBER, ValueRule("is from 0 to 1", lambda share: 0 <= share <= 1)),
+    "gaps": (ValueRule("is one of workloads.POISSON, TIMER, BURSTY, SESSIONS", lambda gaps: hasattr(gaps, "draw")),),
     "rhythm": a(Rhythm, "is workloads.EVEN or DAILY"),
 }
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class ModelGroup:
     """Models that are called in one way, at rates of their own."""
 
     models: Ids
@@ -49,7 +49,7 @@ class Synthetic:
     seed: int
     duration_s: float
     names: Sequence[str] = field(repr=False)
-    groups: Sequence[Group] = field(repr=False)
+    groups: Sequence[ModelGroup] = field(repr=False)
     rhythm: Rhythm = EVEN
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ def zipf(
     check(BadTrace, KNOBS, {**given, "duration_s": duration_s, "seed": seed, "rhythm": rhythm})
     shares = np.arange(1, models + 1, dtype=np.float64) ** -s
     rates_hz = shares * (rate_hz / shares.sum())
-    group = Group(np.arange(models, dtype=np.int32), rates_hz, gaps, constant)
+    group = ModelGroup(np.arange(models, dtype=np.int32), rates_hz, gaps, constant)
     return Synthetic(
         f"Zipf {s} over {models:,} models at {rate_hz:g}/s", seed, duration_s, _names(models), [group], rhythm
     )
@@ -125,14 +125,14 @@ def calibrated(
     for habit, (gaps, _) in enumerate(HABITS):
         for place, constant in enumerate(CONSTANT):
             theirs = np.flatnonzero((habits == habit) & (constants == place)).astype(np.int32)
-            groups.append(Group(theirs, rates_hz[theirs], gaps, constant))
+            groups.append(ModelGroup(theirs, rates_hz[theirs], gaps, constant))
     return Synthetic(f"calibrated, {models:,} models", seed, duration_s, _names(models), groups, rhythm)
 
 
 class _Stream:
     """One group's requests. Each model's next one is known; what was drawn past the end of a window is kept."""
 
-    def __init__(self, group: Group, rhythm: Rhythm, seed: Sequence[int]) -> None:
+    def __init__(self, group: ModelGroup, rhythm: Rhythm, seed: Sequence[int]) -> None:
         self._group, self._rhythm = group, rhythm
         self._rng = np.random.default_rng(seed)
         self._mean_s = 1 / group.rates_hz

@@ -29,7 +29,7 @@ class BadTrace(TorporError, ValueError):
     the column."""
 
 
-class Request(NamedTuple):
+class TraceRequest(NamedTuple):
     time_s: float
     model: str
 
@@ -63,7 +63,7 @@ class Trace(Protocol):
         """All requests, from the first. Raises BadTrace where the trace turns bad."""
 
 
-class Names(dict[str, int]):
+class ModelNumbers(dict[str, int]):
     """Numbers for models in the order in which they are first met: `names[name]`."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Filed(ABC):
     """A trace in a file. What a reader makes of it is checked, and models are numbered as they are met."""
 
     path: Path
-    _names: Names = field(default_factory=Names, init=False, repr=False)
+    _names: ModelNumbers = field(default_factory=ModelNumbers, init=False, repr=False)
 
     @property
     def names(self) -> Sequence[str]:
@@ -114,19 +114,19 @@ class Recorded:
         return checked("the trace", self.parts)
 
 
-def recorded(requests: Iterable[Request | tuple[float, str]]) -> Recorded:
+def recorded(requests: Iterable[TraceRequest | tuple[float, str]]) -> Recorded:
     """A small trace from its requests. Raises BadTrace, naming the row."""
-    names = Names()
+    names = ModelNumbers()
     rows = [_row(number, row, names) for number, row in enumerate(requests, 1)]
     times_s = np.array([time_s for time_s, _ in rows], dtype=np.float64)
     return Recorded(names.met, [Chunk(times_s, np.array([model for _, model in rows], dtype=np.int32))])
 
 
-def requests(trace: Trace) -> Iterator[Request]:
+def requests(trace: Trace) -> Iterator[TraceRequest]:
     """One after another, for traces that are small enough for it."""
     for chunk in trace.chunks():
         for time_s, model in zip(chunk.times_s.tolist(), chunk.models.tolist(), strict=True):
-            yield Request(time_s, trace.names[model])
+            yield TraceRequest(time_s, trace.names[model])
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Paced:
 
 
 @dataclass(frozen=True)
-class Lasting:
+class TimedTrace:
     """The same trace, of which somebody knows for how long it was recorded. Raises BadTrace where it is longer."""
 
     trace: Trace
@@ -256,7 +256,7 @@ def _check(source: str, chunk: Chunk, rows: int, last_s: float) -> None:
             raise BadTrace(f"{source}: row {rows + at + 1}: {text.format(values[at].item())}")
 
 
-def _row(number: int, row: Request | tuple[float, str], names: Names) -> tuple[float, int]:
+def _row(number: int, row: TraceRequest | tuple[float, str], names: ModelNumbers) -> tuple[float, int]:
     try:
         time_s, model = row
         return float(time_s), names[model]

@@ -18,7 +18,7 @@ import pytest
 from tests.container.contract_platform import Answer, Platform
 from tests.processes import gone, soon
 from torpor_container import wire
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 
 SERVER = Path(__file__).with_name("awkward_server.py")
 TARGET = "X-Amzn-SageMaker-Target-Model"
@@ -60,7 +60,7 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, warm_parent: WarmParent) -> Site:
+def site(tmp_path: Path, warm_parent: ZygoteClient) -> Site:
     return Site(tmp_path, warm_parent.path)
 
 

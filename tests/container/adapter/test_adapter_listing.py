@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from torpor_container.adapter.listing import page_of
-from torpor_container.image.command import Command
+from torpor_container.image.command import ServerCommand
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_what_is_no_listing_is_an_error(body: bytes) -> None:
 )
 def test_a_bad_command_names_its_member(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        Command.read(text)
+        ServerCommand.read(text)
 
 
 def test_places_are_filled_in_everywhere_and_other_braces_stay() -> None:
     text = json.dumps(
         {"command": ["x", "--port={port}"], "files": {"f": "{port} {other}"}, "environment": {"A": "{temp}"}}
     )
-    command = Command.read(text)
+    command = ServerCommand.read(text)
     assert command is not None
     filled = command.filled({"port": "80", "temp": "/t"})
     assert filled.arguments == ("x", "--port=80")

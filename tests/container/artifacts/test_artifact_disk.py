@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.artifacts.disk import DiskTier, Entry
+from torpor_container.artifacts.disk import DiskTier, UnpackedArtifact
 from torpor_container.artifacts.errors import DiskFull, disk_full_for
 from torpor_container.wire import Fault
 
 
-def put(tier: DiskTier, key: str, version: str = "1", content: bytes = b"model") -> Entry:
+def put(tier: DiskTier, key: str, version: str = "1", content: bytes = b"model") -> UnpackedArtifact:
     workspace = tier.workspace()
     (workspace / "model").mkdir()
     (workspace / "model/m.json").write_bytes(content)

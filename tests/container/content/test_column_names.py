@@ -6,12 +6,12 @@ import json
 import numpy as np
 import pytest
 
-from torpor_container.content import Layout, decode
+from torpor_container.content import RowLayout, decode
 from torpor_container.content.names import nearest
 from torpor_container.errors import BadInput
 
-HOUSES = Layout(np.float64, columns=3, names=lambda: ["sqft", "beds", "age"])
-NAMELESS = Layout(np.float64, columns=3)
+HOUSES = RowLayout(np.float64, columns=3, names=lambda: ["sqft", "beds", "age"])
+NAMELESS = RowLayout(np.float64, columns=3)
 HEADED = "text/csv; header=present"
 JSON, LINES = "application/json", "application/jsonlines"
 IN_ORDER = [[900.0, 2.0, 30.0], [1500.0, 3.0, 5.0]]

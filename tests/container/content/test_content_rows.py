@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
-from torpor_container.content import DECODERS, Layout, Rows, decode
+from torpor_container.content import DECODERS, RowLayout, Rows, decode
 from torpor_container.content.reading.csv_rows import MANY_BYTES
 from torpor_container.content.reading.libsvm_rows import CELLS_MAX
 from torpor_container.errors import BadInput, UnsupportedContentType
 
 ROWS = np.array([[1.5, 2.0, nan], [-3.0, 0.0, 4.25]])
-DOUBLE = Layout(np.float64, sparse=False)
+DOUBLE = RowLayout(np.float64, sparse=False)
 
 
 def npy(array: Rows) -> bytes:
@@ -89,7 +89,7 @@ def test_the_table_above_covers_every_content_type() -> None:
 
 @pytest.mark.parametrize("body", [b"7,8", b"7,8\n"])
 def test_one_csv_row_is_float32_unless_the_model_says_otherwise(body: bytes) -> None:
-    rows = decode(body, "text/csv", Layout())
+    rows = decode(body, "text/csv", RowLayout())
     assert rows.dtype == np.float32
     assert rows.tolist() == [[7.0, 8.0]]
 
@@ -103,11 +103,11 @@ def test_a_json_line_that_is_a_number_is_a_row_of_its_own() -> None:
     assert decode(b"1\n2.5\n[3]\n", "application/jsonlines", DOUBLE).tolist() == [[1.0], [2.5], [3.0]]
     assert np.isnan(decode(b"null\nNaN", "application/jsonlines", DOUBLE)).tolist() == [[True], [True]]
     with pytest.raises(BadInput, match="takes 3 columns, and the rows have 1"):
-        decode(b"1\n2\n3", "application/jsonlines", Layout(columns=3))
+        decode(b"1\n2\n3", "application/jsonlines", RowLayout(columns=3))
 
 
 def test_a_json_line_is_a_number_of_a_tensor_with_one_dimension() -> None:
-    assert decode(b"1\n2\n3", "application/jsonlines", Layout(table=False)).tolist() == [1.0, 2.0, 3.0]
+    assert decode(b"1\n2\n3", "application/jsonlines", RowLayout(table=False)).tolist() == [1.0, 2.0, 3.0]
 
 
 FAULTS = {
@@ -164,7 +164,7 @@ def test_an_npy_header_that_claims_the_moon_takes_no_memory() -> None:
         decode(body, "application/x-npy", DOUBLE)
 
 
-NAMED = Layout(np.float64, columns=2, names=lambda: ["x", "y"])
+NAMED = RowLayout(np.float64, columns=2, names=lambda: ["x", "y"])
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_columns_with_names_are_the_models_columns_of_these_names(body: bytes) -
 
 
 def test_columns_that_are_counted_are_names_where_the_model_has_counted_its_own() -> None:
-    counted = Layout(np.float64, columns=2, names=lambda: ["1", "0"])
+    counted = RowLayout(np.float64, columns=2, names=lambda: ["1", "0"])
     body = b'{"columns": [0, 1], "data": [[1, 2]]}'
     assert decode(body, "application/json", counted).tolist() == [[2.0, 1.0]]
 
@@ -220,12 +220,12 @@ def test_names_that_are_not_the_models_are_told(body: bytes) -> None:
 def test_a_wrong_column_count_names_both_counts(content_type: str) -> None:
     body = {"text/csv": b"1,2,3", "application/json": b"[1,2,3]", "text/libsvm": b"0:1 2:3"}[content_type]
     with pytest.raises(BadInput, match="takes 2 columns, and the rows have 3"):
-        decode(body, content_type, Layout(columns=2))
+        decode(body, content_type, RowLayout(columns=2))
 
 
 def test_a_sparse_row_is_filled_to_the_models_width_with_what_absent_means() -> None:
-    assert decode(b"1:5", "text/libsvm", Layout(columns=3, absent=0.0)).tolist() == [[0.0, 5.0, 0.0]]
-    assert np.isnan(decode(b"1:5", "text/libsvm", Layout(columns=3))).tolist() == [[True, False, True]]
+    assert decode(b"1:5", "text/libsvm", RowLayout(columns=3, absent=0.0)).tolist() == [[0.0, 5.0, 0.0]]
+    assert np.isnan(decode(b"1:5", "text/libsvm", RowLayout(columns=3))).tolist() == [[True, False, True]]
 
 
 def test_an_unknown_content_type_is_415_and_lists_the_known_ones() -> None:
@@ -236,10 +236,10 @@ def test_an_unknown_content_type_is_415_and_lists_the_known_ones() -> None:
 
 
 def test_whole_numbers_are_kept_exact_and_fractions_refused() -> None:
-    assert decode(b"[[9007199254740993]]", "application/json", Layout(np.int64)).tolist() == [[9007199254740993]]
+    assert decode(b"[[9007199254740993]]", "application/json", RowLayout(np.int64)).tolist() == [[9007199254740993]]
     for content_type, body in (("application/json", b"[[1.5]]"), ("text/csv", b"1.5"), ("text/libsvm", b"0:1.5")):
         with pytest.raises(BadInput, match="whole numbers"):
-            decode(body, content_type, Layout(np.int64, absent=0.0))
+            decode(body, content_type, RowLayout(np.int64, absent=0.0))
 
 
 EXACT: dict[str, tuple[type, str, bytes, list[object]]] = {
@@ -267,7 +267,7 @@ EXACT: dict[str, tuple[type, str, bytes, list[object]]] = {
 @pytest.mark.parametrize("name", EXACT)
 def test_a_cell_stays_what_the_caller_wrote(name: str) -> None:
     dtype, content_type, body, row = EXACT[name]
-    rows = decode(body, content_type, Layout(dtype, absent=0.0))
+    rows = decode(body, content_type, RowLayout(dtype, absent=0.0))
     assert rows.dtype == dtype
     assert rows.tolist() == [row]
 
@@ -308,7 +308,7 @@ CHANGED = {
 def test_a_cell_that_would_become_another_one_is_refused(name: str) -> None:
     dtype, content_type, body, said = CHANGED[name]
     with pytest.raises(BadInput, match=said):
-        decode(body, content_type, Layout(dtype, absent=0.0))
+        decode(body, content_type, RowLayout(dtype, absent=0.0))
 
 
 @pytest.mark.parametrize(
@@ -323,20 +323,20 @@ def test_a_cell_that_would_become_another_one_is_refused(name: str) -> None:
 def test_it_stays_so_in_a_large_body(row: list[object], dtype: type) -> None:
     text = io.StringIO(newline="")
     csv.writer(text).writerows([row] * MANY_BYTES)
-    rows = decode(text.getvalue().encode(), "text/csv", Layout(dtype))
+    rows = decode(text.getvalue().encode(), "text/csv", RowLayout(dtype))
     assert rows.tolist() == [row] * MANY_BYTES
 
 
 @pytest.mark.parametrize("wrong", [1.5, nan, inf, 300.0, -129.0, 2.0**63])
 def test_an_array_that_is_not_of_whole_numbers_in_range_is_refused(wrong: float) -> None:
     with pytest.raises(BadInput, match=r"^the model takes whole numbers only \(int8\)$"):
-        decode(npy(np.array([[1.0, wrong]])), "application/x-npy", Layout(np.int8))
+        decode(npy(np.array([[1.0, wrong]])), "application/x-npy", RowLayout(np.int8))
 
 
 @pytest.mark.parametrize("dtype", ["<f8", "<f4", ">i8", "<u2", "|i1", "|b1"])
 def test_an_array_of_whole_numbers_may_be_of_any_type(dtype: str) -> None:
     body = npy(np.asfortranarray(np.array([[1, 0], [0, 0]], dtype=dtype)))
-    rows = decode(body, "application/x-npy", Layout(np.int8))
+    rows = decode(body, "application/x-npy", RowLayout(np.int8))
     assert rows.dtype == np.int8
     assert rows.flags.c_contiguous
     assert rows.tolist() == [[1, 0], [0, 0]]
@@ -344,14 +344,14 @@ def test_an_array_of_whole_numbers_may_be_of_any_type(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
 def test_an_array_of_the_models_own_type_is_not_copied(dtype: type) -> None:
-    rows = decode(npy(np.array([[2**53 - 1]], dtype=dtype)), "application/x-npy", Layout(dtype))
+    rows = decode(npy(np.array([[2**53 - 1]], dtype=dtype)), "application/x-npy", RowLayout(dtype))
     assert not rows.flags.owndata
     assert rows.tolist() == [[2**53 - 1]]
 
 
 def test_a_number_beyond_float32_is_infinite() -> None:
     with pytest.warns(RuntimeWarning, match="overflow"):
-        assert decode(b"1e39,1", "text/csv", Layout()).tolist() == [[inf, 1.0]]
+        assert decode(b"1e39,1", "text/csv", RowLayout()).tolist() == [[inf, 1.0]]
 
 
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6)))
@@ -438,7 +438,7 @@ def test_what_a_body_is_made_of_in_any_order_is_rows_or_bad_input(
 ) -> None:
     body = data.draw(MADE[content_type])
     with suppress(BadInput):
-        assert decode(body, content_type, Layout(dtype, absent=0.0, sparse=False)).ndim == 2
+        assert decode(body, content_type, RowLayout(dtype, absent=0.0, sparse=False)).ndim == 2
 
 
 CELLS = st.sampled_from(
@@ -498,14 +498,14 @@ def test_a_fault_deep_in_a_large_body_is_found_where_it_is(name: str) -> None:
 
 def test_a_large_body_of_whole_numbers_is_refused_for_one_fraction() -> None:
     many = b"1,2\n" * 30_000
-    assert decode(many, "text/csv", Layout(np.int64)).tolist() == [[1, 2]] * 30_000
+    assert decode(many, "text/csv", RowLayout(np.int64)).tolist() == [[1, 2]] * 30_000
     with pytest.raises(BadInput, match="whole numbers"):
-        decode(many + b"1,2.5", "text/csv", Layout(np.int64))
+        decode(many + b"1,2.5", "text/csv", RowLayout(np.int64))
 
 
 def read_rows(text: str) -> Rows | None:
     """None for what is refused."""
     try:
-        return decode(text.encode(), "text/csv", Layout())
+        return decode(text.encode(), "text/csv", RowLayout())
     except BadInput:
         return None

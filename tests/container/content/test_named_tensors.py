@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torpor_container.content import Layout, decode
+from torpor_container.content import RowLayout, decode
 from torpor_container.errors import BadInput
 
-LAYOUT = Layout(np.float64, columns=3, names=lambda: ["a", "b", "c"])
-NAMELESS = Layout(np.float64, columns=3)
+LAYOUT = RowLayout(np.float64, columns=3, names=lambda: ["a", "b", "c"])
+NAMELESS = RowLayout(np.float64, columns=3)
 ROWS = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 FLAT = [1, 2, 3, 4, 5, 6]
 
@@ -19,7 +19,7 @@ def tensor(name: str, shape: Any, data: Any, datatype: str = "FP32", **more: Any
     return {"name": name, "shape": shape, "datatype": datatype, "data": data, **more}
 
 
-def rows(inputs: list[dict[str, Any]], layout: Layout = LAYOUT, **more: Any) -> Any:
+def rows(inputs: list[dict[str, Any]], layout: RowLayout = LAYOUT, **more: Any) -> Any:
     return decode(json.dumps({"inputs": inputs, **more}).encode(), "application/json", layout).tolist()
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from torpor_container.content import Layout, decode
+from torpor_container.content import RowLayout, decode
 from torpor_container.content.reading.npz_rows import EXPANDED_MAX_BYTES
 from torpor_container.errors import BadInput
 
 NPZ = "application/x-npz"
 DENSE = np.array([[0.0, 1.5, 0.0, 2.0], [0.0, 0.0, 0.0, 0.0], [3.0, 0.0, 0.0, 4.0], [0.0, 0.0, 5.0, 0.0]])
-LAYOUT = Layout(np.float64, columns=4, absent=0.0)
+LAYOUT = RowLayout(np.float64, columns=4, absent=0.0)
 
 
 def saved(matrix: Any) -> bytes:
@@ -39,9 +39,9 @@ def test_any_sparse_format_stays_sparse_and_has_the_models_type(kind: str, made:
 
 def test_what_is_not_there_is_what_the_layout_says_where_rows_have_to_be_dense() -> None:
     kept = sparse.csr_matrix(([1.0, 0.0], ([0, 0], [0, 1])), shape=(1, 3))
-    as_missing = decode(saved(kept), NPZ, Layout(np.float64, columns=3, sparse=False))
+    as_missing = decode(saved(kept), NPZ, RowLayout(np.float64, columns=3, sparse=False))
     np.testing.assert_array_equal(as_missing, [[1.0, 0.0, np.nan]])
-    assert decode(saved(kept), NPZ, Layout(np.float64, absent=0.0, sparse=False)).tolist() == [[1.0, 0.0, 0.0]]
+    assert decode(saved(kept), NPZ, RowLayout(np.float64, absent=0.0, sparse=False)).tolist() == [[1.0, 0.0, 0.0]]
 
 
 def test_a_cell_that_is_there_twice_is_the_sum() -> None:
@@ -92,4 +92,4 @@ def test_what_is_no_sparse_matrix_of_the_models_is_refused(name: str) -> None:
 
 def test_few_cells_do_not_become_a_huge_array() -> None:
     with pytest.raises(BadInput, match="4000 rows of 1000000 columns are too many"):
-        decode(saved(sparse.coo_matrix((4000, 1_000_000))), NPZ, Layout(np.float32, sparse=False))
+        decode(saved(sparse.coo_matrix((4000, 1_000_000))), NPZ, RowLayout(np.float32, sparse=False))

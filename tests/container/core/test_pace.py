@@ -2,13 +2,13 @@
 
 import pytest
 
-from torpor_container.core.pace import CHEAP_S, FEW, LONG_S, TRIAL, WAITS_S, Pace
+from torpor_container.core.pace import CHEAP_S, FEW, LONG_S, TRIAL, WAITS_S, PredictionPace
 
 QUICK_S = CHEAP_S / 2
 
 
 def test_one_quick_prediction_makes_a_model_cheap_and_a_costly_one_does_not() -> None:
-    quick, costly = Pace(), Pace()
+    quick, costly = PredictionPace(), PredictionPace()
     assert not quick.cheap
     quick.took(QUICK_S, QUICK_S)
     costly.took(2 * CHEAP_S, 2 * CHEAP_S)
@@ -17,14 +17,14 @@ def test_one_quick_prediction_makes_a_model_cheap_and_a_costly_one_does_not() ->
 
 
 def test_a_model_that_waits_each_time_is_not_cheap_however_little_it_computes() -> None:
-    pace = Pace()
+    pace = PredictionPace()
     for _ in range(100):
         pace.took(QUICK_S, WAITS_S)
         assert not pace.cheap
 
 
 def test_a_busy_machine_makes_no_model_dear_while_one_of_the_last_few_was_let_through() -> None:
-    pace = Pace()
+    pace = PredictionPace()
     pace.took(QUICK_S, QUICK_S)
     for _ in range(20):
         for _ in range(FEW - 1):
@@ -38,7 +38,7 @@ def test_a_busy_machine_makes_no_model_dear_while_one_of_the_last_few_was_let_th
 
 @pytest.mark.parametrize("waits_after", [0, 1, TRIAL - 1])
 def test_who_held_up_the_loop_comes_back_after_many_quick_ones_in_a_row(waits_after: int) -> None:
-    pace = Pace()
+    pace = PredictionPace()
     pace.took(QUICK_S, QUICK_S)
     pace.held_up()
     assert not pace.cheap
@@ -50,7 +50,7 @@ def test_who_held_up_the_loop_comes_back_after_many_quick_ones_in_a_row(waits_af
 
 
 def test_what_was_known_of_a_model_counts_no_more_once_it_held_up_the_loop() -> None:
-    pace = Pace()
+    pace = PredictionPace()
     pace.took(QUICK_S, QUICK_S)
     pace.held_up()
     for _ in range(2 * TRIAL):

@@ -10,7 +10,7 @@ from torpor_container.core.trials import (
     MIB,
     QUICK_MAX,
     SLOW_MAX,
-    Step,
+    TrialStep,
     Verdict,
     after_death,
     allowance_bytes,
@@ -27,25 +27,25 @@ GIB = 1024 * MIB
 @pytest.mark.parametrize(
     ("verdict", "then"),
     [
-        (None, Step.TRY),
-        (Verdict("", "xgboost 3"), Step.TRUST),
-        (Verdict("it hung", "xgboost 3"), Step.REFUSE),
-        (Verdict("", "xgboost 2"), Step.TRY),
-        (Verdict("it hung", "xgboost 2"), Step.TRY),
-        (Verdict("too large", "xgboost 3", limit_bytes=GIB), Step.REFUSE),
-        (Verdict("too large", "xgboost 3", limit_bytes=GIB - 1), Step.TRY),
+        (None, TrialStep.TRY),
+        (Verdict("", "xgboost 3"), TrialStep.TRUST),
+        (Verdict("it hung", "xgboost 3"), TrialStep.REFUSE),
+        (Verdict("", "xgboost 2"), TrialStep.TRY),
+        (Verdict("it hung", "xgboost 2"), TrialStep.TRY),
+        (Verdict("too large", "xgboost 3", limit_bytes=GIB), TrialStep.REFUSE),
+        (Verdict("too large", "xgboost 3", limit_bytes=GIB - 1), TrialStep.TRY),
     ],
 )
-def test_a_verdict_holds_for_its_software_and_for_no_more_memory(verdict: Verdict | None, then: Step) -> None:
+def test_a_verdict_holds_for_its_software_and_for_no_more_memory(verdict: Verdict | None, then: TrialStep) -> None:
     assert step(verdict, "xgboost 3", GIB) is then
 
 
 def test_a_model_that_ends_instances_while_it_predicts_is_quarantined_the_second_time() -> None:
     verdict = after_death(None, "a", "SIGSEGV")
-    assert step(verdict, "a", GIB) is Step.TRUST
+    assert step(verdict, "a", GIB) is TrialStep.TRUST
     for _ in range(DEATHS_MAX - 1):
         verdict = after_death(verdict, "a", "SIGSEGV")
-    assert step(verdict, "a", GIB) is Step.REFUSE
+    assert step(verdict, "a", GIB) is TrialStep.REFUSE
     assert "SIGSEGV" in verdict.reason
 
 

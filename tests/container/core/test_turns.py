@@ -6,7 +6,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.core.turns import Line, Sharing, Turn, Turns
+from torpor_container.core.turns import ModelQueue, Sharing, Turn, Turns
 
 MODELS = st.integers(0, 5)
 COSTS_S = st.lists(st.floats(0.001, 5.0), min_size=6, max_size=6)
@@ -17,7 +17,7 @@ def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
     calls: list[int], at_once: int, per_model: int, batch_size: int
 ) -> None:
     turns: Turns[int] = Turns(Sharing(at_once, per_model, batch_size))
-    lines: list[Line] = [Line(shares=number % 2 == 0) for number in range(6)]
+    lines: list[ModelQueue] = [ModelQueue(shares=number % 2 == 0) for number in range(6)]
     for number, model in enumerate(calls):
         turns.wait(lines[model], number, 0.0)
     served: list[int] = []
@@ -58,7 +58,7 @@ class Site:
 
     def __init__(self, sharing: Sharing) -> None:
         self.turns: Turns[int] = Turns(sharing)
-        self.lines = [Line(), Line(shares=True)]
+        self.lines = [ModelQueue(), ModelQueue(shares=True)]
         self.story: list[tuple[int, tuple[int, ...], float]] = []  # of each turn: whose, for whom, charged
         self._running: list[tuple[int, float]] = []
 
@@ -87,7 +87,7 @@ def test_models_that_are_always_waited_for_have_had_the_same_but_for_a_turn_of_e
     costs_s: list[float], count: int
 ) -> None:
     turns: Turns[int] = Turns(Sharing())
-    lines: list[Line] = [Line() for _ in range(count)]
+    lines: list[ModelQueue] = [ModelQueue() for _ in range(count)]
     for line in lines:
         for asked in range(50):
             turns.wait(line, asked, 0.0)
@@ -105,7 +105,7 @@ def test_models_that_are_always_waited_for_have_had_the_same_but_for_a_turn_of_e
 @given(st.integers(1, 100), st.floats(0.1, 60.0))
 def test_who_calls_a_quiet_model_waits_for_one_turn_of_the_busy_one_at_most(busy: int, cost_s: float) -> None:
     turns: Turns[str] = Turns(Sharing())
-    slow, quiet = Line(), Line()
+    slow, quiet = ModelQueue(), ModelQueue()
     for _ in range(busy):
         turns.wait(slow, "busy", 0.0)
     began = turns.next(0.0)
@@ -122,7 +122,7 @@ def test_who_calls_a_quiet_model_waits_for_one_turn_of_the_busy_one_at_most(busy
 
 def test_a_model_that_nobody_called_has_saved_nothing_up() -> None:
     turns: Turns[int] = Turns(Sharing())
-    one, other = Line(), Line()
+    one, other = ModelQueue(), ModelQueue()
     for _ in range(100):  # it has had much, and alone
         turns.wait(one, 0, 0.0)
         turn = turns.next(0.0)
@@ -140,7 +140,7 @@ def test_a_model_that_nobody_called_has_saved_nothing_up() -> None:
 
 def test_who_leaves_is_not_served_and_who_stays_is() -> None:
     turns: Turns[str] = Turns(Sharing())
-    line = Line()
+    line = ModelQueue()
     first, second = "first", "second"
     turns.wait(line, first, 0.0)
     turns.wait(line, second, 0.0)
@@ -155,7 +155,7 @@ def test_who_leaves_is_not_served_and_who_stays_is() -> None:
 
 def test_a_batch_waits_only_for_as_much_company_as_the_last_one_had() -> None:
     turns: Turns[int] = Turns(Sharing(batch_size=8, delay_s=0.25))
-    line = Line(shares=True)
+    line = ModelQueue(shares=True)
     turns.wait(line, 0, 0.0)
     alone = turns.next(0.0)  # nobody came with the last one: there is nothing to wait for
     assert alone is not None
@@ -177,7 +177,7 @@ def test_a_batch_waits_only_for_as_much_company_as_the_last_one_had() -> None:
 
 def test_whoever_waits_for_company_in_vain_goes_alone_and_the_next_waits_no_more() -> None:
     turns: Turns[int] = Turns(Sharing(batch_size=8, delay_s=0.25))
-    line = Line(shares=True)
+    line = ModelQueue(shares=True)
     line.last_size = 5
     turns.wait(line, 0, 1.0)
     assert turns.next(1.0) is None

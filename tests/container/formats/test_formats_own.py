@@ -27,7 +27,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from tests.container.formats.format_models import Trained
 from torpor_container.errors import BadInput, LoadFailed
-from torpor_container.formats import Conventions, Model, detect
+from torpor_container.formats import Conventions, ServableModel, detect
 from torpor_container.formats.sklearn.estimators import serve
 from torpor_container.formats.xgboost import boosters
 from torpor_container.invocation import Invocation
@@ -36,12 +36,12 @@ CONVENTIONS = Conventions()
 ROW = b"1,2,3,4"
 
 
-def load(directory: Path, conventions: Conventions = CONVENTIONS) -> Model:
+def load(directory: Path, conventions: Conventions = CONVENTIONS) -> ServableModel:
     known, path = detect(directory)
     return known.load(path, conventions)
 
 
-def answer(model: Model, body: bytes = ROW, content_type: str = "text/csv") -> Any:
+def answer(model: ServableModel, body: bytes = ROW, content_type: str = "text/csv") -> Any:
     return json.loads(model.invoke(Invocation(body, content_type, "application/json")).body)
 
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from torpor.calling.rows import encode
 from torpor_container.errors import BadInput, PredictionFailed
-from torpor_container.formats import Conventions, Model, detect
+from torpor_container.formats import Conventions, ServableModel, detect
 from torpor_container.formats.xgboost import boosters
 from torpor_container.invocation import Invocation
 
@@ -25,7 +25,7 @@ FRAME = pd.DataFrame(ROWS, columns=["sqft", "beds", "age"])
 PRICES = ROWS @ [3.0, 2.0, 1.0]
 
 
-def answer(model: Model, body: bytes, content_type: str, accept: str = JSON) -> Any:
+def answer(model: ServableModel, body: bytes, content_type: str, accept: str = JSON) -> Any:
     reply = model.invoke(Invocation(body, content_type, accept))
     return json.loads(reply.body) if reply.content_type == JSON else reply.body
 
@@ -57,7 +57,7 @@ def test_what_a_sparse_row_leaves_out_is_missing_to_xgboost_and_a_zero_that_is_t
 FLOAT, INT, TEXT = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
 
 
-def save(path: Path, nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any]) -> Model:
+def save(path: Path, nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any]) -> ServableModel:
     told = [[helper.make_tensor_value_info(name, *kind) for name, kind in one.items()] for one in (inputs, outputs)]
     graph = helper.make_graph(nodes, "graph", told[0], told[1])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
@@ -67,7 +67,7 @@ def save(path: Path, nodes: list[Any], inputs: dict[str, Any], outputs: dict[str
 
 
 @pytest.fixture
-def classifier(tmp_path: Path) -> Model:
+def classifier(tmp_path: Path) -> ServableModel:
     """The class, and how likely each is."""
     nodes = [
         helper.make_node("Softmax", ["x"], ["probability"]),
@@ -77,7 +77,7 @@ def classifier(tmp_path: Path) -> Model:
 
 
 @pytest.fixture
-def columns(tmp_path: Path) -> Model:
+def columns(tmp_path: Path) -> ServableModel:
     """An input for each column, of three types."""
     nodes = [
         helper.make_node("Cast", ["rooms"], ["real"], to=FLOAT),
@@ -91,13 +91,13 @@ def columns(tmp_path: Path) -> Model:
 LIKELY = [0.2689414322376251, 0.7310585975646973]
 
 
-def test_all_outputs_of_a_classifier_are_answered(classifier: Model) -> None:
+def test_all_outputs_of_a_classifier_are_answered(classifier: ServableModel) -> None:
     assert answer(classifier, b"0,1", CSV) == {"label": [1], "probability": [LIKELY]}
     assert answer(classifier, b"0,1\n1,0", CSV, CSV).splitlines()[0] == b"1,0.2689414322376251,0.7310585975646973"
     assert json.loads(answer(classifier, b"0,1", CSV, "application/jsonlines")) == {"label": 1, "probability": LIKELY}
 
 
-def test_accept_names_one_output(classifier: Model) -> None:
+def test_accept_names_one_output(classifier: ServableModel) -> None:
     assert answer(classifier, b"0,1", CSV, f"{JSON}; output=probability") == [LIKELY]
     assert answer(classifier, b"0,1", CSV, f'{CSV};q=0.5, {JSON}; output="label"') == [1]
     array = np.load(io.BytesIO(answer(classifier, b"0,1", CSV, "application/x-npy; output=probability")))
@@ -106,12 +106,12 @@ def test_accept_names_one_output(classifier: Model) -> None:
         answer(classifier, b"0,1", CSV, f"{JSON}; output=proba")
 
 
-def test_an_array_of_several_outputs_asks_for_one_of_them(classifier: Model) -> None:
+def test_an_array_of_several_outputs_asks_for_one_of_them(classifier: ServableModel) -> None:
     with pytest.raises(PredictionFailed, match="the outputs label, probability: name one in Accept"):
         answer(classifier, b"0,1", CSV, "application/x-npy")
 
 
-def test_the_protocol_names_inputs_and_outputs(classifier: Model) -> None:
+def test_the_protocol_names_inputs_and_outputs(classifier: ServableModel) -> None:
     tensor = {"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [0, 1]}
 
     def asked(*names: str, **other: Any) -> Any:
@@ -148,7 +148,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("way", COLUMNS)
-def test_a_column_for_each_input_goes_by_its_name_and_type(columns: Model, way: str) -> None:
+def test_a_column_for_each_input_goes_by_its_name_and_type(columns: ServableModel, way: str) -> None:
     assert answer(columns, *COLUMNS[way]) == {"sum": [[2.0**53 + 0.5], [6.5]], "same": [["Oslo"], ["Rome"]]}
 
 
@@ -162,7 +162,9 @@ def test_a_column_for_each_input_goes_by_its_name_and_type(columns: Model, way: 
         (b'{"city": [["a"]], "rooms": [[1]], "size": [[1]], "more": [[1]]}', JSON, "unknown: more"),
     ],
 )
-def test_columns_that_are_not_the_inputs_are_refused(columns: Model, body: bytes, content_type: str, said: str) -> None:
+def test_columns_that_are_not_the_inputs_are_refused(
+    columns: ServableModel, body: bytes, content_type: str, said: str
+) -> None:
     with pytest.raises(BadInput, match=said):
         answer(columns, body, content_type)
 

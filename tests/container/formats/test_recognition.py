@@ -16,7 +16,7 @@ from tests.container.formats.format_models import Trained
 from torpor_container.errors import AmbiguousArtifact, LoadFailed, UnknownFormat
 from torpor_container.formats import Conventions, contents, detect
 from torpor_container.formats.contents import Content
-from torpor_container.formats.format import Model
+from torpor_container.formats.format import ServableModel
 from torpor_container.invocation import Invocation
 
 XGBOOST, SCIKIT_LEARN = Conventions(image="xgboost"), Conventions(image="scikit-learn")
@@ -62,12 +62,12 @@ def place(tmp_path: Path, saved: dict[str, bytes]) -> Callable[..., Path]:
     return written
 
 
-def load(directory: Path, conventions: Conventions = OWN) -> Model:
+def load(directory: Path, conventions: Conventions = OWN) -> ServableModel:
     known, path = detect(directory, conventions=conventions)
     return known.load(path, conventions)
 
 
-def answer(model: Model) -> list[float]:
+def answer(model: ServableModel) -> list[float]:
     told: list[float] = json.loads(model.invoke(Invocation(b"0.4,0.2,0.7,0.1", "text/csv", "application/json")).body)
     return told
 

@@ -6,16 +6,18 @@ from hypothesis import strategies as st
 
 from torpor_container.errors import PredictionFailed
 from torpor_container.formats.script import child, frames
-from torpor_container.formats.script.frames import BadFrame, Frame, Kind
+from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
 
 
-@given(st.sampled_from(Kind), st.dictionaries(st.sampled_from(["accept", "type"]), st.text()), st.binary(max_size=300))
-def test_a_frame_comes_back_as_it_was(kind: Kind, fields: dict[str, str], body: bytes) -> None:
-    message = frames.encode(Frame(kind, fields, body))
+@given(
+    st.sampled_from(FrameKind), st.dictionaries(st.sampled_from(["accept", "type"]), st.text()), st.binary(max_size=300)
+)
+def test_a_frame_comes_back_as_it_was(kind: FrameKind, fields: dict[str, str], body: bytes) -> None:
+    message = frames.encode(ScriptFrame(kind, fields, body))
     prefix, rest = message[: frames.PREFIX.size], message[frames.PREFIX.size :]
     head_bytes, body_bytes = frames.sizes(prefix)
     assert len(rest) == head_bytes + body_bytes
-    assert frames.decode(rest[:head_bytes], rest[head_bytes:]) == Frame(kind, fields, body)
+    assert frames.decode(rest[:head_bytes], rest[head_bytes:]) == ScriptFrame(kind, fields, body)
 
 
 @pytest.mark.parametrize("sizes", [(frames.HEAD_MAX + 1, 0), (0, frames.BODY_MAX + 1)])
@@ -33,10 +35,10 @@ def test_a_head_that_is_none_is_refused(head: bytes) -> None:
 @pytest.mark.parametrize("told", ["nan nan nan", "inf 0.0 0.0", "-1.0 0.0 0.0"])
 def test_an_effort_that_nothing_takes_is_no_frame(told: str) -> None:
     with pytest.raises(BadFrame, match="effort"):
-        frames.effort_of(Frame(Kind.REPLY, {frames.EFFORT: told}))
+        frames.effort_of(ScriptFrame(FrameKind.REPLY, {frames.EFFORT: told}))
 
 
 def test_a_failure_may_be_told_in_words_that_are_no_text() -> None:
     failure = PredictionFailed("no such city: \ud800")
-    assert child._error(Kind.FAILED, failure).body == b"no such city: \\ud800"
+    assert child._error(FrameKind.FAILED, failure).body == b"no such city: \\ud800"
     assert failure.reply().body == b"no such city: \\ud800"

@@ -15,14 +15,14 @@ from tests.container.script_processes import started, write_script
 from torpor_container.errors import BadInput, ContainerError, LoadFailed, PredictionFailed, UnsupportedContentType
 from torpor_container.formats.script.context import Headers
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 
 Invoke = Callable[..., list[Reply]]
 CSV_ROW = Invocation(b"1,2,3,4", "text/csv")
 
 
 @pytest.fixture
-def invoke(warm_parent: WarmParent) -> Invoke:
+def invoke(warm_parent: ZygoteClient) -> Invoke:
     """Load the script of a folder, and answer what it answers to these calls, whatever it took."""
 
     async def story(directory: Path, calls: tuple[Invocation, ...], program: str) -> list[Reply]:
@@ -290,7 +290,7 @@ def test_transform_fn_beside_the_functions_it_replaces_is_refused(invoke: Invoke
         invoke(tmp_path)
 
 
-def test_a_script_may_ask_for_every_header_that_aws_forwards(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_a_script_may_ask_for_every_header_that_aws_forwards(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     source = """
 def model_fn(model_dir): ...
 def transform_fn(model, body, content_type, accept, context):

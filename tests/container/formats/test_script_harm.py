@@ -28,7 +28,7 @@ from torpor_container.formats.script.frames import PREFIX
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.process_tree import descendants
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 
 MIB = 1024 * 1024
 Steps = Callable[[ScriptProcess], Awaitable[Any]]
@@ -58,7 +58,7 @@ def call(source: str) -> Invocation:
 
 
 @pytest.fixture
-def story(warm_parent: WarmParent) -> Story:
+def story(warm_parent: ZygoteClient) -> Story:
     """Load the script of a folder, run the steps on its process, and make sure that the process is gone afterwards."""
 
     async def run(directory: Path, steps: Steps, memory_bytes: int | None) -> Any:
@@ -414,7 +414,7 @@ def test_a_script_that_does_not_load_says_why(story: Story, tmp_path: Path, name
     assert raised.value.status == (507 if error is LoadOutOfMemory else 500)
 
 
-def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     write_script(tmp_path, "import time; time.sleep(600)")
 
     async def run() -> None:

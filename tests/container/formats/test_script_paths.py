@@ -11,7 +11,7 @@ from torpor_container.errors import LoadFailed
 from torpor_container.formats.script.paths import mentions, show
 from torpor_container.invocation import Invocation
 from torpor_container.processes.namespaces import NoNamespace
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def transform_fn(model, body, content_type, accept):
 """
 
 
-def test_the_path_shows_the_model_s_folder_to_its_script_alone(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_the_path_shows_the_model_s_folder_to_its_script_alone(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     before = os.path.lexists("/opt/ml")
 
     async def story() -> None:

@@ -13,7 +13,7 @@ from torpor_container.errors import PredictionFailed
 from torpor_container.formats.script import toolkits
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.invocation import Invocation
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 
 SCRIPT = """
 def model_fn(model_dir):
@@ -36,7 +36,7 @@ class Script:
 
 
 @pytest.fixture(scope="module")
-def script(warm_parent: WarmParent, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
+def script(warm_parent: ZygoteClient, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     folder = tmp_path_factory.mktemp("model")
     write_script(folder, SCRIPT)
     with asyncio.Runner() as runner:
@@ -168,7 +168,7 @@ def test_part_that_is_not_there_says_what_is(script: Script, line: str, says: st
         script.run(line if "training" not in line else f"from sagemaker_training import environment; {line}")
 
 
-def test_response_of_the_older_toolkit_is_a_body_a_type_and_a_status(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_response_of_the_older_toolkit_is_a_body_a_type_and_a_status(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     source = """
 from sagemaker_containers.beta.framework import encoders, worker
 def model_fn(model_dir):
@@ -193,7 +193,7 @@ def output_fn(prediction, accept):
     asyncio.run(story())
 
 
-def test_script_s_own_module_of_the_name_wins(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_script_s_own_module_of_the_name_wins(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     write_script(tmp_path, "OWN = 'mine'", "code/sagemaker_inference.py")
     source = "from sagemaker_inference import OWN\ndef transform_fn(m, b, c, a):\n    return OWN\ndef model_fn(d): ..."
     write_script(tmp_path, source, "code/inference.py")

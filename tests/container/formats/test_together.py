@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 from torpor_container.content import Rows
 from torpor_container.errors import BadInput, ContainerError, UnsupportedContentType
 from torpor_container.formats import Conventions, pickled
-from torpor_container.formats.format import Model
+from torpor_container.formats.format import ServableModel
 from torpor_container.invocation import Invocation, Reply
 
 COLUMNS = 4
@@ -56,7 +56,7 @@ def booster(**parameters: Any) -> Any:
 
 
 @cache
-def model(kind: str) -> Model:
+def model(kind: str) -> ServableModel:
     made = {**TOGETHER, **ALONE}[kind]()
     return pickled.adopt(made.fit(*rows()) if hasattr(made, "fit") else made, Conventions())
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.container.short_serving import Address, answer, connected, post, serving, whole
 from tests.processes import gone, soon
 from torpor_container.http.server import FIELD_MAX_BYTES
-from torpor_container.http.short_requests import Reader
+from torpor_container.http.short_requests import RequestReader
 
 WAYS = ("/now/invocations", "/soon/invocations", "/a/invocations", "/a/invocations?")
 """An answer at once, one that is told later, one by a task, and one by gunicorn."""
@@ -130,7 +130,7 @@ def test_what_can_not_be_read_ends_its_own_connection_also_if_it_came_early(serv
 
 
 def test_a_request_is_not_kept_once_it_is_taken_up() -> None:
-    reader = Reader()
+    reader = RequestReader()
     assert reader.read(post(body=b"1,2"))
     assert reader.take()[1] == b"1,2"
     assert (reader.headers, reader.body) == ([], b"")

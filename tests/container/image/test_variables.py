@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from torpor_container.app import Instance
+from torpor_container.app import InstanceProcess
 from torpor_container.image.variables import BY_NAME, VARIABLES, Effect, fault, notes
 from torpor_container.settings import SETTINGS, Settings, unknown
 
@@ -56,5 +56,5 @@ def test_a_setting_of_torpor_that_is_none_is_refused_with_the_one_that_may_be_me
 
 
 def test_an_instance_says_so_in_its_log(caplog: pytest.LogCaptureFixture) -> None:
-    Instance(Settings.read({}), environment={"SAGEMAKER_MODEL_SERVER_WORKERS": "4"})
+    InstanceProcess(Settings.read({}), environment={"SAGEMAKER_MODEL_SERVER_WORKERS": "4"})
     assert "SAGEMAKER_MODEL_SERVER_WORKERS=4 has no effect" in caplog.text

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from torpor_container.measuring.cpu_time import Spent
+from torpor_container.measuring.cpu_time import CpuTime
 from torpor_container.processes.process_tree import cpu_s
 
 
@@ -15,7 +15,7 @@ class Clocks:
 
     def __init__(self) -> None:
         self.used_s: dict[int, float] = {}
-        self.spent = Spent(lambda pid: self.used_s.get(pid, 0.0))
+        self.spent = CpuTime(lambda pid: self.used_s.get(pid, 0.0))
         self.own_s = self.spent.seconds([])
 
     def seconds(self, *groups: list[int]) -> float:
@@ -57,6 +57,6 @@ def test_a_process_tells_what_it_and_its_ended_children_used() -> None:
 
 def test_this_process_counts_by_itself() -> None:
     times = os.times()
-    assert Spent().seconds([]) == pytest.approx(
+    assert CpuTime().seconds([]) == pytest.approx(
         times.user + times.system + times.children_user + times.children_system, abs=1.0
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.measuring.effort import CLOCKS, STANDING, Clocks, Effort, in_line_s, measured, process_s
+from torpor_container.measuring.effort import CLOCKS, STANDING, Effort, EffortClocks, in_line_s, measured, process_s
 
 
 def computing(cpu_s: float) -> None:
@@ -72,7 +72,7 @@ def test_efforts_add_up_and_are_shared() -> None:
 
 
 def test_what_a_child_process_computed_is_the_process_s_own() -> None:
-    effort = Clocks(work=process_s).start()
+    effort = EffortClocks(work=process_s).start()
     subprocess.run([sys.executable, "-S", "-c", "sum(range(2_000_000))"], check=True)
     assert effort().work_s > 0.01
     assert CLOCKS.start()().work_s < 0.01

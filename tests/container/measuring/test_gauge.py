@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from torpor_container.measuring.gauge import WALKED_FOR_S, Gauge, Others
+from torpor_container.measuring.gauge import WALKED_FOR_S, MemoryGauge, OtherProcesses
 from torpor_container.processes.memory import allocated_bytes, give_back
 
 MIB = 1024 * 1024
@@ -33,7 +33,7 @@ def touched(held: mmap.mmap) -> None:
 
 @pytest.mark.parametrize("exact", [None, False], ids=["as the kernel counts", "walked each time"])
 def test_what_is_taken_and_given_back_shows_at_once(exact: bool | None) -> None:
-    gauge = Gauge(lambda: 0.0, exact)
+    gauge = MemoryGauge(lambda: 0.0, exact)
     give_back()
     before = gauge.used_bytes()
     grown = gauge.grown()
@@ -47,14 +47,14 @@ def test_what_is_taken_and_given_back_shows_at_once(exact: bool | None) -> None:
 
 def test_a_walk_is_due_at_first_and_once_a_second() -> None:
     now_s = 0.0
-    gauge = Gauge(lambda: now_s, exact=True)
+    gauge = MemoryGauge(lambda: now_s, exact=True)
     assert gauge.counted_bytes() is None
     walked_bytes = gauge.used_bytes()
     now_s = 0.9
     assert gauge.counted_bytes() == pytest.approx(walked_bytes, abs=OTHERS_BYTES)
     now_s = 1.0
     assert gauge.counted_bytes() is None
-    assert Gauge(lambda: now_s, exact=False).counted_bytes() is None
+    assert MemoryGauge(lambda: now_s, exact=False).counted_bytes() is None
 
 
 @pytest.mark.skipif(not allocated_bytes(), reason="the C library does not tell what malloc holds")
@@ -62,7 +62,7 @@ def test_what_fills_memory_that_others_left_free_counts_too() -> None:
     left = [bytes(size) for size in [20_000] * 200]
     pinned = bytes(20_000)  # above them on the heap: what they leave is not given back
     left.clear()
-    grown = Gauge(lambda: 0.0).grown()
+    grown = MemoryGauge(lambda: 0.0).grown()
     filled = [bytes(size) for size in [20_000] * 200]
     assert grown() == pytest.approx(4_000_000, abs=OTHERS_BYTES)
     assert len(filled) == 200
@@ -72,7 +72,7 @@ def test_what_fills_memory_that_others_left_free_counts_too() -> None:
 @pytest.mark.skipif(not allocated_bytes(), reason="the C library does not tell what malloc holds")
 def test_what_was_freed_on_the_way_does_not_count() -> None:
     give_back()
-    grown, by_malloc = Gauge(lambda: 0.0).grown(), Gauge(lambda: 0.0).grown(by_malloc=True)
+    grown, by_malloc = MemoryGauge(lambda: 0.0).grown(), MemoryGauge(lambda: 0.0).grown(by_malloc=True)
     on_the_way = [bytes(size) for size in [20_000] * 400]
     kept = [bytes(size) for size in [20_000] * 100]
     on_the_way.clear()
@@ -98,7 +98,7 @@ def test_pages_that_a_forked_process_makes_its_own_show_after_a_while() -> None:
 
     def grown_by_writing() -> int:
         now_s = 0.0
-        gauge = Gauge(lambda: now_s)
+        gauge = MemoryGauge(lambda: now_s)
         before = gauge.used_bytes()
         touched(inherited)
         now_s = WALKED_FOR_S
@@ -140,7 +140,7 @@ its own: some hundred."""
 
 @pytest.mark.parametrize("exact", [None, False], ids=["as the kernel counts", "walked each time"])
 def test_what_another_process_takes_shows_at_once_and_nothing_once_it_is_gone(exact: bool | None) -> None:
-    others = Others(lambda: 0.0, exact)
+    others = OtherProcesses(lambda: 0.0, exact)
     with forked(lambda: taken(THEIRS_BYTES)) as (pid, told):
         before = others.used_bytes([pid])
         told()
@@ -151,7 +151,7 @@ def test_what_another_process_takes_shows_at_once_and_nothing_once_it_is_gone(ex
 def test_others_are_walked_once_a_second() -> None:
     """Pages that another process makes its own show with its next walk, as one's own do."""
     inherited, now_s = taken(THEIRS_BYTES), 0.0
-    others = Others(lambda: now_s, exact=True)
+    others = OtherProcesses(lambda: now_s, exact=True)
     with forked(lambda: touched(inherited)) as (pid, told):
         before = others.used_bytes([pid])
         told()

@@ -11,8 +11,8 @@ import xgboost
 
 from torpor_container.formats import Conventions
 from torpor_container.measuring.effort import Effort
-from torpor_container.measuring.gauge import Gauge
-from torpor_container.models.built_in_loader import FLOOR_BYTES, BuiltInWorkshop
+from torpor_container.measuring.gauge import MemoryGauge
+from torpor_container.models.built_in_loader import FLOOR_BYTES, BuiltInLoader
 from torpor_container.models.loader import Loaded, Placed
 from torpor_container.processes.memory import give_back
 from torpor_container.processes.zygote_access import Parent
@@ -24,17 +24,17 @@ SETTINGS, CONVENTIONS = Settings.read({}), Conventions()
 
 
 def workshop(
-    scripts: Scripts | None = None, gauge: Gauge | None = None, give_back: Callable[[], None] = give_back
-) -> BuiltInWorkshop:
+    scripts: Scripts | None = None, gauge: MemoryGauge | None = None, give_back: Callable[[], None] = give_back
+) -> BuiltInLoader:
     scripts = scripts or Scripts(SETTINGS, CONVENTIONS, Parent(""), {})
-    return BuiltInWorkshop(SETTINGS, CONVENTIONS, scripts, lambda: 0.0, gauge=gauge, give_back=give_back)
+    return BuiltInLoader(SETTINGS, CONVENTIONS, scripts, lambda: 0.0, gauge=gauge, give_back=give_back)
 
 
-async def load(shop: BuiltInWorkshop, name: str, folder: Path) -> Loaded:
+async def load(shop: BuiltInLoader, name: str, folder: Path) -> Loaded:
     return await (await shop.recognise(Placed(name, f"{name}-1", folder))).load()
 
 
-class Told(Gauge):
+class Told(MemoryGauge):
     """Each load has taken what it is told."""
 
     def __init__(self, grown: Callable[[], int]) -> None:

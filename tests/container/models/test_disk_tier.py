@@ -15,7 +15,7 @@ import pytest
 
 from tests.container.keeper_site import Site
 from torpor_container.artifacts.archives.unpack import UnpackLimits
-from torpor_container.artifacts.disk import DiskTier, Entry
+from torpor_container.artifacts.disk import DiskTier, UnpackedArtifact
 from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.stores.store import ArtifactHead, Listed
@@ -23,8 +23,8 @@ from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Residency
 from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.measuring.meter import Meter
-from torpor_container.measuring.timing import Story, Timing
-from torpor_container.models.disk_tier import Shelf
+from torpor_container.measuring.timing import LoadStory, Timing
+from torpor_container.models.disk_tier import ArtifactCache
 
 CONTENT_BYTES = 20_000
 LIMITS = UnpackLimits(1_000_000, 100.0, 10)
@@ -80,16 +80,16 @@ def shelf(
     revalidate: bool = False,
     disk: DiskTier | None = None,
     meter: Meter | None = None,
-) -> Shelf:
+) -> ArtifactCache:
     tier = disk or DiskTier(root, budget_bytes, "bucket")
     books = Residency(budget_bytes, LRU(), loads_max=4)
     clock = asyncio.get_running_loop().time
-    return Shelf(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate, meter)
+    return ArtifactCache(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate, meter)
 
 
-async def content(on: Shelf, name: str) -> bytes:
+async def content(on: ArtifactCache, name: str) -> bytes:
     """What a load would find."""
-    placed = await on.take(name, Story(asyncio.get_running_loop().time))
+    placed = await on.take(name, LoadStory(asyncio.get_running_loop().time))
     try:
         return (placed.directory / "model.bin").read_bytes()
     finally:
@@ -333,7 +333,7 @@ class SlowDisk(DiskTier):
         self._after("workspace")
         return workspace
 
-    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
+    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> UnpackedArtifact:
         entry = super().publish(key, version, workspace, size_bytes)
         self._after("publish")
         return entry

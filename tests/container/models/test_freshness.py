@@ -10,8 +10,8 @@ import pytest
 from tests.container.models.test_disk_tier import FakeStore, shelf
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.stores.store import ArtifactHead
-from torpor_container.measuring.timing import Story
-from torpor_container.models.disk_tier import Shelf
+from torpor_container.measuring.timing import LoadStory
+from torpor_container.models.disk_tier import ArtifactCache
 from torpor_container.models.freshness import ASKED_AGAIN_S, Freshness
 
 
@@ -23,8 +23,8 @@ class CountingStore(FakeStore):
         return await super().head(key)
 
 
-async def loaded(on: Shelf, fresh: Freshness) -> None:
-    placed = await on.take("a", Story(asyncio.get_running_loop().time))
+async def loaded(on: ArtifactCache, fresh: Freshness) -> None:
+    placed = await on.take("a", LoadStory(asyncio.get_running_loop().time))
     on.give("a")
     fresh.loaded("a", placed.model_id)
 

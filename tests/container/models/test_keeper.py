@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.container.keeper_site import SIZE_BYTES, FakeRunner, Scene, Site
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, ModelDied, NoRoom, NotReady
 from torpor_container.measuring.timing import Timing
-from torpor_container.models.keeper import Patience
+from torpor_container.models.keeper import WaitLimits
 from torpor_container.wire import UNLOAD
 
 
@@ -34,7 +34,7 @@ def test_two_hundred_first_calls_make_one_download_and_one_load() -> None:
 
 def test_a_caller_who_gives_up_does_not_stop_the_load() -> None:
     async def story() -> None:
-        site, gate = Site(patience=Patience(ready_wait_s=0.05)), asyncio.Event()
+        site, gate = Site(patience=WaitLimits(ready_wait_s=0.05)), asyncio.Event()
         site.scene.pause = gate.wait
         with pytest.raises(NotReady):
             await site.call("a")
@@ -77,7 +77,7 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
 
 def test_a_load_that_takes_too_long_fails_and_leaves_the_books_clean() -> None:
     async def story() -> None:
-        site = Site(patience=Patience(load_timeout_s=0.01))
+        site = Site(patience=WaitLimits(load_timeout_s=0.01))
         site.scene.pause = lambda: asyncio.Event().wait()
         with pytest.raises(LoadTimedOut):
             await site.call("a")
@@ -231,7 +231,7 @@ def test_memory_that_was_taken_for_a_while_keeps_nobody_out_afterwards() -> None
 
 def test_without_a_cache_a_model_leaves_even_if_nobody_waited_for_its_load_to_end() -> None:
     async def story() -> None:
-        site, gate = Site(patience=Patience(ready_wait_s=0.05), cache=False), asyncio.Event()
+        site, gate = Site(patience=WaitLimits(ready_wait_s=0.05), cache=False), asyncio.Event()
         site.scene.pause = gate.wait
         with pytest.raises(NotReady):
             await site.call("a")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.container.keeper_site import Site
 from torpor_container.errors import NotReady
-from torpor_container.models.keeper import Patience
+from torpor_container.models.keeper import WaitLimits
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -87,7 +87,7 @@ def test_a_load_that_fails_while_it_is_retired_holds_nobody_up() -> None:
 
 def test_who_waits_for_an_old_copy_to_end_waits_as_long_as_for_any_load() -> None:
     async def story() -> None:
-        site, gate = Site(patience=Patience(ready_wait_s=0.02)), asyncio.Event()
+        site, gate = Site(patience=WaitLimits(ready_wait_s=0.02)), asyncio.Event()
         await site.call("a")
         site.scene.pause = gate.wait
         busy = asyncio.create_task(site.call("a"))

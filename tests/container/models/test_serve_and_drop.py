@@ -6,7 +6,7 @@ from tests.container.keeper_site import SIZE_BYTES, FakeShelf, FakeWorkshop, Sce
 from torpor_container.core.policies import TinyLFU
 from torpor_container.core.residency import Admit, Decision, Lead, Residency
 from torpor_container.measuring.timing import Timing
-from torpor_container.models.keeper import Keeper, Patience
+from torpor_container.models.keeper import Keeper, WaitLimits
 
 
 def books(room: int, story: list[Decision]) -> Residency:
@@ -41,7 +41,7 @@ def test_the_keeper_lets_a_visitor_go_when_its_last_caller_is_served() -> None:
     async def story() -> None:
         scene, site = Scene(), books(3, [])
         workshop = FakeWorkshop(scene)
-        keeper = Keeper(FakeShelf(scene), workshop, site, Patience(), asyncio.get_running_loop().time)
+        keeper = Keeper(FakeShelf(scene), workshop, site, WaitLimits(), asyncio.get_running_loop().time)
 
         async def call(name: str) -> None:
             async with keeper.lend(name, Timing(asyncio.get_running_loop().time)):

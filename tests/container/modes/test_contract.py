@@ -23,7 +23,7 @@ import xgboost
 
 from tests.container.contract_platform import WITHIN_S, Answer, Platform
 from torpor_container.processes.memory import uss_bytes
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 
 CSV = {"Content-Type": "text/csv"}
 MIB = 1024 * 1024
@@ -45,7 +45,7 @@ def platform(tmp_path: Path) -> Iterator[Platform]:
 
 
 @pytest.fixture(scope="module")
-def scripted(tmp_path_factory: pytest.TempPathFactory, warm_parent: WarmParent) -> Iterator[Platform]:
+def scripted(tmp_path_factory: pytest.TempPathFactory, warm_parent: ZygoteClient) -> Iterator[Platform]:
     """One instance for all stories with a script, which has a process of its own from the warm parent of all tests."""
     folder, parent = tmp_path_factory.mktemp("scripted"), str(warm_parent.path)
     with budgeted(folder, 200, parent) as instance:
@@ -383,7 +383,7 @@ def transform_fn(model, body, content_type, accept):
 
 
 @pytest.fixture
-def fickle(tmp_path: Path, warm_parent: WarmParent) -> Iterator[Platform]:
+def fickle(tmp_path: Path, warm_parent: ZygoteClient) -> Iterator[Platform]:
     """An instance with this script, which has a minute for each answer."""
     with Platform(tmp_path, TORPOR_WARM_PARENT=str(warm_parent.path), TORPOR_TRIALS="false") as platform:
         platform.load("fickle", unpacked(tmp_path, "fickle", {"inference.py": FICKLE.encode()}))

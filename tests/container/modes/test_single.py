@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from torpor_container.models.keeper import Patience
-from torpor_container.models.loader import Found, Placed, Workshop
+from torpor_container.models.keeper import WaitLimits
+from torpor_container.models.loader import Found, ModelLoader, Placed
 from torpor_container.modes.single import Single
 
 
@@ -22,7 +22,7 @@ class Forbidden:
 
 def test_a_load_that_fails_in_any_way_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> str | None:
-        single = Single(cast(Workshop, Forbidden()), tmp_path, None, "", lambda: 0.0, Patience(1.0, 1.0), 1.0)
+        single = Single(cast(ModelLoader, Forbidden()), tmp_path, None, "", lambda: 0.0, WaitLimits(1.0, 1.0), 1.0)
         await single.start()
         while single.failure is None:
             await asyncio.sleep(0)

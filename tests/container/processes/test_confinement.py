@@ -16,7 +16,7 @@ from torpor_container.core.residency import Residency
 from torpor_container.errors import OutOfMemory
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation
-from torpor_container.models.memory_tier import Tier
+from torpor_container.models.memory_tier import MemoryTier
 from torpor_container.models.relief import Relief
 
 MIB = 1024 * 1024
@@ -108,7 +108,7 @@ def test_an_instance_that_stays_over_its_budget_is_replaced(used: list[int], rep
         async def settled() -> int:
             return used.pop(0)
 
-        tier = Tier(books(), lambda: 0.0, lambda name: asyncio.sleep(0))
+        tier = MemoryTier(books(), lambda: 0.0, lambda name: asyncio.sleep(0))
         relief = Relief(tier, settled, lambda: told.append("replace"), pauses_s=(0.0, 0.0, 0.0))
         relief.begin()
         relief.begin()

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.warm_parents import LIGHT, warm_parent
-from torpor_container.processes.zygote_client import Job, OwnedWarmParent, WarmParent
+from torpor_container.processes.zygote_client import Job, OwnedWarmParent, ZygoteClient
 
 FOLDER = Path(__file__).parents[1]
 MODULES = os.pathsep.join((str(FOLDER), str(FOLDER.parents[1]), os.environ.get("PYTHONPATH", "")))
@@ -35,8 +35,8 @@ class Ground:
     folder: Path
 
     @property
-    def parent(self) -> WarmParent:
-        return WarmParent(self.path)
+    def parent(self) -> ZygoteClient:
+        return ZygoteClient(self.path)
 
     def children(self) -> list[int]:
         return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
@@ -128,7 +128,7 @@ def test_the_way_a_child_ends_is_reported(ground: Ground, how: str, code: int, g
     run(story())
 
 
-async def lingering(parent: WarmParent, guarded: bool = False) -> tuple[list[int], Any]:
+async def lingering(parent: ZygoteClient, guarded: bool = False) -> tuple[list[int], Any]:
     """A child that started two processes: all three numbers, and its handle."""
     read, write = os.pipe()
     try:

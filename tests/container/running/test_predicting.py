@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from torpor_container.core.turns import Line, Sharing, Turns
+from torpor_container.core.turns import ModelQueue, Sharing, Turns
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.threads import Threads
 from torpor_container.running.predicting import Outcome, Predictors
@@ -18,7 +18,7 @@ class Model:
     """It answers with what it was asked, once it is let. `turns` has the bodies of each turn."""
 
     def __init__(self, *, shares: bool = False) -> None:
-        self.line = Line(shares=shares)
+        self.line = ModelQueue(shares=shares)
         self.let = threading.Event()
         self.turns: list[list[bytes]] = []
 

@@ -14,7 +14,7 @@ from torpor_container.formats import Conventions
 from torpor_container.invocation import Invocation
 from torpor_container.measuring.timing import Timing
 from torpor_container.processes.zygote_access import Parent
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.requirements import Requirements, unmet
 from torpor_container.running.scripts import Scripts
 from torpor_container.settings import Settings
@@ -87,7 +87,7 @@ SCRIPT = "import tiny_words\ndef model_fn(d): ...\ndef transform_fn(m, b, c, a):
 
 
 def test_requirements_are_installed_once_beside_the_model_and_found_by_its_script_alone(
-    tmp_path: Path, warm_parent: WarmParent
+    tmp_path: Path, warm_parent: ZygoteClient
 ) -> None:
     model = tmp_path / "version" / "model"
     script = write_script(model, SCRIPT, "code/inference.py")

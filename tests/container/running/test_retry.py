@@ -12,7 +12,7 @@ from tests.container.contract_platform import Platform
 from tests.container.script_processes import write_script
 from torpor_container.errors import ModelDied, NotCalled
 from torpor_container.invocation import Reply
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.retry import until_called
 
 ENDS = """
@@ -43,7 +43,7 @@ def placed(folder: Path) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_request_among_others_that_end_the_script_is_answered(
-    tmp_path: Path, warm_parent: WarmParent, mode: str
+    tmp_path: Path, warm_parent: ZygoteClient, mode: str
 ) -> None:
     placed(tmp_path)
     os.mkfifo(pipe := tmp_path / "pipe")

@@ -12,12 +12,12 @@ from torpor_container.core.pace import CHEAP_S, LONG_S, TRIAL
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import BadInput, ContainerError, PredictionFailed, TimedOut
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.measuring.effort import Clocks, Effort
+from torpor_container.measuring.effort import Effort, EffortClocks
 from torpor_container.measuring.timing import Timing
 from torpor_container.processes.threads import Threads
 from torpor_container.running.predicting import Predictors
 from torpor_container.running.runners import MEASURED_EVERY, InProcess
-from torpor_container.wire import Step
+from torpor_container.wire import WaitStep
 
 
 class Model:
@@ -30,7 +30,7 @@ class Model:
         self.foreign = foreign
         self.cpu_s, self.waits_s = cpu_s, waits_s
         self.computed_s = self.now_s = 0.0
-        self.clocks = Clocks(lambda: self.now_s, lambda: self.computed_s, lambda: 0.0)
+        self.clocks = EffortClocks(lambda: self.now_s, lambda: self.computed_s, lambda: 0.0)
         self.threads: list[int] = []
         self.companies: list[list[bytes]] = []  # who was predicted together
 
@@ -86,7 +86,7 @@ def test_a_cheap_model_predicts_on_the_loop_once_it_was_measured() -> None:
 
     async def story(ask: Ask) -> None:
         timings = [await ask() for _ in range(40)]
-        assert all(timing.steps[Step.PREDICT] == pytest.approx(0.0001) for timing in timings)
+        assert all(timing.steps[WaitStep.PREDICT] == pytest.approx(0.0001) for timing in timings)
 
     run(model, story)
     assert on_loop(model) == [False] + [True] * 39
@@ -215,7 +215,7 @@ def test_who_comes_in_one_turn_of_the_loop_is_predicted_together() -> None:
     assert asked.model.companies == [[b"a", b"b", b"c"], [b"e", b"f"]]
     bodies = [outcome.body for outcome in asked.outcomes if isinstance(outcome, Reply)]
     assert bodies == [b"a", b"b", b"c", b"", b"e", b"f"]  # one that is alone is asked as ever, and answers nothing
-    assert [timing.steps[Step.PREDICT] for timing in asked.timings] == [pytest.approx(0.0001)] * 6
+    assert [timing.steps[WaitStep.PREDICT] for timing in asked.timings] == [pytest.approx(0.0001)] * 6
 
 
 def test_each_of_a_company_is_told_its_part_of_the_effort() -> None:

@@ -18,11 +18,11 @@ from torpor_container.invocation import Invocation
 from torpor_container.measuring.timing import Timing
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.zygote_access import Parent
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.runners import Scripted
 from torpor_container.running.scripts import Scripts
 from torpor_container.settings import Settings
-from torpor_container.wire import Step
+from torpor_container.wire import WaitStep
 
 MIB = 1024 * 1024
 SCRIPT = """
@@ -44,7 +44,7 @@ def transform_fn(model, body, content_type, accept):
 
 
 @asynccontextmanager
-async def running(parent: WarmParent, folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Scripted]:
+async def running(parent: ZygoteClient, folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Scripted]:
     scripts = Scripts(Settings.read({}), Conventions(), Parent(str(parent.path)), environment)
     script, _ = await scripts.start(folder, write_script(folder, SCRIPT))
     try:
@@ -58,7 +58,7 @@ async def asked(script: Scripted, body: bytes, timeout_s: float = 30.0) -> bytes
 
 
 def test_a_script_sees_its_environment_and_nothing_of_the_warm_parent_s(
-    tmp_path: Path, warm_parent: WarmParent
+    tmp_path: Path, warm_parent: ZygoteClient
 ) -> None:
     async def story() -> None:
         async with running(warm_parent, tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
@@ -69,7 +69,7 @@ def test_a_script_sees_its_environment_and_nothing_of_the_warm_parent_s(
     asyncio.run(story())
 
 
-def test_a_script_runs_in_its_model_s_folder(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_a_script_runs_in_its_model_s_folder(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     """Multi Model Server starts a model's worker there (WorkerLifeCycle.startBackendServer)."""
     source = """
 def model_fn(model_dir):
@@ -93,7 +93,7 @@ def transform_fn(model, body, content_type, accept):
     asyncio.run(story())
 
 
-def test_a_script_that_reads_its_input_finds_nothing_there(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_a_script_that_reads_its_input_finds_nothing_there(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     async def story() -> None:
         async with running(warm_parent, tmp_path, {}) as script:
             assert await asked(script, b"read", 5.0) == b"nothing"
@@ -115,7 +115,7 @@ def transform_fn(model, body, content_type, accept):
 
 
 def test_what_a_script_and_its_processes_compute_is_work_and_what_it_waits_for_is_not(
-    tmp_path: Path, warm_parent: WarmParent
+    tmp_path: Path, warm_parent: ZygoteClient
 ) -> None:
     async def story() -> None:
         scripts = Scripts(Settings.read({}), Conventions(), Parent(str(warm_parent.path)), {"PATH": ""})
@@ -128,12 +128,12 @@ def test_what_a_script_and_its_processes_compute_is_work_and_what_it_waits_for_i
         assert timing.effort is not None
         assert timing.effort.work_s > 0.02
         assert timing.effort.wall_s > 0.05 + timing.effort.work_s / 2
-        assert timing.effort.wall_s <= timing.steps[Step.PREDICT]
+        assert timing.effort.wall_s <= timing.steps[WaitStep.PREDICT]
 
     asyncio.run(story())
 
 
-def test_an_environment_that_is_too_large_to_pass_on_fails_the_load(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_an_environment_that_is_too_large_to_pass_on_fails_the_load(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     async def story() -> None:
         with pytest.raises(LoadFailed, match="200000"):
             async with running(warm_parent, tmp_path, {"MUCH": "x" * 200_000}):
@@ -148,7 +148,7 @@ def held_bytes(script: Scripted) -> int:
 
 @pytest.mark.parametrize("how", ["unloaded", "hangs"])
 def test_what_a_script_started_counts_as_its_memory_and_ends_with_it(
-    tmp_path: Path, warm_parent: WarmParent, how: str
+    tmp_path: Path, warm_parent: ZygoteClient, how: str
 ) -> None:
     """Also what has a session of its own."""
 

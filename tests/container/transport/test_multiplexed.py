@@ -12,7 +12,13 @@ import uvloop
 from tests.container.sudden import hang_up
 from torpor_container.transport.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, upgrade
 from torpor_container.transport.multiplexed import Multiplexed
-from torpor_container.transport.upstream import Answer, UpstreamBroken, UpstreamError, UpstreamRefused, UpstreamTimedOut
+from torpor_container.transport.upstream import (
+    UpstreamAnswer,
+    UpstreamBroken,
+    UpstreamError,
+    UpstreamRefused,
+    UpstreamTimedOut,
+)
 
 
 class Server(asyncio.Protocol):
@@ -64,8 +70,8 @@ class Site:
     def server(self) -> Server:
         return self.servers[-1]
 
-    def send(self, body: bytes, timeout_s: float = 5.0) -> "asyncio.Future[Answer | UpstreamError]":
-        told: asyncio.Future[Answer | UpstreamError] = asyncio.get_running_loop().create_future()
+    def send(self, body: bytes, timeout_s: float = 5.0) -> "asyncio.Future[UpstreamAnswer | UpstreamError]":
+        told: asyncio.Future[UpstreamAnswer | UpstreamError] = asyncio.get_running_loop().create_future()
         assert self.connection.send([(b"accept", b"text/csv")], body, timeout_s, told.set_result)
         return told
 
@@ -89,12 +95,12 @@ def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(asyncio.wait_for(story(), 10.0))
 
 
-def never(outcome: Answer | UpstreamError) -> None:
+def never(outcome: UpstreamAnswer | UpstreamError) -> None:
     pytest.fail(f"told of {outcome}")
 
 
-def body(outcome: Answer | UpstreamError) -> bytes:
-    assert isinstance(outcome, Answer)
+def body(outcome: UpstreamAnswer | UpstreamError) -> bytes:
+    assert isinstance(outcome, UpstreamAnswer)
     return outcome.body
 
 
@@ -110,7 +116,7 @@ def test_answers_find_their_requests_in_any_order(tmp_path: Path) -> None:
                 at.server.answer(frame, said)
             assert [body(await told) for told in (first, second, third)] == [b"a", b"b", b"c"]
             answer = await first
-            assert isinstance(answer, Answer)
+            assert isinstance(answer, UpstreamAnswer)
             assert (answer.status, answer.header(b"x-asked")) == (200, b"1")
             assert at.server.first == upgrade("/invocations")
             assert len(at.servers) == 1
@@ -228,7 +234,7 @@ def test_a_server_that_announces_too_long_an_answer_is_hung_up_on(tmp_path: Path
 
 
 def test_who_fails_when_he_is_told_keeps_it_from_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def fails(outcome: Answer | UpstreamError) -> None:
+    def fails(outcome: UpstreamAnswer | UpstreamError) -> None:
         raise RuntimeError(f"told of {outcome}")
 
     async def story() -> None:

@@ -13,8 +13,8 @@ import uvloop
 from tests.container.sudden import hang_up
 from torpor_container.transport.upstream import (
     JOINED_MAX_BYTES,
-    Answer,
     Upstream,
+    UpstreamAnswer,
     UpstreamBroken,
     UpstreamRefused,
     UpstreamTimedOut,
@@ -66,7 +66,7 @@ async def instance(folder: Path, *script: bytes) -> AsyncIterator[tuple[Instance
         await asyncio.sleep(0)
 
 
-async def get(upstream: Upstream, timeout_s: float = 5.0, body: bytes = b"") -> Answer:
+async def get(upstream: Upstream, timeout_s: float = 5.0, body: bytes = b"") -> UpstreamAnswer:
     return await upstream.send("POST", "/invocations", [(b"accept", b"text/csv")], [body], timeout_s)
 
 

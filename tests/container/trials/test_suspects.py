@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from torpor_container.core.trials import DEATHS_MAX, MIB, Step, Verdict, step
+from torpor_container.core.trials import DEATHS_MAX, MIB, TrialStep, Verdict, step
 from torpor_container.trials import verdicts
 from torpor_container.trials.suspects import judge
 
@@ -51,10 +51,10 @@ def known(folder: Path, model_id: str) -> Verdict | None:
 def test_a_model_that_crashes_instances_is_quarantined_and_its_neighbour_is_not(tmp_path: Path) -> None:
     put(tmp_path)
     for _ in range(DEATHS_MAX):
-        assert step(known(tmp_path, GUILTY), GOOD.software, MIB) is Step.TRUST
+        assert step(known(tmp_path, GUILTY), GOOD.software, MIB) is TrialStep.TRUST
         die(tmp_path, "crash")
         assert judge(tmp_path, tmp_path / "models") == GUILTY
-    assert step(known(tmp_path, GUILTY), GOOD.software, MIB) is Step.REFUSE
+    assert step(known(tmp_path, GUILTY), GOOD.software, MIB) is TrialStep.REFUSE
     assert "Segmentation fault" in str(known(tmp_path, GUILTY))
     assert known(tmp_path, INNOCENT) == GOOD
 

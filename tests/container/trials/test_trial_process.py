@@ -18,10 +18,10 @@ from torpor_container.measuring.effort import Effort
 from torpor_container.models.loader import Loaded
 from torpor_container.models.quarantine import Quarantine, Version, mark_of
 from torpor_container.processes.zygote_access import Parent
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.runners import Runner
 from torpor_container.trials import verdicts
-from torpor_container.trials.trial_process import Candidate, Trials
+from torpor_container.trials.trial_process import TrialCandidate, Trials
 
 BUDGET_BYTES = 1024 * MIB
 HANGS_S = 0.5
@@ -43,7 +43,7 @@ class Ward:
         (folder / file.file).write_bytes(file.content)
         record = folder.with_name(verdicts.NAME)
         known, path = detect(folder, formats=available())
-        candidate = Candidate(known.name, path, len(file.content))
+        candidate = TrialCandidate(known.name, path, len(file.content))
         tried = Version(candidate, software, record, mark_of(path), verdicts.read(record))
         await (await self.quarantine.passed(tried, self._load))()
 
@@ -70,7 +70,7 @@ NO_RUNNER: Runner = _NoRunner()  # type: ignore[assignment]
 
 @asynccontextmanager
 async def ward(
-    parent: WarmParent, folder: Path, free_bytes: int = BUDGET_BYTES, load_timeout_s: float = HANGS_S
+    parent: ZygoteClient, folder: Path, free_bytes: int = BUDGET_BYTES, load_timeout_s: float = HANGS_S
 ) -> AsyncIterator[Ward]:
     trials = Trials(BUDGET_BYTES, load_timeout_s, Conventions(), Parent(str(parent.path)), os.environ)
     here = Ward(Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner)), folder)
@@ -89,7 +89,7 @@ def good() -> Hostile:
 
 
 def test_no_kind_of_hostile_file_is_loaded_and_a_good_one_is_after_all_of_them(
-    tmp_path: Path, warm_parent: WarmParent
+    tmp_path: Path, warm_parent: ZygoteClient
 ) -> None:
     async def story() -> None:
         async with ward(warm_parent, tmp_path) as here:
@@ -103,7 +103,7 @@ def test_no_kind_of_hostile_file_is_loaded_and_a_good_one_is_after_all_of_them(
     asyncio.run(story())
 
 
-def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     async def story() -> None:
         async with ward(warm_parent, tmp_path) as here:
             large, endless = of_kind("ONNX, gigabytes"), of_kind("ONNX, a loop that does not end")
@@ -122,7 +122,7 @@ def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, wa
         ("bytearray(10**11)", "took more than 128 MiB of memory while it loaded"),
     ],
 )
-def test_the_caller_is_told_what_the_file_did(code: str, said: str, tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_the_caller_is_told_what_the_file_did(code: str, said: str, tmp_path: Path, warm_parent: ZygoteClient) -> None:
     async def story() -> None:
         async with ward(warm_parent, tmp_path) as here:
             assert said in str(await here.told(pickled(code)))
@@ -130,7 +130,9 @@ def test_the_caller_is_told_what_the_file_did(code: str, said: str, tmp_path: Pa
     asyncio.run(story())
 
 
-def test_a_verdict_outlives_the_instance_and_ends_with_other_software(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_a_verdict_outlives_the_instance_and_ends_with_other_software(
+    tmp_path: Path, warm_parent: ZygoteClient
+) -> None:
     async def story() -> None:
         bad = pickled(f"open({str(tmp_path / 'tries')!r}, 'a').write('x') and __import__('os')._exit(0)")
         async with ward(warm_parent, tmp_path) as here:
@@ -146,7 +148,7 @@ def test_a_verdict_outlives_the_instance_and_ends_with_other_software(tmp_path: 
     asyncio.run(story())
 
 
-def test_a_version_that_is_known_to_be_good_costs_no_process(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_a_version_that_is_known_to_be_good_costs_no_process(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     async def story() -> None:
         async with ward(warm_parent, tmp_path) as here:
             await here.load(good())
@@ -158,7 +160,7 @@ def test_a_version_that_is_known_to_be_good_costs_no_process(tmp_path: Path, war
     asyncio.run(story())
 
 
-def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Path, warm_parent: WarmParent) -> None:
+def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Path, warm_parent: ZygoteClient) -> None:
     async def story() -> None:
         large = Hostile("large", "model.pkl", pickle.dumps((b"x" * 4 * MIB, Called(bytearray, 300 * MIB))))
         async with ward(warm_parent, tmp_path, free_bytes=0, load_timeout_s=60.0) as full:

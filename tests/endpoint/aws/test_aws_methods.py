@@ -4,7 +4,7 @@ import pytest
 
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.methods import check_method
-from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.asgi import AwsRequest
 from torpor_endpoint.aws.wire.protocols import protocol_of
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -15,7 +15,7 @@ WRITES = ["CreateTopic", "DeleteRole", "PutMetricData", "SetQueueAttributes", "C
 
 
 def checked(method: str, query: str = "", headers: dict[str, str] | None = None, body: bytes = b"") -> None:
-    request = Request(method, "/", headers or {}, query, body)
+    request = AwsRequest(method, "/", headers or {}, query, body)
     check_method(protocol_of(request), request)
 
 

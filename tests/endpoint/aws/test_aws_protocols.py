@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.endpoint.aws.refusals import outcome
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.asgi import AwsRequest
 from torpor_endpoint.aws.wire.cbor import Cbor
 from torpor_endpoint.aws.wire.json_rpc import JsonRpc
 from torpor_endpoint.aws.wire.protocols import protocol_of
@@ -27,13 +27,13 @@ def cloudwatch() -> ServiceModel:
     return ServiceModel(Loader().load_service_model("cloudwatch", "service-2"), "cloudwatch")
 
 
-def sent(service: ServiceModel, operation: str, params: dict[str, Any], protocol: str) -> Request:
+def sent(service: ServiceModel, operation: str, params: dict[str, Any], protocol: str) -> AwsRequest:
     """The request as botocore writes it."""
     serialized = create_serializer(protocol, False).serialize_to_request(params, service.operation_model(operation))
     body = serialized["body"]
     encoded = urlencode(body).encode() if isinstance(body, dict) else body
     headers = {name.lower(): value for name, value in serialized["headers"].items()}
-    return Request("POST", serialized["url_path"], headers, "", encoded)
+    return AwsRequest("POST", serialized["url_path"], headers, "", encoded)
 
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
@@ -87,7 +87,7 @@ def test_a_request_tells_its_protocol_and_operation(cloudwatch: ServiceModel, pr
 def test_bytes_that_are_no_request_are_refused_and_nothing_worse(
     cloudwatch: ServiceModel, body: bytes, protocol: Query | JsonRpc | Cbor
 ) -> None:
-    request, shape = Request("POST", "/", FORM, "", body), cloudwatch.operation_model("GetMetricData").input_shape
+    request, shape = AwsRequest("POST", "/", FORM, "", body), cloudwatch.operation_model("GetMetricData").input_shape
     found = outcome(lambda: protocol.params(request, shape))
     assert found.senders_fault if isinstance(found, AwsError) else found.keys() <= shape.members.keys()
 
@@ -97,7 +97,7 @@ def test_a_time_that_no_calendar_has_is_refused_in_cbor_too(cloudwatch: ServiceM
     body = b"\xa1\x69StartDate\xc1\xfb" + struct.pack(">d", seconds)
     with pytest.raises(AwsError, match="Serialization"):
         Cbor().params(
-            Request("POST", "/", {}, "", body), cloudwatch.operation_model("DescribeAlarmHistory").input_shape
+            AwsRequest("POST", "/", {}, "", body), cloudwatch.operation_model("DescribeAlarmHistory").input_shape
         )
 
 
@@ -105,7 +105,7 @@ def test_a_time_that_no_calendar_has_is_refused_in_cbor_too(cloudwatch: ServiceM
 def test_a_whole_number_beyond_every_double_is_infinite(cloudwatch: ServiceModel, sign: str) -> None:
     shape = cloudwatch.operation_model("PutMetricData").input_shape
     body = b'{"Namespace": "x", "MetricData": [{"MetricName": "m", "Value": %b1%b}]}' % (sign.encode(), b"0" * 400)
-    datum = JsonRpc("application/x-amz-json-1.0").params(Request("POST", "/", {}, "", body), shape)["MetricData"][0]
+    datum = JsonRpc("application/x-amz-json-1.0").params(AwsRequest("POST", "/", {}, "", body), shape)["MetricData"][0]
     assert datum["Value"] == float(f"{sign}inf")
 
 
@@ -113,19 +113,19 @@ def test_a_whole_number_beyond_every_double_is_infinite(cloudwatch: ServiceModel
     "field", ["Period=ten", "Period=99999999999", "StartTime=yesterday", "StartTime=99999999999999999999"]
 )
 def test_a_form_field_of_the_wrong_type_is_malformed_input(cloudwatch: ServiceModel, field: str) -> None:
-    request = Request("POST", "/", FORM, "", f"Action=GetMetricStatistics&{field}".encode())
+    request = AwsRequest("POST", "/", FORM, "", f"Action=GetMetricStatistics&{field}".encode())
     with pytest.raises(AwsError, match="MalformedInput"):
         Query().params(request, cloudwatch.operation_model("GetMetricStatistics").input_shape)
 
 
 def test_a_query_call_may_come_as_a_get(cloudwatch: ServiceModel) -> None:
-    request = Request("GET", "/", {}, "Action=ListMetrics&Namespace=a%2Fb&Version=2010-08-01")
+    request = AwsRequest("GET", "/", {}, "Action=ListMetrics&Namespace=a%2Fb&Version=2010-08-01")
     assert protocol_of(request).operation(request) == "ListMetrics"
     assert Query().params(request, cloudwatch.operation_model("ListMetrics").input_shape) == {"Namespace": "a/b"}
 
 
 def test_list_items_are_taken_in_the_order_of_their_numbers(cloudwatch: ServiceModel) -> None:
     fields = "&".join(f"Statistics.member.{number}=s{number}" for number in (10, 2, 1))
-    request = Request("POST", "/", FORM, "", fields.encode())
+    request = AwsRequest("POST", "/", FORM, "", fields.encode())
     params = Query().params(request, cloudwatch.operation_model("GetMetricStatistics").input_shape)
     assert params == {"Statistics": ["s1", "s2", "s10"]}

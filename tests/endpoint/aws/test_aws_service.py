@@ -10,7 +10,7 @@ from torpor_endpoint.aws.calls import Call, Operation
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, Service
-from torpor_endpoint.aws.wire.asgi import DRAIN_MAX_BYTES, App, Message, Receive, Request, Response, taken
+from torpor_endpoint.aws.wire.asgi import DRAIN_MAX_BYTES, App, AwsRequest, Message, Receive, Response, taken
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012:model/a"
 JSON = {"content-type": "application/x-amz-json-1.1"}
@@ -204,7 +204,7 @@ class Others:
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    async def __call__(self, service: str, operation: str, request: Request) -> Response:
+    async def __call__(self, service: str, operation: str, request: AwsRequest) -> Response:
         self.sizes.append(len(request.body))
         return Response(200, b"{}")
 
@@ -242,7 +242,7 @@ def test_what_is_left_to_others_may_be_larger_than_what_is_ours() -> None:
 def test_nobody_works_on_for_a_caller_who_has_gone() -> None:
     ended = []
 
-    async def otherwise(service: str, operation: str, request: Request) -> Response:
+    async def otherwise(service: str, operation: str, request: AwsRequest) -> Response:
         try:
             return await asyncio.Event().wait()  # type: ignore[return-value]  # never
         finally:

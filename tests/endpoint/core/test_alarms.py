@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.alarms import COMPARISONS, Datapoints, Missing, Rule, State, judged
+from torpor_endpoint.core.alarms import COMPARISONS, AlarmRule, Datapoints, Missing, State, judged
 
 MEANING: dict[str, float | None] = {"0": 0.0, "X": 9.0, "-": None}
 ORDER = (Missing.MISSING, Missing.IGNORE, Missing.BREACHING, Missing.NOT_BREACHING)
@@ -16,8 +16,8 @@ def row(text: str) -> Datapoints:
     return [MEANING[mark] for mark in text.split()]
 
 
-def rule(periods: int, to_alarm: int, missing: Missing = Missing.MISSING) -> Rule:
-    return Rule("GreaterThanThreshold", 1.0, periods, to_alarm, missing)
+def rule(periods: int, to_alarm: int, missing: Missing = Missing.MISSING) -> AlarmRule:
+    return AlarmRule("GreaterThanThreshold", 1.0, periods, to_alarm, missing)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_one_breach_at_its_very_start_does_not_make_an_alarm_of_two() -> None:
     ],
 )
 def test_each_comparison(comparison: str, breaching: list[float]) -> None:
-    asked = Rule(comparison, 1.0, 1, 1)
+    asked = AlarmRule(comparison, 1.0, 1, 1)
     assert [value for value in (0.0, 1.0, 2.0) if judged(asked, [value], State.OK) is State.ALARM] == breaching
 
 
@@ -66,9 +66,9 @@ states = st.sampled_from(State)
 
 
 @st.composite
-def judgements(draw: Any) -> tuple[Rule, Datapoints]:
+def judgements(draw: Any) -> tuple[AlarmRule, Datapoints]:
     periods = draw(st.integers(1, 6))
-    asked = Rule(
+    asked = AlarmRule(
         draw(st.sampled_from(sorted(COMPARISONS))),
         draw(st.floats(allow_nan=False)),
         periods,
@@ -80,7 +80,7 @@ def judgements(draw: Any) -> tuple[Rule, Datapoints]:
 
 @given(judgements(), states, states)
 def test_only_ignore_and_only_gaps_let_the_present_state_matter(
-    judgement: tuple[Rule, Datapoints], one: State, other: State
+    judgement: tuple[AlarmRule, Datapoints], one: State, other: State
 ) -> None:
     asked, datapoints = judgement
     if judged(asked, datapoints, one) is not judged(asked, datapoints, other):
@@ -89,7 +89,7 @@ def test_only_ignore_and_only_gaps_let_the_present_state_matter(
 
 
 @given(judgements(), states)
-def test_insufficient_data_means_that_there_is_none(judgement: tuple[Rule, Datapoints], state: State) -> None:
+def test_insufficient_data_means_that_there_is_none(judgement: tuple[AlarmRule, Datapoints], state: State) -> None:
     asked, datapoints = judgement
     if asked.missing is not Missing.IGNORE and judged(asked, datapoints, state) is State.INSUFFICIENT_DATA:
         assert set(datapoints) == {None}
@@ -97,20 +97,20 @@ def test_insufficient_data_means_that_there_is_none(judgement: tuple[Rule, Datap
 
 @given(judgements(), states)
 def test_enough_datapoints_make_how_missing_ones_count_irrelevant(
-    judgement: tuple[Rule, Datapoints], state: State
+    judgement: tuple[AlarmRule, Datapoints], state: State
 ) -> None:
     asked, datapoints = judgement
     if len(datapoints) - datapoints.count(None) >= asked.periods:
-        rules = [Rule(asked.comparison, asked.threshold, asked.periods, asked.to_alarm, one) for one in Missing]
+        rules = [AlarmRule(asked.comparison, asked.threshold, asked.periods, asked.to_alarm, one) for one in Missing]
         assert len({judged(one, datapoints, state) for one in rules}) == 1
 
 
 @given(judgements(), states, st.data())
 def test_asking_for_more_breaches_never_raises_an_alarm(
-    judgement: tuple[Rule, Datapoints], state: State, data: st.DataObject
+    judgement: tuple[AlarmRule, Datapoints], state: State, data: st.DataObject
 ) -> None:
     asked, datapoints = judgement
     stricter = data.draw(st.integers(asked.to_alarm, asked.periods))
-    strict = Rule(asked.comparison, asked.threshold, asked.periods, stricter, asked.missing)
+    strict = AlarmRule(asked.comparison, asked.threshold, asked.periods, stricter, asked.missing)
     if judged(strict, datapoints, State.OK) is State.ALARM:
         assert judged(asked, datapoints, State.OK) is State.ALARM

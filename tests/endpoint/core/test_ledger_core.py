@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ledger_site import NOON_S, invocation
-from torpor_container.wire import Effort, Step
+from torpor_container.wire import EffortFields, WaitStep
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums, adds_up, is_cold, milliseconds, minute_of
 
 
-@pytest.mark.parametrize("step", list(Step))
-def test_a_request_is_cold_if_it_waited_for_what_a_warm_one_has_ready(step: Step) -> None:
+@pytest.mark.parametrize("step", list(WaitStep))
+def test_a_request_is_cold_if_it_waited_for_what_a_warm_one_has_ready(step: WaitStep) -> None:
     warm = {"predict": 0.002, "overhead": 0.001, "queue": 0.00001}
     assert not is_cold(warm)
-    assert is_cold({**warm, step.value: 0.5}) == (step not in {Step.PREDICT, Step.OVERHEAD})
+    assert is_cold({**warm, step.value: 0.5}) == (step not in {WaitStep.PREDICT, WaitStep.OVERHEAD})
 
 
 def test_the_steps_of_a_request_add_up_to_its_wall_time_within_a_millisecond() -> None:
@@ -36,7 +36,7 @@ def test_sums_are_the_sums_of_their_requests(rows: list[tuple[float, float, int,
 
 def test_the_efforts_of_those_that_were_measured_add_up() -> None:
     sums = Sums()
-    for effort in (None, Effort(work_s=0.25, delay_s=0.5), None, Effort(work_s=0.5, delay_s=0.0)):
+    for effort in (None, EffortFields(work_s=0.25, delay_s=0.5), None, EffortFields(work_s=0.5, delay_s=0.0)):
         sums.add(invocation(effort=effort), cold=False)
     assert (sums.requests, sums.measured, sums.work_s, sums.delay_s) == (4, 2, 0.75, 0.5)
 
@@ -55,4 +55,4 @@ def test_a_minute_holds_the_moment_that_it_is_of(at_s: float) -> None:
 
 def test_noon_is_a_whole_minute() -> None:
     assert minute_of(NOON_S + 59.9) == NOON_S
-    assert {Step.HOLD.value, Step.WAKE.value, "nonsense"} & COLD_STEPS == {"hold", "wake"}
+    assert {WaitStep.HOLD.value, WaitStep.WAKE.value, "nonsense"} & COLD_STEPS == {"hold", "wake"}

@@ -23,7 +23,7 @@ from torpor_endpoint.core.lifecycle import (
     move,
     move_instance,
 )
-from torpor_endpoint.storage.records import Container, Endpoint, EndpointStatus, Variant
+from torpor_endpoint.storage.records import Container, EndpointRecord, EndpointStatus, Variant
 
 S, E = EndpointStatus, EndpointEvent
 
@@ -185,6 +185,6 @@ def variant(name: str) -> Variant:
     return Variant(name, "model", Container("torpor"))
 
 
-def updating() -> Endpoint:
+def updating() -> EndpointRecord:
     old, new = (variant("old"),), (variant("new"),)
-    return Endpoint("e", "arn", 1.0, 2.0, S.UPDATING, "old", old, pending_config_name="new", pending_variants=new)
+    return EndpointRecord("e", "arn", 1.0, 2.0, S.UPDATING, "old", old, pending_config_name="new", pending_variants=new)

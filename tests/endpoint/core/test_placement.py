@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.placement import BUSY_MIN, Instance, Placement, ranking, weighted
+from torpor_endpoint.core.placement import BUSY_MIN, PlacedInstance, Placement, ranking, weighted
 
 SLOTS = ("a/0", "a/1", "a/2", "a/3")
 models = st.text(min_size=1, max_size=30) | st.binary(min_size=1, max_size=30).map(
@@ -17,7 +17,7 @@ models = st.text(min_size=1, max_size=30) | st.binary(min_size=1, max_size=30).m
 
 
 @dataclass
-class One(Instance):
+class One(PlacedInstance):
     slot: str
     in_flight: int = 0
 

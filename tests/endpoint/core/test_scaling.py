@@ -12,8 +12,8 @@ from torpor_endpoint.core.scaling import (
     SHRINK_S,
     Demand,
     Habits,
-    Range,
-    Rest,
+    InstanceRange,
+    KeepAliveState,
     after_update,
     at_start,
     desired,
@@ -26,10 +26,10 @@ from torpor_endpoint.storage.records import Container, Serverless, Variant
 PLAIN = Variant("AllTraffic", "houses", Container("torpor"), instance_type="ml.m5.large", instance_count=2)
 MANAGED = replace(PLAIN, instances_min=0, instances_max=4)
 SERVERLESS = Variant("AllTraffic", "houses", Container("torpor"), serverless=Serverless(1024, 20))
-AWAKE, ASLEEP, DUE = Rest(True), Rest(False), Rest(True, due=True)
+AWAKE, ASLEEP, DUE = KeepAliveState(True), KeepAliveState(False), KeepAliveState(True, due=True)
 
 ranges = st.builds(
-    lambda floor, more, each: Range(floor, max(1, floor + more), each),
+    lambda floor, more, each: InstanceRange(floor, max(1, floor + more), each),
     st.integers(0, 4),
     st.integers(0, 6),
     st.integers(1, 20),
@@ -44,14 +44,14 @@ def seen(in_flight: list[int], now_s: float = 1000.0) -> Demand:
     return demand
 
 
-def size(allowed: Range, present: int, rest: Rest, in_flight: list[int]) -> int:
+def size(allowed: InstanceRange, present: int, rest: KeepAliveState, in_flight: list[int]) -> int:
     wanted = desired(allowed, present, rest, seen(in_flight), 1000.0)
     return present if wanted is None else wanted.size
 
 
 @given(ranges, st.integers(0, 10), st.sampled_from([AWAKE, ASLEEP, DUE]), st.lists(st.integers(0, 200), max_size=80))
 def test_it_is_never_outside_its_range_but_for_sleep(
-    allowed: Range, more: int, rest: Rest, in_flight: list[int]
+    allowed: InstanceRange, more: int, rest: KeepAliveState, in_flight: list[int]
 ) -> None:
     present = min(allowed.floor + more, allowed.ceiling)
     wanted = desired(allowed, present, rest, seen(in_flight), 1000.0)
@@ -79,7 +79,7 @@ def test_who_may_sleep_does_so_when_the_keep_alive_says_it() -> None:
 
 
 def test_a_burst_starts_no_second_instance_and_lasting_demand_does() -> None:
-    allowed = Range(0, 5, 8)
+    allowed = InstanceRange(0, 5, 8)
     assert size(allowed, 1, AWAKE, [0, 0, 0, 0, 0, 1000]) == 1
     assert size(allowed, 1, AWAKE, [0] * 9 + [1000] * 3) == 1
     assert size(allowed, 1, AWAKE, [24] * (int(GROW_S) + 1)) == 3
@@ -96,14 +96,14 @@ def test_excess_is_the_mean_of_the_last_seconds_if_more_than_the_limit_was_there
 
 
 def test_an_instance_goes_when_fewer_have_been_enough_for_a_while() -> None:
-    allowed = Range(0, 5, 8)
+    allowed = InstanceRange(0, 5, 8)
     assert size(allowed, 3, AWAKE, [1] * 20) == 3
     assert size(allowed, 3, AWAKE, [1] * int(SHRINK_S)) == 1
     assert size(allowed, 3, AWAKE, [1] * 30 + [20] + [1] * 29) == 3
 
 
 @given(ranges, st.integers(1, 10), st.integers(0, 300), st.integers(0, 300))
-def test_more_callers_never_get_fewer_instances(allowed: Range, present: int, fewer: int, more: int) -> None:
+def test_more_callers_never_get_fewer_instances(allowed: InstanceRange, present: int, fewer: int, more: int) -> None:
     present = allowed.clamped(present)
     low, high = sorted((fewer, more))
     assert size(allowed, present, AWAKE, [low] * 70) <= size(allowed, present, AWAKE, [high] * 70)
@@ -122,7 +122,7 @@ def test_provisioned_concurrency_keeps_as_many_awake_as_it_needs(provisioned: in
 
 def test_the_requests_an_instance_is_meant_to_have_can_be_set() -> None:
     variant = replace(SERVERLESS, container=Container("torpor", environment={"TORPOR_CONCURRENCY": "2"}))
-    assert size_range(variant) == Range(0, 10, 2)
+    assert size_range(variant) == InstanceRange(0, 10, 2)
 
 
 def test_an_update_wakes_nobody_and_keeps_what_callers_need() -> None:
@@ -143,7 +143,7 @@ def regular(gap_s: float) -> Histogram:
 def test_a_size_that_somebody_names_is_left_for_a_minute_and_the_last_one_for_its_keep_alive(
     keep_alive: KeepAlive, sleeps_after_s: int
 ) -> None:
-    habits, traffic, allowed = Habits(keep_alive), Traffic(), Range(0, 5)
+    habits, traffic, allowed = Habits(keep_alive), Traffic(), InstanceRange(0, 5)
     for second in range(3600):
         habits.wanted(allowed, 0, traffic, float(second))
     habits.told(3600.0)
@@ -158,7 +158,9 @@ def test_a_size_that_somebody_names_is_left_for_a_minute_and_the_last_one_for_it
 
 
 @given(ranges, st.integers(0, 20))
-def test_no_fewer_than_what_an_update_waits_for_are_wanted_even_above_the_ceiling(allowed: Range, size: int) -> None:
+def test_no_fewer_than_what_an_update_waits_for_are_wanted_even_above_the_ceiling(
+    allowed: InstanceRange, size: int
+) -> None:
     assert allowed.with_at_least(size).clamped(0) == max(allowed.floor, size)
     wanted = desired(allowed.with_at_least(size), size, ASLEEP, seen([0] * 70), 1000.0)
     assert wanted is None or wanted.size >= size

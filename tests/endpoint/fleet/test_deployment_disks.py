@@ -12,7 +12,7 @@ import pytest
 from tests.endpoint.mortal_host import Mood, MortalHost
 from tests.endpoint.virtual_time import run
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
-from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
@@ -31,7 +31,7 @@ class Shop:
         self.live = LiveEndpoint("Shop", "arn")
         self._folder = folder / "shop"
         self._disks = Disks(folder)
-        self.deployment = Deployment(self.live, Yard(host, self._launched, time.time, vacated=self._vacated))
+        self.deployment = Deployment(self.live, InstanceFactory(host, self._launched, time.time, vacated=self._vacated))
 
     @property
     def disks(self) -> list[str]:

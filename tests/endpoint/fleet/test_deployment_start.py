@@ -6,7 +6,7 @@ import time
 from tests.endpoint.mortal_host import MortalHost
 from tests.endpoint.virtual_time import run
 from torpor_endpoint.fleet.deployment import Deployment
-from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host import LaunchSpec
 from torpor_endpoint.storage.records import Container, Serverless, Variant
@@ -25,7 +25,7 @@ def test_after_a_restart_what_may_sleep_sleeps_until_somebody_calls() -> None:
     async def story() -> None:
         with MortalHost() as host:
             live = LiveEndpoint("shop", "arn")
-            deployment = Deployment(live, Yard(host, lambda variant, slot: LaunchSpec(slot), time.time))
+            deployment = Deployment(live, InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time))
             deployment.start(VARIANTS)
             await asyncio.sleep(1.0)
             running = {name: len(crew.ready) for name, crew in live.crews.items()}

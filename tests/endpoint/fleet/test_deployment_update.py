@@ -14,15 +14,15 @@ from torpor_endpoint.core.lifecycle import EndpointEvent, move
 from torpor_endpoint.core.scaling import SHRINK_S
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
-from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
-from torpor_endpoint.fleet.variant_instances import Crew
+from torpor_endpoint.fleet.variant_instances import VariantInstances
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
-from torpor_endpoint.services.runtime.errors import Place
+from torpor_endpoint.services.runtime.errors import ErrorPlace
 from torpor_endpoint.services.runtime.request import Invoke
 from torpor_endpoint.services.runtime.router import Limits, Route, Router
-from torpor_endpoint.storage.records import Container, Endpoint, EndpointStatus, Serverless, Variant
+from torpor_endpoint.storage.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 
@@ -35,7 +35,7 @@ SLOW, BAD = replace(PLAIN, name="slow"), replace(PLAIN, name="bad")
 STARTS_S = {"a": 5.0, "slow": 60.0, "bad": 0.0}
 BEFORE_A_LOOK_S = PERIOD_S / 2
 HOUR_S = 3600.0
-PLACE = Place("shop", "123456789012", "us-east-1", "1")
+PLACE = ErrorPlace("shop", "123456789012", "us-east-1", "1")
 
 
 class HostWithoutRoomForBad(MortalHost):
@@ -54,7 +54,7 @@ class Shop:
         self.fleet = Fleet()
         self.fleet.serve(self.live)
         self.clock = asyncio.get_running_loop().time
-        yard = Yard(
+        yard = InstanceFactory(
             host,
             lambda variant, slot: LaunchSpec(slot),
             time.time,
@@ -63,7 +63,7 @@ class Shop:
         self.deployment = Deployment(self.live, yard)
 
     @property
-    def crew(self) -> Crew:
+    def crew(self) -> VariantInstances:
         return self.live.crews["a"]
 
     @property
@@ -191,10 +191,10 @@ def test_the_controller_passes_on_which_counts_were_asked_for() -> None:
         with MortalHost() as host:
             database, fleet = opened(":memory:"), Fleet()
             store = Store(database, time.time)
-            endpoint = Endpoint("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (TO_ZERO,))
+            endpoint = EndpointRecord("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (TO_ZERO,))
             told = replace(endpoint, pending_variants=(TO_ZERO,), pending_told=("a",))
             store.add_endpoint(replace(told, status=move(endpoint.status, EndpointEvent.UPDATE)))
-            yard = Yard(host, lambda variant, slot: LaunchSpec(slot), time.time)
+            yard = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time)
             controller = Controller(store, fleet, yard, time.time, lambda name: asyncio.sleep(0))
             await controller.start()
             async with asyncio.timeout(10.0):

@@ -11,15 +11,15 @@ from tests.endpoint.crew_world import SLOT, World
 from tests.endpoint.mortal_host import Mood, MortalHost
 from tests.endpoint.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
-from torpor_endpoint.fleet.members import Trouble
+from torpor_endpoint.fleet.members import StartTrouble
 from torpor_endpoint.fleet.paces import PACES
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.host import Slot
-from torpor_endpoint.services.runtime.errors import Place, RuntimeFault, Situation
+from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation
 from torpor_endpoint.services.runtime.request import Invoke
 from torpor_endpoint.services.runtime.router import Limits, Route, Router
 
-PLACE = Place("shop", "123456789012", "us-east-1", "1")
+PLACE = ErrorPlace("shop", "123456789012", "us-east-1", "1")
 
 
 class End(StrEnum):
@@ -112,7 +112,7 @@ def test_a_fault_that_nobody_foresaw_does_not_leave_the_slot_empty_for_ever() ->
             host.launches_to_fail, host.failure = 2, RuntimeError("an odd answer")
             await world.scale(1)
             await world.crew.until(lambda: world.crew.trouble is not None)
-            assert world.crew.trouble == Trouble("RuntimeError: an odd answer", 1, False)
+            assert world.crew.trouble == StartTrouble("RuntimeError: an odd answer", 1, False)
             await world.crew.until(lambda: bool(world.crew.ready))
             await world.end()
 

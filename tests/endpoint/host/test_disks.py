@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.disks import Disks
-from torpor_endpoint.storage.records import Container, Endpoint, EndpointStatus, Variant
+from torpor_endpoint.storage.records import Container, EndpointRecord, EndpointStatus, Variant
 
 
 def used(folder: Path, *slots: Slot) -> Disks:
@@ -44,7 +44,7 @@ def test_a_sweep_leaves_the_variants_that_are_and_those_to_come(tmp_path: Path) 
     names = ("now", "coming", "renamed", ".0123456789abcdef")
     disks = used(tmp_path, *(Slot("Shop", name, 0) for name in names), Slot("deleted", "now", 0))
     now, coming = (Variant(name, "m", Container("torpor")) for name in ("now", "coming"))
-    shop = Endpoint("Shop", "arn", 0.0, 0.0, EndpointStatus.UPDATING, "c", (now,), pending_variants=(coming,))
+    shop = EndpointRecord("Shop", "arn", 0.0, 0.0, EndpointStatus.UPDATING, "c", (now,), pending_variants=(coming,))
     disks.sweep([shop])
     assert left(tmp_path) == ["shop/coming", "shop/now"]
 

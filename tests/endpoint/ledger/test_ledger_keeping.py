@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.ledger_site import FIRST_USE, NOON_S, Site, invocation, life
 from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums
-from torpor_endpoint.core.ledger_records import Invocation, Look, Warm
+from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.ledger.keeping import COLD_PENDING_MAX, Ledger
 from torpor_endpoint.ledger.tables import ENDED, MIGRATIONS, Retention, Tables, names
 
@@ -315,7 +315,7 @@ def test_every_cold_step_is_kept(site: Site) -> None:
     for one in told:
         site.ledger.invoked(one)
     site.flush()
-    kept: list[Invocation] = site.reading.cold_starts()
+    kept: list[InvocationRecord] = site.reading.cold_starts()
     assert kept == told
 
 
@@ -328,12 +328,12 @@ def memory(site: Site) -> list[tuple[object, ...]]:
 def test_what_an_instance_takes_beside_its_models_is_kept_by_the_minute(site: Site) -> None:
     site.ledger.lived(life())
     for number, victims in enumerate(([], ["b"])):
-        cold = wire.Cold(bytes=1, victims=victims, reason="", took_s=0.1, efforts={}, own_bytes=10 + number)
+        cold = wire.ColdLoad(bytes=1, victims=victims, reason="", took_s=0.1, efforts={}, own_bytes=10 + number)
         cold["budget_bytes"] = 40
         site.ledger.invoked(invocation(NOON_S + number, COLD, cold=cold))
     site.flush()
-    site.ledger.looked(Look(NOON_S + 30, "houses", "v", "i-1", 40, 6))
-    site.ledger.looked(Look(NOON_S + 70, "houses", "v", "i-1", 40, 7))
+    site.ledger.looked(MemoryReading(NOON_S + 30, "houses", "v", "i-1", 40, 6))
+    site.ledger.looked(MemoryReading(NOON_S + 70, "houses", "v", "i-1", 40, 7))
     site.flush()
     assert memory(site) == [(NOON_S, "ml.m5.large", 40, 3, 27, 1, 11), (NOON_S + 60, "ml.m5.large", 40, 1, 7, 0, 0)]
 
@@ -342,7 +342,9 @@ def test_when_the_first_and_the_last_warm_request_of_a_minute_came_is_kept(site:
     site.ledger.invoked(invocation(NOON_S + 5, COLD))
     site.ledger.invoked(invocation(NOON_S + 9))
     site.flush()
-    site.ledger.warmed(Warm(NOON_S, "houses", "v", "a", "i-1", [0.1, 0.1], [0.1, 0.1], 5, 5, (NOON_S + 7, NOON_S + 8)))
+    site.ledger.warmed(
+        WarmRequests(NOON_S, "houses", "v", "a", "i-1", [0.1, 0.1], [0.1, 0.1], 5, 5, (NOON_S + 7, NOON_S + 8))
+    )
     site.flush()
     kept = site.ledger.tables.database.rows("SELECT minute_s, model, first_s, last_s FROM spans")
     assert kept == [(NOON_S, "a", NOON_S + 7, NOON_S + 9)]
@@ -354,7 +356,7 @@ def test_a_ledger_of_before_that_knew_the_room_is_opened_and_goes_on(site: Site)
     for statement in ("DROP TABLE memory", "DROP TABLE spans", f"PRAGMA user_version = {len(MIGRATIONS) - 1}"):
         site.ledger.tables.database.rows(statement)
     again = site.again()
-    again.ledger.looked(Look(NOON_S, "houses", "v", "", 40, 6))
+    again.ledger.looked(MemoryReading(NOON_S, "houses", "v", "", 40, 6))
     again.flush()
     assert memory(again) == [(NOON_S, "", 40, 1, 6, 0, 0)]
     assert again.ledger.tables.database.rows("SELECT sum(requests) FROM minutes") == [(1,)]

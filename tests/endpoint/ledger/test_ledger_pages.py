@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.ledger_site import FIRST_USE, NOON_S, Site, answer, invocation, life
-from torpor_container.wire import Cold
+from torpor_container.wire import ColdLoad
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_shown_is_said_in_one_line(site: Site, target: str, statu
 
 def test_a_name_that_is_no_text_harms_no_other_row(site: Site) -> None:
     odd = b"\xff.tar.gz".decode(errors="surrogateescape")
-    told: Cold = {**FIRST_USE, "victims": [odd]}
+    told: ColdLoad = {**FIRST_USE, "victims": [odd]}
     site.ledger.invoked(invocation(steps=COLD, model=odd, cold=told))
     site.ledger.invoked(invocation(steps=COLD))
     first, second = page(site, "cold-starts")["cold_starts"]

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import pytest
 
 from torpor_endpoint.aws.wire.asgi import Message, Receive, Scope, Send
-from torpor_endpoint.pages.lifespan import Front
+from torpor_endpoint.pages.lifespan import Lifespan
 
 Life = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -27,7 +27,7 @@ def said(life: Life, scope: Scope) -> list[Message]:
         sent.append(message)
 
     try:
-        asyncio.run(Front(life, {"status": "ok"}, pages)(scope, receive, send))
+        asyncio.run(Lifespan(life, {"status": "ok"}, pages)(scope, receive, send))
     except OSError:
         sent.append({"type": "raised"})
     return sent

@@ -22,10 +22,10 @@ from tests.processes import children, gone, soon
 from tests.warm_parents import LIGHT
 from torpor_container.processes.zygote_client import OwnedWarmParent
 from torpor_container.transport.upstream import UpstreamError
-from torpor_endpoint.core.ledger_records import Life
-from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.paces import Paces
-from torpor_endpoint.fleet.variant_instances import Crew, Numbers
+from torpor_endpoint.fleet.variant_instances import SlotNumbers, VariantInstances
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.launch import Surroundings, launch_spec
@@ -174,8 +174,8 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
 
     async def story() -> None:
         host = LocalHost(tmp_path / "sockets", partial(OwnedWarmParent.start, command=LIGHT))
-        lives, clock = list[Life](), asyncio.get_running_loop().time
-        crew = Crew("slow", variant(), yard(tmp_path, host, lives), Numbers())
+        lives, clock = list[InstanceLife](), asyncio.get_running_loop().time
+        crew = VariantInstances("slow", variant(), yard(tmp_path, host, lives), SlotNumbers())
         crew.scale(1, "wanted")
         await crew.until(lambda: bool(crew.ready))
         (member,) = crew.ready
@@ -200,7 +200,7 @@ def variant() -> VariantRecord:
     return VariantRecord("v", "m", Container("torpor", "s3://slow/model.tar.gz"), instance_type="ml.m5.large")
 
 
-def yard(folder: Path, host: LocalHost, lives: list[Life]) -> Yard:
+def yard(folder: Path, host: LocalHost, lives: list[InstanceLife]) -> InstanceFactory:
     around = Surroundings(
         "http://127.0.0.1:9", "us-east-1", Disks(folder / "disks"), folder / "logs", "", folder / "s3"
     )
@@ -208,4 +208,4 @@ def yard(folder: Path, host: LocalHost, lives: list[Life]) -> Yard:
     def spec(variant: VariantRecord, slot: Slot) -> Any:
         return launch_spec(variant, slot, around)
 
-    return Yard(host, spec, time.time, lives.append, paces=Paces(grace_s=1.0))
+    return InstanceFactory(host, spec, time.time, lives.append, paces=Paces(grace_s=1.0))

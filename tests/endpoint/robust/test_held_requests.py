@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
-from torpor_endpoint.fleet.variant_instances import Crew, Numbers
+from torpor_endpoint.fleet.variant_instances import SlotNumbers, VariantInstances
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
-from torpor_endpoint.services.runtime.errors import Place, RuntimeFault
+from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault
 from torpor_endpoint.services.runtime.request import Invoke
 from torpor_endpoint.services.runtime.router import CrewClosed, Limits, Route, Router
 from torpor_endpoint.storage.records import Container, Variant
 
-PLACE = Place("shop", "123456789012", "us-east-1", "1")
+PLACE = ErrorPlace("shop", "123456789012", "us-east-1", "1")
 
 
 class SlowHost:
@@ -51,10 +51,10 @@ class Shop:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.host = SlowHost()
-        self.numbers = Numbers()
+        self.numbers = SlotNumbers()
         variant = Variant("AllTraffic", "m", Container("torpor"), instances_min=0)
-        self.crew = Crew(
-            "shop", variant, Yard(self.host, lambda variant, slot: LaunchSpec(slot), time.time), self.numbers
+        self.crew = VariantInstances(
+            "shop", variant, InstanceFactory(self.host, lambda variant, slot: LaunchSpec(slot), time.time), self.numbers
         )
         self.live = LiveEndpoint("shop", "arn", {"AllTraffic": self.crew})
         fleet = Fleet()

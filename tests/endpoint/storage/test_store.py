@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from torpor_endpoint.storage.record_table import Card, Database, SchemaTooNew
 from torpor_endpoint.storage.records import (
     Container,
-    Endpoint,
     EndpointConfig,
+    EndpointRecord,
     EndpointStatus,
-    Model,
+    ModelRecord,
     Serverless,
     Variant,
 )
@@ -41,14 +41,14 @@ def clock() -> float:
     return 1000.25
 
 
-def endpoint(name: str = "e", created_s: float = 1.1, status: EndpointStatus = S.CREATING) -> Endpoint:
+def endpoint(name: str = "e", created_s: float = 1.1, status: EndpointStatus = S.CREATING) -> EndpointRecord:
     container = Container("torpor", "s3://b/p/", multi_model=True, environment={"K": "V"})
     variants = (Variant("a", "m", container, serverless=Serverless(2048, 5)), Variant("b", "m", container, 0.5))
-    return Endpoint(name, f"arn:x:endpoint/{name.lower()}", created_s, created_s, status, "c", variants)
+    return EndpointRecord(name, f"arn:x:endpoint/{name.lower()}", created_s, created_s, status, "c", variants)
 
 
 def test_records_survive_a_restart(tmp_path: Path) -> None:
-    model = Model("m", "arn:x:model/m", 0.1, Container("torpor"), {"ModelName": "m"})
+    model = ModelRecord("m", "arn:x:model/m", 0.1, Container("torpor"), {"ModelName": "m"})
     config = EndpointConfig("c", "arn:x:endpoint-config/c", 0.2, {"ProductionVariants": [{"VariantName": "a"}]})
     coming = replace(endpoint(), pending_config_name="d", pending_variants=endpoint().variants)
     pending = replace(coming, pending_told=("b",))
@@ -72,7 +72,7 @@ def test_a_card_tells_what_its_record_does(tmp_path: Path) -> None:
     before.close()
     database = opened(tmp_path / "db")
     store = Store(database, clock)
-    store.add_model(Model("m", "arn:x:model/m", 0.1, Container("torpor"), {}))
+    store.add_model(ModelRecord("m", "arn:x:model/m", 0.1, Container("torpor"), {}))
     store.add_endpoint_config(EndpointConfig("c", "arn:x:endpoint-config/c", 0.2, {}))
     assert store.model_cards() == [Card("m", 0.1, None, None)]
     assert store.endpoint_config_cards() == [Card("c", 0.2, None, None)]

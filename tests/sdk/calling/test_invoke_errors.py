@@ -13,9 +13,9 @@ from tests.sdk.call_site import Reply, reply, served, session_of
 from torpor.calling.answer import Answer
 from torpor.calling.caller import Caller
 from torpor.calling.invoke_errors import InvokeError, ModelError, refused
-from torpor_endpoint.services.runtime.errors import Place, RuntimeFault, Situation, wire_form
+from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation, wire_form
 
-PLACE = Place("houses", "123456789012", "us-east-1", "request-1")
+PLACE = ErrorPlace("houses", "123456789012", "us-east-1", "request-1")
 FIELDS: dict[str, Any] = {"variant": "A", "variants": "B", "detail": "it is so", "limit": 6, "held": 7, "status": 418}
 PAGES = {"a page": reply(502, body=b"<html>bad gateway</html>"), "nothing": reply(500, body=b"")}
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor.calling.caller import path_of
-from torpor.calling.signing import Request, Signer
+from torpor.calling.signing import SignedPost, Signer
 
 values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0"), max_size=30)
 names = st.sampled_from(["accept", "content-type", "x-amzn-sagemaker-target-model", "x-amzn-sagemaker-inference-id"])
@@ -26,7 +26,7 @@ def test_a_signature_is_botocores_for_whatever_is_signed(
     theirs = AWSRequest("POST", f"http://127.0.0.1:4700{path}", {**members}, body)
     SigV4Auth(whose, "sagemaker", "eu-central-1").add_auth(theirs)
     moment_s = timegm(strptime(theirs.headers["X-Amz-Date"], "%Y%m%dT%H%M%SZ"))
-    request = Request(path, {"host": "127.0.0.1:4700", **members}, body)
+    request = SignedPost(path, {"host": "127.0.0.1:4700", **members}, body)
     SIGNER.signed(request, whose, now_s)  # the key that is kept is another's, or another day's
     ours = SIGNER.signed(request, whose, moment_s)
     assert {name: ours[name] for name in ours if name != "host"} == {

@@ -27,10 +27,10 @@ from torpor.cli import app
 from torpor.cli.commands.logs import NOTHING, told
 from torpor.cli.commands.ls import table
 from torpor.cli.commands.up import next_step
-from torpor.hosting.deploying import Plan, deploy, withdraw
-from torpor.hosting.process import EndpointProcess, Start
+from torpor.hosting.deploying import EndpointPlan, deploy, withdraw
+from torpor.hosting.process import ChildEndpoint, Start
 from torpor.hosting.serving import SharedProcess
-from torpor.pages.state import Endpoint, Instance, ResidentModel, Variant
+from torpor.pages.state import EndpointState, InstanceState, ResidentModel, VariantState
 from torpor.pages.story import Story
 from torpor_endpoint.options import OPTIONS
 
@@ -101,7 +101,7 @@ def test_a_proxy_is_passed_by_on_this_machine_alone(url: str, present: str, told
 
 def test_env_has_the_endpoints_own_region_whatever_the_shell_has() -> None:
     shell = {"AWS_DEFAULT_REGION": "us-west-2"}
-    with EndpointProcess(Start(region="eu-west-1")) as process:
+    with ChildEndpoint(Start(region="eu-west-1")) as process:
         printed = CliRunner().invoke(app, ["env", "--url", process.until_ready().url], env=shell).stdout
     assert "export AWS_REGION=eu-west-1\n" in printed
     assert "us-west-2" not in printed
@@ -162,13 +162,15 @@ def test_ls_in_a_narrow_terminal_shows_whole_names(endpoint: torpor.Local) -> No
 
 def test_ls_says_that_a_variant_sleeps() -> None:
     printer = Console(width=80, file=io.StringIO(), record=True)
-    printer.print(table(Endpoint("houses", (Variant("AllTraffic", wanted=0, held=0, instances=()),))))
+    printer.print(table(EndpointState("houses", (VariantState("AllTraffic", wanted=0, held=0, instances=()),))))
     assert "AllTraffic: nothing runs, until somebody calls" in printer.export_text()
 
 
 def test_ls_parts_the_thousands_of_hits_as_why_does() -> None:
     printer, model = Console(width=80, file=io.StringIO(), record=True), ResidentModel("a", 2**20, 0, 0.0, "onnx", 1087)
-    printer.print(table(Endpoint("houses", (Variant("v", 1, 0, (Instance("i-1", "v-0", 0, models=(model,)),)),))))
+    printer.print(
+        table(EndpointState("houses", (VariantState("v", 1, 0, (InstanceState("i-1", "v-0", 0, models=(model,)),)),)))
+    )
     assert " 1,087 " in printer.export_text()
     assert "1,087 hits" in str(Story("a", (), (model,)))
 
@@ -222,7 +224,7 @@ def test_the_only_endpoint_needs_no_name(run: Run) -> None:
 def test_ls_shows_an_endpoint_that_failed_and_its_reason(run: Run, endpoint: torpor.Local) -> None:
     sagemaker = endpoint.client("sagemaker")
     with pytest.raises(torpor.TorporError, match="nobodys:1"):
-        deploy(sagemaker, Plan("broken", endpoint.model_data_url, image="nobodys:1"))
+        deploy(sagemaker, EndpointPlan("broken", endpoint.model_data_url, image="nobodys:1"))
     shown, refused = run("ls").stdout, run("logs")
     withdraw(sagemaker, "broken")
     assert re.search(r"^broken  Failed: .*nobodys:1.*^shared  InService$", shown, re.MULTILINE | re.DOTALL)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import children, descendants, stop
-from torpor.hosting.process import EndpointProcess
+from torpor.hosting.process import ChildEndpoint
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pidfds and lifelines are Linux's")
 
@@ -53,7 +53,7 @@ def test_everything_ends_with_an_owner_that_was_killed(models: Path, temporary: 
 
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_close_leaves_nothing() -> None:
-    process = EndpointProcess().until_ready()
+    process = ChildEndpoint().until_ready()
     for worker in children(process.pid):
         stop(worker)  # so that it does not end when it is asked to
     interrupt = threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])

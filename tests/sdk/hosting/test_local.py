@@ -12,8 +12,8 @@ import torpor
 from tests.sdk.sdk_models import CITIES, ROWS, answers, train_booster
 from torpor.demo import until_asleep
 from torpor.errors import EndpointFailed
-from torpor.hosting.deploying import Plan, deploy
-from torpor.hosting.process import EndpointProcess, Start
+from torpor.hosting.deploying import EndpointPlan, deploy
+from torpor.hosting.process import ChildEndpoint, Start
 from torpor.hosting.serving import SharedProcess
 
 
@@ -98,7 +98,7 @@ def test_a_data_folder_keeps_everything_for_the_next_time(models: Path, tmp_path
 
 
 def test_nothing_is_left_of_a_temporary_one() -> None:
-    with EndpointProcess() as process:
+    with ChildEndpoint() as process:
         process.until_ready()
         assert process.bucket_folder("some-bucket").is_dir()
     assert not process.data_dir.exists()
@@ -109,7 +109,7 @@ def test_nothing_is_left_of_a_temporary_one() -> None:
 def test_an_endpoint_that_cannot_start_tells_what_it_printed(tmp_path: Path) -> None:
     (tmp_path / "torpor.sqlite").write_text("this is no database " * 100)
     with pytest.raises(EndpointFailed, match="file is not a database"):
-        EndpointProcess(Start(tmp_path)).until_ready()
+        ChildEndpoint(Start(tmp_path)).until_ready()
 
 
 def test_a_deployment_that_fails_tells_the_reason(models: Path) -> None:
@@ -132,14 +132,18 @@ def test_a_failed_endpoint_in_a_kept_folder_is_replaced(models: Path, tmp_path: 
 def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(shared: SharedProcess, models: Path) -> None:
     with shared.local(models) as endpoint:
         with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
-            deploy(endpoint.client("sagemaker"), Plan(endpoint.name, endpoint.model_data_url, image="nobodys:1"))
+            deploy(
+                endpoint.client("sagemaker"), EndpointPlan(endpoint.name, endpoint.model_data_url, image="nobodys:1")
+            )
         endpoint.deploy()
         assert len(endpoint.invoke(CITIES[0], ROWS)) == 3
 
 
 @pytest.mark.parametrize("memory_mib", [1000, 1025])  # the first is refused by boto3 already
 def test_what_sagemaker_refuses_is_an_endpoint_that_failed(endpoint: torpor.Local, memory_mib: int) -> None:
-    refused = Plan("refused", endpoint.model_data_url, serverless={"MemorySizeInMB": memory_mib, "MaxConcurrency": 1})
+    refused = EndpointPlan(
+        "refused", endpoint.model_data_url, serverless={"MemorySizeInMB": memory_mib, "MaxConcurrency": 1}
+    )
     with pytest.raises(EndpointFailed, match="MemorySizeInMB"):
         deploy(endpoint.client("sagemaker"), refused)
 

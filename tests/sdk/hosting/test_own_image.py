@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import torpor
 from tests.sdk.sdk_models import CITIES, ROWS
 from torpor.cli import app
-from torpor.hosting.process import EndpointProcess, Start
+from torpor.hosting.process import ChildEndpoint, Start
 
 # Torpor's own container, under another name: driven over SageMaker's contract, as any other.
 IMAGES = f"""
@@ -37,20 +37,20 @@ def kept(models: Path, images: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def call(process: EndpointProcess) -> bytes:
+def call(process: ChildEndpoint) -> bytes:
     members = {"EndpointName": "own", "TargetModel": CITIES[0], "ContentType": "text/csv", "Body": "1,2,3,4"}
     answer: bytes = process.client("sagemaker-runtime").invoke_endpoint(**members)["Body"].read()
     return answer
 
 
 def test_an_image_that_is_not_known_any_more_says_so_to_who_calls_and_comes_back(kept: Path, images: Path) -> None:
-    with EndpointProcess(Start(kept)) as forgetful:
+    with ChildEndpoint(Start(kept)) as forgetful:
         with pytest.raises(ClientError, match=r"ValidationError.*own:1 .* is not one that this endpoint can run"):
             call(forgetful.until_ready())
         shown = CliRunner().invoke(app, ["ls", "--url", forgetful.url]).stdout
         assert shown.startswith("own  InService, but not served: The image own:1 ")
         assert "Traceback" not in forgetful.output()
-    with EndpointProcess(Start(kept, images=images)) as knowing:
+    with ChildEndpoint(Start(kept, images=images)) as knowing:
         assert call(knowing.until_ready())
 
 

@@ -13,12 +13,12 @@ from typer.testing import CliRunner, Result
 
 import torpor
 from tests.ledger_site import FIRST_USE, NOON_S, Site, invocation, life, served
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 from torpor.cli import app
 from torpor.cli.commands.cold_starts import percentile
 from torpor.cli.since import span_s
 from torpor.errors import EndpointRefused
-from torpor.hosting.deploying import Plan
+from torpor.hosting.deploying import EndpointPlan
 from torpor.pages import accounts
 from torpor.pages.accounts import ColdStart, Which
 from torpor.prices.money import dollars
@@ -34,7 +34,7 @@ class Stand:
     """A ledger of one cold and one warm call, behind a port."""
 
     site: Site
-    connection: Connection
+    connection: EndpointConnection
 
     def run(self, *arguments: str, width: int = 100) -> Result:
         """As in a terminal of that width."""
@@ -55,7 +55,7 @@ def stand(tmp_path: Path) -> Iterator[Stand]:
     site.ledger.invoked(invocation(NOON_S + 1, model="Houston_TX.tar.gz"))
     site.ledger.invoked(invocation(NOON_S + 2, endpoint="odd", instance="i-2", model=""))
     with served(site.app()) as url:
-        yield Stand(site, Connection(url))
+        yield Stand(site, EndpointConnection(url))
     site.ledger.close()
 
 
@@ -124,7 +124,7 @@ def test_costs_shows_what_is_known_and_says_what_is_not(stand: Stand) -> None:
 def test_nothing_to_show_is_said(tmp_path: Path, command: str) -> None:
     empty = Site(tmp_path)
     with served(empty.app()) as url:
-        done = Stand(empty, Connection(url)).run(command)
+        done = Stand(empty, EndpointConnection(url)).run(command)
     empty.ledger.close()
     assert (done.exit_code, done.stdout.count("\n")) == (0, 1)
     assert done.stdout.startswith("no ")
@@ -195,7 +195,7 @@ def test_alternatives_are_a_data_frame_too(stand: Stand) -> None:
 def test_an_endpoint_tells_of_itself_alone(stand: Stand) -> None:
     pytest.importorskip("pandas")
     process = SimpleNamespace(connection=stand.connection, client=lambda service: None)
-    houses = torpor.Local(process, Plan("houses", "s3://b/p/"))  # type: ignore[arg-type]  # all of a process that it uses
+    houses = torpor.Local(process, EndpointPlan("houses", "s3://b/p/"))  # type: ignore[arg-type]  # all of a process that it uses
     assert houses.cold_starts()["model"].tolist() == ["Houston_TX.tar.gz"]
     assert houses.cold_starts("another").empty
     assert set(houses.costs("model", last_s=10**10)["endpoint"]) == {"houses"}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.pages.numbers import Window
+from torpor.pages.numbers import VariantWindow
 from torpor_endpoint.metrics.windows import from_start
 
 moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))
@@ -13,7 +13,7 @@ moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.
 
 @given(moments, st.timedeltas(timedelta(0), timedelta(days=1)))
 def test_one_period_covers_a_window_wherever_it_begins_in_its_minute(start: datetime, length: timedelta) -> None:
-    window = Window("houses", "AllTraffic", start, start + length)
+    window = VariantWindow("houses", "AllTraffic", start, start + length)
     asked = from_start(window.from_minute.timestamp(), window.end.timestamp(), window.whole_s)
     assert asked.start_s <= start.timestamp()
     assert window.end.timestamp() < asked.start_s + asked.period_s
@@ -21,4 +21,4 @@ def test_one_period_covers_a_window_wherever_it_begins_in_its_minute(start: date
 
 def test_a_window_across_a_minute_is_two_minutes_long() -> None:
     start = datetime(2026, 1, 1, 16, 34, 50, tzinfo=UTC)
-    assert Window("houses", "AllTraffic", start, start + timedelta(seconds=15)).whole_s == 120
+    assert VariantWindow("houses", "AllTraffic", start, start + timedelta(seconds=15)).whole_s == 120

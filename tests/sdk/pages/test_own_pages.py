@@ -8,7 +8,7 @@ import pytest
 from tests.ledger_site import Site, answer
 from torpor_endpoint.fleet.roster import Fleet
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.pages.app import PAGES, Own
+from torpor_endpoint.pages.app import PAGES, OwnPages
 from torpor_endpoint.pages.ledger import Pages
 
 
@@ -20,7 +20,7 @@ def asked(folder: Path, target: str) -> tuple[int, str]:
     """Of an endpoint process that has nothing."""
     site = Site(folder)
     pages = Pages(site.ledger.flush, site.reading)
-    own = Own(Fleet(), MetricRegistry(site.clock), _nothing, folder / "logs", lambda: pages)
+    own = OwnPages(Fleet(), MetricRegistry(site.clock), _nothing, folder / "logs", lambda: pages)
     status, body = asyncio.run(answer(own.app(), f"/_torpor/{target}"))
     site.ledger.close()
     return status, body.decode()

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from torpor.pages.accounts import ColdStart
-from torpor.pages.state import Decision, Instance, ResidentModel, Variant
+from torpor.pages.state import DecisionRow, InstanceState, ResidentModel, VariantState
 from torpor.pages.story import HAPPENED, Story, counted, milliseconds, moment, size, told
 
 NOON_S = datetime(2026, 5, 1, 12).timestamp()
@@ -13,14 +13,14 @@ COLD = ColdStart(
 
 
 def test_a_story_names_who_needed_the_room() -> None:
-    evicted = Decision(0.0, "a", "evict", "b needs the room; idle for 2.0 s after 3 hits", for_model="b")
+    evicted = DecisionRow(0.0, "a", "evict", "b needs the room; idle for 2.0 s after 3 hits", for_model="b")
     assert told(evicted).endswith("has to leave memory: b needs the room; idle for 2.0 s after 3 hits")
 
 
 def test_a_story_says_how_long_it_took_and_how_it_stands() -> None:
     story = Story(
         "a",
-        (Decision(0.0, "a", "loaded", "measured", took_s=0.0119),),
+        (DecisionRow(0.0, "a", "loaded", "measured", took_s=0.0119),),
         (ResidentModel("a", 2**21, 0, 1.25, "onnx", 4),),
     )
     first, last = story.lines()
@@ -29,25 +29,25 @@ def test_a_story_says_how_long_it_took_and_how_it_stands() -> None:
 
 
 def test_a_model_that_left_is_said_to_be_gone() -> None:
-    assert Story("a", (Decision(0.0, "a", "unloaded"),)).lines()[-1] == "now: not in memory"
+    assert Story("a", (DecisionRow(0.0, "a", "unloaded"),)).lines()[-1] == "now: not in memory"
 
 
 def test_of_a_model_that_nobody_named_nothing_is_known() -> None:
-    (only,) = Story("a", (), variants=(Variant("v", 0, 0, ()),)).lines()
+    (only,) = Story("a", (), variants=(VariantState("v", 0, 0, ()),)).lines()
     assert only.startswith("nothing is known of it")
     assert "the ledger has no cold start of it" in only
 
 
 def test_a_model_whose_instances_are_gone_is_told_from_the_ledger() -> None:
-    first, row, last = Story("a", (), past=(COLD,), variants=(Variant("v", 0, 0, ()),), told_s=NOON_S).lines()
+    first, row, last = Story("a", (), past=(COLD,), variants=(VariantState("v", 0, 0, ()),), told_s=NOON_S).lines()
     assert first.startswith("no instance that runs now has decided anything about it")
     assert row == "12:00:00.000  a request took 423 ms (load 300 ms, predict 123 ms): first use; b left"
     assert last == "now: not in memory; v: nothing runs, until somebody calls"
 
 
 def test_where_there_are_several_instances_each_line_names_its_own() -> None:
-    two = (Variant("v", 2, 0, (Instance("i-1", "v-0", 0), Instance("i-2", "v-1", 0))),)
-    decisions = (Decision(NOON_S, "a", "load", instance="i-2"),)
+    two = (VariantState("v", 2, 0, (InstanceState("i-1", "v-0", 0), InstanceState("i-2", "v-1", 0))),)
+    decisions = (DecisionRow(NOON_S, "a", "load", instance="i-2"),)
     resident = (ResidentModel("a", 2**20, 0, 0.0, "onnx", 1, "i-2"),)
     assert Story("a", decisions, resident, two, told_s=NOON_S).lines() == [
         "12:00:00.000  i-2  is to be loaded",
@@ -63,7 +63,7 @@ def test_what_was_on_another_day_has_its_date() -> None:
 
 def test_a_word_that_is_not_known_here_is_shown_as_it_is() -> None:
     assert "pondered" not in HAPPENED
-    assert told(Decision(0.0, "a", "pondered")) == "pondered"
+    assert told(DecisionRow(0.0, "a", "pondered")) == "pondered"
 
 
 def test_one_of_a_thing_is_singular() -> None:

@@ -15,24 +15,24 @@ import pytest
 import torpor
 from tests.ledger_site import NOON_S, Site, invocation
 from tests.sdk.sdk_models import CITIES, ROWS
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointUnreachable, TorporError
 from torpor.replay.outcome import NOT_TOLD, Replayed
-from torpor.replay.sending import Pace, Tally, Target, replay
-from torpor.workloads import BadTrace, Chunk, Extent, First, Ledger, Recorded, recorded
+from torpor.replay.sending import ReplayPace, ReplayTally, Target, replay
+from torpor.workloads import BadTrace, Chunk, Extent, First, LedgerFile, Recorded, recorded
 
 Reply = tuple[int, Mapping[str, str]]
 Answer = Callable[[str], Reply | None]
 
 FINE: Reply = (200, {"Server-Timing": "predict;dur=1.000, overhead;dur=0.500"})
 COLD: Reply = (200, {"Server-Timing": "queue;dur=0.000, download;dur=3.000, load;dur=20.000, predict;dur=1.000"})
-PACE = Pace()
+PACE = ReplayPace()
 WITHIN_S = 10.0
 ROW = ",".join(map(str, ROWS[0])).encode()
 
 
 @contextmanager
-def served(answer: Answer) -> Iterator[Connection]:
+def served(answer: Answer) -> Iterator[EndpointConnection]:
     """A server that answers by the target model; where there is no answer, it hangs up."""
 
     class Invocations(BaseHTTPRequestHandler):
@@ -58,7 +58,7 @@ def served(answer: Answer) -> Iterator[Connection]:
         serving = Thread(target=server.serve_forever, args=(0.01,))  # how often it looks whether to end
         serving.start()
         try:
-            yield Connection(f"http://127.0.0.1:{server.server_port}")
+            yield EndpointConnection(f"http://127.0.0.1:{server.server_port}")
         finally:
             server.shutdown()
             serving.join()
@@ -68,7 +68,7 @@ def body(model: str, request_bytes: int | None) -> tuple[str, bytes]:
     return "text/csv", ROW
 
 
-def replayed(answer: Answer, *models: str, pace: Pace = PACE) -> Replayed:
+def replayed(answer: Answer, *models: str, pace: ReplayPace = PACE) -> Replayed:
     """All of them are due at once."""
     with served(answer) as connection:
         return replay(recorded([(0.0, model) for model in models]), Target(connection, "shared"), body, pace)
@@ -86,7 +86,7 @@ def noting(named: list[str]) -> Answer:
 def test_each_request_is_sent_when_its_time_has_come() -> None:
     trace = recorded([(100.0, "a"), (100.1, "b"), (100.1, "a"), (100.4, "a")])
     with served(lambda model: FINE) as connection:
-        done = replay(trace, Target(connection, "shared"), body, Pace(speed=4.0))
+        done = replay(trace, Target(connection, "shared"), body, ReplayPace(speed=4.0))
     assert done.planned_s.tolist() == pytest.approx([0.0, 0.025, 0.025, 0.1])
     assert [done.names[model] for model in done.models] == ["a", "b", "a", "a"]
     assert (done.sent_s >= done.planned_s).all()
@@ -101,7 +101,7 @@ def test_a_ledger_is_read_by_whichever_thread_has_the_turn(tmp_path: Path) -> No
         site.ledger.invoked(invocation(NOON_S + second, model="ab"[second % 2]))
     site.ledger.close()
     with served(lambda model: FINE) as connection:
-        done = replay(Ledger(tmp_path / "ledger.sqlite"), Target(connection, "shared"), body, Pace(1_000, 4))
+        done = replay(LedgerFile(tmp_path / "ledger.sqlite"), Target(connection, "shared"), body, ReplayPace(1_000, 4))
     assert done.counts == {"200": 200}
 
 
@@ -114,13 +114,13 @@ def test_a_slow_answer_holds_nobody_up() -> None:
             came.set()
         return FINE if came.wait(WITHIN_S) else (500, {})
 
-    done = replayed(answer, "slow", "next", pace=Pace(in_flight_max=2))
+    done = replayed(answer, "slow", "next", pace=ReplayPace(in_flight_max=2))
     assert done.counts == {"200": 2}
     assert done.in_flight_most == 2
 
 
 def test_what_the_bound_holds_back_is_sent_late_and_told() -> None:
-    done = replayed(lambda model: FINE, "a", "b", "c", pace=Pace(in_flight_max=1))
+    done = replayed(lambda model: FINE, "a", "b", "c", pace=ReplayPace(in_flight_max=1))
     assert (len(done), done.failed, done.in_flight_most) == (3, 0, 1)
     assert (done.sent_s[1:] >= done.done_s[:-1]).all()
     assert done.late_s(1.0) == done.sent_s[2] >= done.done_s[1]
@@ -129,12 +129,12 @@ def test_what_the_bound_holds_back_is_sent_late_and_told() -> None:
 @pytest.mark.parametrize("speed", [0.0, -1.0, np.nan])
 def test_a_speed_that_is_none_is_refused(speed: float) -> None:
     with pytest.raises(BadTrace, match="speed is more than 0"):
-        replayed(lambda model: FINE, "a", pace=Pace(speed))
+        replayed(lambda model: FINE, "a", pace=ReplayPace(speed))
 
 
 def test_nobody_in_flight_is_refused() -> None:
     with pytest.raises(TorporError, match="in_flight_max is 1 or more, not 0"):
-        Pace(in_flight_max=0)
+        ReplayPace(in_flight_max=0)
 
 
 # -- what is sent --------------------------------------------------------------------------------------------------
@@ -210,19 +210,19 @@ def test_who_was_cold_is_told_by_the_answers() -> None:
 
 def test_nobody_at_the_start_is_an_error_at_once() -> None:
     with pytest.raises(EndpointUnreachable, match=r"http://127.0.0.1:9 .*torpor up"):
-        replay(recorded([(3600.0, "a")]), Target(Connection("http://127.0.0.1:9"), "shared"), body)
+        replay(recorded([(3600.0, "a")]), Target(EndpointConnection("http://127.0.0.1:9"), "shared"), body)
 
 
 # -- ended before its end ------------------------------------------------------------------------------------------
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_the_sending_and_keeps_what_was_done() -> None:
-    def once_done(tally: Tally) -> None:
+    def once_done(tally: ReplayTally) -> None:
         if tally.done == tally.sent == 1:
             signal.raise_signal(signal.SIGINT)
 
     with served(lambda model: COLD) as connection:
         trace = recorded([(0.0, "a"), (3600.0, "b")])
-        done = replay(trace, Target(connection, "shared"), body, Pace(), once_done)
+        done = replay(trace, Target(connection, "shared"), body, ReplayPace(), once_done)
     assert (len(done), done.interrupted, done.unanswered) == (1, True, 0)
     assert done.names[done.models[0]] == "a"
 
@@ -231,7 +231,7 @@ def test_ctrl_c_ends_the_sending_and_keeps_what_was_done() -> None:
 def test_a_second_ctrl_c_ends_the_waiting() -> None:
     released = Event()
 
-    def once_sent(tally: Tally) -> None:
+    def once_sent(tally: ReplayTally) -> None:
         if tally.sent == 2 and tally.done == 1:
             signal.raise_signal(signal.SIGINT)
 
@@ -239,7 +239,7 @@ def test_a_second_ctrl_c_ends_the_waiting() -> None:
         return FINE if model == "a" or released.wait(WITHIN_S) else (500, {})
 
     with served(answer) as connection:
-        done = replay(recorded([(0.0, "a"), (0.0, "b")]), Target(connection, "shared"), body, Pace(), once_sent)
+        done = replay(recorded([(0.0, "a"), (0.0, "b")]), Target(connection, "shared"), body, ReplayPace(), once_sent)
         released.set()
     assert (len(done), done.interrupted, done.unanswered) == (1, True, 1)
 
@@ -274,9 +274,9 @@ def test_only_the_first_requests_of_a_trace_are_read() -> None:
 # -- a real endpoint -----------------------------------------------------------------------------------------------
 def test_a_replay_and_the_ledger_agree_on_who_was_cold(endpoint: torpor.Local, models: Path) -> None:
     new = [endpoint.put(models / city, f"replayed/{city}") for city in CITIES]
-    target = Target.found(Connection(endpoint.url), endpoint.name)
+    target = Target.found(EndpointConnection(endpoint.url), endpoint.name)
     trace = recorded([(0.1 * turn, model) for turn in range(2) for model in new] + [(0.2, "nowhere.tar.gz")])
-    first = replay(trace, target, body, Pace(speed=2.0))
+    first = replay(trace, target, body, ReplayPace(speed=2.0))
     kept = endpoint.cold_starts(last_s=time.time() - first.began_at_s)
     assert first.counts == {"200": 12, "400 ValidationError": 1}
     assert {first.names[model] for model in first.models[first.hits == 0]} == {*new, "nowhere.tar.gz"}

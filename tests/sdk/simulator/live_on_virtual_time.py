@@ -17,37 +17,37 @@ from typing import cast
 import httptools
 
 from tests.sdk.simulator.virtual_loop import VirtualLoop, run
-from torpor.simulator.engine.variant import Machine, Plan
-from torpor.workloads import Request, Trace, requests
+from torpor.simulator.engine.variant import Machine, VariantPlan
+from torpor.workloads import Trace, TraceRequest, requests
 from torpor.workloads.profile import ModelProfile
 from torpor_container.artifacts.archives.unpack import UnpackLimits
-from torpor_container.artifacts.disk import DiskTier, Entry
+from torpor_container.artifacts.disk import DiskTier, UnpackedArtifact
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.stores.store import ArtifactHead, Listed
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, policy
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
-from torpor_container.core.turns import Line, Sharing, Turns
+from torpor_container.core.turns import ModelQueue, Sharing, Turns
 from torpor_container.errors import ContainerError
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import Timing
-from torpor_container.models.disk_tier import UNPACKED_RATIO, Shelf
-from torpor_container.models.keep_alive import Rest
-from torpor_container.models.keeper import Keeper, Patience
+from torpor_container.models.disk_tier import UNPACKED_RATIO, ArtifactCache
+from torpor_container.models.keep_alive import KeepAliveChore
+from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
-from torpor_container.modes.serving import Kept
+from torpor_container.modes.serving import KeptMode
 from torpor_container.processes.threads import T, Threads
-from torpor_container.running.predicting import Asked, Outcome, Predictors
+from torpor_container.running.predicting import Outcome, Predictors, QueuedRequest
 from torpor_container.running.runners import Runner
-from torpor_endpoint.core.ledger_records import Life
-from torpor_endpoint.fleet.instance_factory import Yard
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.paces import Paces
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.fleet.sizer import Sizer
-from torpor_endpoint.fleet.variant_instances import Crew, Numbers
+from torpor_endpoint.fleet.variant_instances import SlotNumbers, VariantInstances
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
-from torpor_endpoint.services.runtime.errors import Place
+from torpor_endpoint.services.runtime.errors import ErrorPlace
 from torpor_endpoint.services.runtime.request import TARGET_MODEL, Invoke
 from torpor_endpoint.services.runtime.router import Limits, Router
 from torpor_endpoint.storage.records import Container, Variant
@@ -88,28 +88,28 @@ class Lived:
     downloads: int
 
 
-def lived(plan: Plan, profiles: Profiles, trace: Trace, recorded: Recorded) -> Lived:
+def lived(plan: VariantPlan, profiles: Profiles, trace: Trace, recorded: Recorded) -> Lived:
     """The whole trace, and then on until there are as few instances as may be: then the rest of them ends."""
     with tempfile.TemporaryDirectory(prefix="virtual-") as folder:
         return run(_lived(plan, list(requests(trace)), Yards(plan.machine, profiles, Path(folder), recorded)))
 
 
-async def _lived(plan: Plan, calls: list[Request], yards: "Yards") -> Lived:
-    loop, fleet, lives = asyncio.get_running_loop(), Fleet(), dict[str, Life]()
+async def _lived(plan: VariantPlan, calls: list[TraceRequest], yards: "Yards") -> Lived:
+    loop, fleet, lives = asyncio.get_running_loop(), Fleet(), dict[str, InstanceLife]()
 
-    def told(life: Life) -> None:
+    def told(life: InstanceLife) -> None:
         lives[life.instance] = life
 
     paces = Paces(grace_s=PATIENT_S)
-    yard = Yard(yards, lambda variant, slot: LaunchSpec(slot), loop.time, told, paces=paces)
-    crew = Crew(ENDPOINT, variant_of(plan), yard, Numbers())
+    yard = InstanceFactory(yards, lambda variant, slot: LaunchSpec(slot), loop.time, told, paces=paces)
+    crew = VariantInstances(ENDPOINT, variant_of(plan), yard, SlotNumbers())
     live = LiveEndpoint(ENDPOINT, "arn", {VARIANT: crew})
     fleet.serve(live)
     router = Router(fleet, Limits(hold_s=PATIENT_S, hold_requests=len(calls)), lambda: 0.0, loop.time, strict=False)
 
     async def answered(model: str) -> Answered:
         arrived_s, request = loop.time(), Invoke(ENDPOINT, {TARGET_MODEL: model.encode()})
-        served = await router.send(router.route(live, request), request, [], Place(ENDPOINT, "1", "here", "id"))
+        served = await router.send(router.route(live, request), request, [], ErrorPlace(ENDPOINT, "1", "here", "id"))
         return Answered(model, arrived_s, loop.time(), served.answer.status != 200)
 
     crew.scale(plan.instances, "it is made")
@@ -125,11 +125,11 @@ async def _lived(plan: Plan, calls: list[Request], yards: "Yards") -> Lived:
     return Lived(answers, [_span(life) for life in lives.values()], yards.downloads)
 
 
-def _span(life: Life) -> Span:
+def _span(life: InstanceLife) -> Span:
     return Span(str(Slot(life.endpoint, life.variant, life.slot)), life.started_s, life.ready_s, life.stopped_s)
 
 
-def variant_of(plan: Plan) -> Variant:
+def variant_of(plan: VariantPlan) -> Variant:
     """The variant that is run so. With no range of sizes their number is given."""
     environment = {
         "TORPOR_KEEP_ALIVE": plan.keep_alive,
@@ -194,16 +194,18 @@ class Instance:
         books = Residency(machine.memory_bytes, policy(machine.policy), machine.loads_max, record)
         on_disk = Residency(machine.disk_bytes, LRU(), machine.loads_max)
         disk = TimedDisk(yards.folder / str(launched.slot.number), machine.disk_bytes, "bucket")
-        self._shelf = Shelf(Prefix("s3", "bucket", ""), Store(yards), disk, on_disk, UnpackLimits(), loop.time)
-        turns = Turns[Asked](Sharing(machine.threads, machine.threads))
+        self._shelf = ArtifactCache(Prefix("s3", "bucket", ""), Store(yards), disk, on_disk, UnpackLimits(), loop.time)
+        turns = Turns[QueuedRequest](Sharing(machine.threads, machine.threads))
         workshop = FakeWorkshop(
             profiles, books, Predictors(VirtualThreads(machine.threads, "predict"), turns, loop.time)
         )
         rests = machine.models_rest
         resting = None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s))
-        patience = Patience(PATIENT_S, PATIENT_S)
+        patience = WaitLimits(PATIENT_S, PATIENT_S)
         keeper = Keeper(self._shelf, workshop, books, patience, loop.time, machine.cache, resting)
-        self._kept = Kept(keeper, PATIENT_S, None if resting is None else Rest(keeper, resting, loop.time))
+        self._kept = KeptMode(
+            keeper, PATIENT_S, None if resting is None else KeepAliveChore(keeper, resting, loop.time)
+        )
         self._servers = loop.servers
         self.launched = launched
 
@@ -221,7 +223,7 @@ class Instance:
 class Door(asyncio.Protocol):
     """One connection to an instance: every ping is good, and an invocation is for the model that it names."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: KeptMode) -> None:
         self._kept = kept
         self._parser = httptools.HttpRequestParser(self)
         self._target = ""
@@ -287,7 +289,7 @@ class Store:
 class TimedDisk(DiskTier):
     """A disk whose files were written at their virtual time: the next instance finds them in that order."""
 
-    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> Entry:
+    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> UnpackedArtifact:
         entry = super().publish(key, version, workspace, size_bytes)
         now_ns = round(asyncio.get_running_loop().time() * 1e9)
         os.utime(entry.directory.parent / "artifact.json", ns=(now_ns, now_ns))
@@ -342,7 +344,7 @@ class FakeRunner:
     def __init__(self, profile: ModelProfile, predictors: Predictors) -> None:
         self._profile = profile
         self._predictors = predictors
-        self._line = Line()
+        self._line = ModelQueue()
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         predicts = Predicts(self._profile.predict_delay_s + self._profile.predict_s)

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from tests.sdk.simulator.live_on_virtual_time import Answered, Span, lived
-from torpor.simulator.engine.instance import Call
-from torpor.simulator.engine.variant import Machine, Plan, Rests, Simulation
-from torpor.workloads import Request, Trace, recorded
+from torpor.simulator.engine.instance import SimulatedCall
+from torpor.simulator.engine.variant import Machine, Rests, Simulation, VariantPlan
+from torpor.workloads import Trace, TraceRequest, recorded
 from torpor.workloads.profile import ModelProfile
 from torpor_container.core.residency import Decision
-from torpor_endpoint.core.scaling import Range
+from torpor_endpoint.core.scaling import InstanceRange
 
 TICK_S = 2.0**-26
 MIB = 1024 * 1024
@@ -45,13 +45,13 @@ class Story:
 @dataclass(frozen=True)
 class Given:
     seed: int
-    plan: Plan
+    plan: VariantPlan
     profiles: Mapping[str, ModelProfile]
     trace: Trace
 
     def simulated(self) -> Story:
         decisions: list[tuple[str, Decision]] = []
-        calls: list[Call] = []
+        calls: list[SimulatedCall] = []
         simulation = Simulation(self.plan, self.profiles, calls.extend, lambda *decided: decisions.append(decided))
         simulation.run(self.trace)
         spans = [Span(life.slot, life.began_s, life.ready_s, life.ended_s) for life in simulation.lives]
@@ -127,14 +127,14 @@ def traffic(seed: int, count: int, rate_hz: float, pause_s: float = 0.0, burst: 
     return recorded(_calls(random.Random(seed), count, rate_hz, pause_s, burst or count))
 
 
-def _calls(rng: random.Random, count: int, rate_hz: float, pause_s: float, burst: int) -> Iterator[Request]:
+def _calls(rng: random.Random, count: int, rate_hz: float, pause_s: float, burst: int) -> Iterator[TraceRequest]:
     weights = [1 / rank for rank in range(1, len(NAMES) + 1)]
     now_s = 0.0
     for number in range(count):
         now_s += ticks(rng.expovariate(rate_hz))
         if number and number % burst == 0:
             now_s += ticks(pause_s * rng.uniform(0.9, 1.1))
-        yield Request(now_s, rng.choices(NAMES, weights)[0])
+        yield TraceRequest(now_s, rng.choices(NAMES, weights)[0])
 
 
 def counted(story: Story) -> Counter[str]:
@@ -151,7 +151,7 @@ def loads_at_once(story: Story) -> int:
 @pytest.mark.parametrize(("policy", "share", "seed"), [("LRU", 5, 1), ("LRU", 12, 2), ("GDSF", 5, 3), ("GDSF", 12, 4)])
 def test_one_instance_loads_evicts_and_waits_alike(policy: str, share: int, seed: int) -> None:
     taken = profiles(seed)
-    plan = Plan(machine(taken, share, policy=policy))
+    plan = VariantPlan(machine(taken, share, policy=policy))
     story = the_same(Given(seed, plan, taken, traffic(seed, 700, rate_hz=25.0)))
     assert counted(story)["evict"] > 200
     assert loads_at_once(story) >= 3
@@ -162,7 +162,7 @@ def test_a_model_that_can_never_fit_is_refused_alike() -> None:
     taken = profiles(5)
     taken[NAMES[1]] = replace(taken[NAMES[1]], memory_bytes=9000 * MIB)
     taken[NAMES[2]] = replace(taken[NAMES[2]], disk_bytes=300_000)
-    story = the_same(Given(5, Plan(machine(taken, share=20)), taken, traffic(5, 300, rate_hz=25.0)))
+    story = the_same(Given(5, VariantPlan(machine(taken, share=20)), taken, traffic(5, 300, rate_hz=25.0)))
     assert counted(story)["refuse"] > 5
     assert {answer.model for answer in story.answers if answer.failed} == {NAMES[1], NAMES[2]}
 
@@ -171,7 +171,7 @@ def test_a_model_that_can_never_fit_is_refused_alike() -> None:
 def test_models_that_nobody_keeps_leave_alike(rests: Rests | None) -> None:
     """For lack of callers, or at once: `ModelCacheSetting` is Disabled then."""
     taken = profiles(6)
-    plan = Plan(machine(taken, share=2, cache=rests is not None, models_rest=rests))
+    plan = VariantPlan(machine(taken, share=2, cache=rests is not None, models_rest=rests))
     story = the_same(Given(6, plan, taken, traffic(6, 300, rate_hz=2.0)))
     reasons = Counter(decision.reason.partition(";")[0] for _, decision in story.decisions)
     assert reasons["ModelCacheSetting is Disabled" if rests is None else "nobody calls"] > 20
@@ -181,13 +181,13 @@ def test_models_with_habits_come_before_their_calls_alike_where_there_is_no_room
     """Sixteen, each called by a timer of its own, and memory for three: some come, and leave before their call."""
     taken, rng = profiles(13), random.Random(13)
     calls = sorted(
-        Request(first_s + round_ * every_s + ticks(rng.uniform(0, 1)), name)
+        TraceRequest(first_s + round_ * every_s + ticks(rng.uniform(0, 1)), name)
         for name, first_s, every_s in (
             (one, ticks(rng.uniform(0, 300)), ticks(rng.uniform(180, 360))) for one in NAMES[:16]
         )
         for round_ in range(15)
     )
-    plan = Plan(machine(taken, share=14, models_rest=Rests("histogram", 600.0)))
+    plan = VariantPlan(machine(taken, share=14, models_rest=Rests("histogram", 600.0)))
     story = the_same(Given(13, plan, taken, recorded(calls)))
     reasons = Counter(decision.reason.partition(";")[0] for _, decision in story.decisions)
     assert reasons["nobody calls"] > 50
@@ -202,12 +202,12 @@ def test_models_that_are_all_expected_at_once_come_alike_where_callers_wait_for_
         for name, profile in profiles(24).items()
     }
     calls = sorted(
-        Request(first_s + 200 * round_ + ticks(rng.uniform(0, 20)), name)
+        TraceRequest(first_s + 200 * round_ + ticks(rng.uniform(0, 20)), name)
         for name, first_s in ((one, ticks(rng.uniform(0, 60))) for one in NAMES[:30])
         for round_ in range(14)
         for _ in range(rng.choice([1, 1, 3]))
     )
-    plan = Plan(machine(taken, share=25, loads_max=1, models_rest=Rests("histogram", 600.0)))
+    plan = VariantPlan(machine(taken, share=25, loads_max=1, models_rest=Rests("histogram", 600.0)))
     story = the_same(Given(24, plan, taken, recorded(calls)))
     assert counted(story)["refuse"] > 20  # who is expected, and has no room but that of others who are
 
@@ -216,7 +216,7 @@ def test_models_that_are_all_expected_at_once_come_alike_where_callers_wait_for_
 @pytest.mark.parametrize(("instances", "seed"), [(2, 7), (3, 8)])
 def test_several_instances_share_the_models_alike(instances: int, seed: int) -> None:
     taken = profiles(seed)
-    plan = Plan(machine(taken, share=10), instances)
+    plan = VariantPlan(machine(taken, share=10), instances)
     story = the_same(Given(seed, plan, taken, traffic(seed, 700, rate_hz=60.0)))
     decided = Counter(slot for slot, _ in story.decisions)
     assert len(decided) == instances
@@ -227,7 +227,7 @@ def test_several_instances_share_the_models_alike(instances: int, seed: int) -> 
 def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
     """A slot's disk outlives its instance: what it had is not downloaded anew."""
     taken = profiles(9)
-    plan = Plan(machine(taken), 0, Range(0, 1), keep_alive, idle_s=40.0)
+    plan = VariantPlan(machine(taken), 0, InstanceRange(0, 1), keep_alive, idle_s=40.0)
     story = the_same(Given(9, plan, taken, traffic(9, 600, rate_hz=20.0, pause_s=300.0, burst=40)))
     assert len(story.spans) >= 10
     assert all(span.ended_s is not None for span in story.spans)
@@ -237,7 +237,7 @@ def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
 @pytest.mark.parametrize("seed", [10, 11])
 def test_it_scales_out_and_in_alike(seed: int) -> None:
     taken = {name: replace(profile, predict_s=10 * profile.predict_s) for name, profile in profiles(seed).items()}
-    plan = Plan(machine(taken), 0, Range(0, 4, concurrency=2), idle_s=90.0)
+    plan = VariantPlan(machine(taken), 0, InstanceRange(0, 4, concurrency=2), idle_s=90.0)
     story = the_same(Given(seed, plan, taken, traffic(seed, 800, rate_hz=10.0, pause_s=150.0, burst=270)))
     assert len({span.slot for span in story.spans}) == 4
     assert len({span.ended_s for span in story.spans}) > 4  # they go one after another
@@ -247,7 +247,7 @@ def test_it_scales_out_and_in_alike(seed: int) -> None:
 @pytest.mark.parametrize("otherwise", ["policy", "profile", "placement"])
 def test_another_plan_is_told_apart(otherwise: str) -> None:
     taken = profiles(12)
-    given = Given(12, Plan(machine(taken)), taken, traffic(12, 200, rate_hz=25.0))
+    given = Given(12, VariantPlan(machine(taken)), taken, traffic(12, 200, rate_hz=25.0))
     slower = replace(taken[NAMES[0]], load_s=taken[NAMES[0]].load_s + TICK_S)
     others = {
         "policy": replace(given, plan=replace(given.plan, machine=replace(given.plan.machine, policy="GDSF"))),

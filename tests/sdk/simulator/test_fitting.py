@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import torpor
 from tests.ledger_site import NOON_S, Site, invocation, life
 from tests.sdk.sdk_models import CITIES, ROWS
-from torpor.simulator.fitting import Fitted, Law, Line, fitted, given, write
+from torpor.simulator.fitting import Fitted, FittedLine, Law, fitted, given, write
 from torpor.simulator.fitting.laws import ANY
 from torpor.simulator.fitting.records import DISK, STORE
 from torpor.workloads import BadTrace
 from torpor.workloads.profile import ModelProfile
-from torpor_container.wire import Cold, Effort
-from torpor_endpoint.core.ledger_records import Invocation, Life
+from torpor_container.wire import ColdLoad, EffortFields
+from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 
 MB = 1_000_000
 WARM = {"predict": 0.002, "overhead": 0.001}
@@ -36,20 +36,20 @@ def load(
     queue_s: float = 0.001,
     took_s: float | None = None,
     **more: float,
-) -> Invocation:
+) -> InvocationRecord:
     """A request that brings its model in: from the store if it was `fetched` (download, unpack), else from disk.
     `more` are further steps; one that `took_s` longer than its own steps came while the load went on."""
     brought = dict(zip(("download", "unpack"), fetched or (), strict=False)) | {"load": load_s, "queue": queue_s}
-    cold = Cold(bytes=size, victims=[], reason="first use", took_s=took_s or sum(brought.values()), efforts={})
+    cold = ColdLoad(bytes=size, victims=[], reason="first use", took_s=took_s or sum(brought.values()), efforts={})
     return invocation(NOON_S + at_s, brought | WARM | more, model=model, cold=cold)
 
 
-def evicting(model: str, queue_s: float) -> Invocation:
-    cold = Cold(bytes=MB, victims=["another"], reason="evicted before", took_s=0.1 + queue_s, efforts={})
+def evicting(model: str, queue_s: float) -> InvocationRecord:
+    cold = ColdLoad(bytes=MB, victims=["another"], reason="evicted before", took_s=0.1 + queue_s, efforts={})
     return invocation(NOON_S, {"load": 0.1, "queue": queue_s, **WARM}, model=model, cold=cold)
 
 
-def found(folder: Path, invocations: Iterable[Invocation], lives: Iterable[Life] = ()) -> Fitted:
+def found(folder: Path, invocations: Iterable[InvocationRecord], lives: Iterable[InstanceLife] = ()) -> Fitted:
     site = Site(folder)
     for one in lives:
         site.ledger.lived(one)
@@ -59,7 +59,7 @@ def found(folder: Path, invocations: Iterable[Invocation], lives: Iterable[Life]
     return fitted(folder / "ledger.sqlite")
 
 
-def line_of(result: Fitted, what: str, tier: str) -> Line:
+def line_of(result: Fitted, what: str, tier: str) -> FittedLine:
     (line,) = [law.line for law in result.laws if (law.what, law.tier) == (what, tier)]
     return line
 
@@ -128,7 +128,7 @@ def test_formats_and_tiers_have_laws_of_their_own(tmp_path: Path) -> None:
         ("unpack_s", ANY, STORE): 0.02,
     }
     assert result.profiles["v/b.1.onnx"].download_s == 0.01
-    assert Law("unload_s", ANY, "memory", Line(ModelProfile("b", 1, 1).unload_s)) in result.laws
+    assert Law("unload_s", ANY, "memory", FittedLine(ModelProfile("b", 1, 1).unload_s)) in result.laws
 
 
 # -- profiles ----------------------------------------------------------------------------------------------------------
@@ -213,17 +213,17 @@ def seen(folder: Path, waits: int) -> Fitted:
         size = (1, 2, 4)[number % 3]
         kept = rng.random() < 0.8 and waits > 0
         unpack, read, first, left = (
-            Effort(work_s=size * work_s, delay_s=delay_s + kept * size * work_s)
+            EffortFields(work_s=size * work_s, delay_s=delay_s + kept * size * work_s)
             for work_s, delay_s in ((0.002, 0.001), (0.01, 0.003), (0.001, 0.0), (0.0008, 0.0002))
         )
 
-        def wall_s(effort: Effort) -> float:
+        def wall_s(effort: EffortFields) -> float:
             return (1 + waits) * effort["work_s"] + effort["delay_s"]
 
         steps = {"download": 0.02 * (1 + kept * waits), "unpack": wall_s(unpack), "load": wall_s(read)}
         steps |= {"queue": 0.0005 * (1 + kept * waits) + number % 2 * wall_s(left), "predict": wall_s(first)}
         efforts = {"unpack": unpack, "load": read} | ({"unload": left} if number % 2 else {})
-        cold = Cold(
+        cold = ColdLoad(
             bytes=size * MB,
             victims=["another"] if number % 2 else [],
             reason="first use",
@@ -251,7 +251,7 @@ def test_a_busy_machine_and_one_at_rest_tell_the_same_of_a_model(tmp_path: Path)
 
 
 def test_what_a_script_waits_for_is_a_delay(tmp_path: Path) -> None:
-    asks = Effort(work_s=0.002, delay_s=0.05)
+    asks = EffortFields(work_s=0.002, delay_s=0.05)
     warm = [invocation(NOON_S + 60 * n, {"predict": 0.07}, model="a", effort=asks) for n in range(5)]
     profile = found(tmp_path, [load("a"), *warm]).profiles["a"]
     assert profile.predict_s == pytest.approx(0.002)
@@ -265,7 +265,7 @@ def test_what_was_not_measured_is_taken_for_work(tmp_path: Path) -> None:
 
 
 def test_some_microseconds_are_no_waiting(tmp_path: Path) -> None:
-    warm = invocation(model="a", effort=Effort(work_s=0.002, delay_s=0.00009))
+    warm = invocation(model="a", effort=EffortFields(work_s=0.002, delay_s=0.00009))
     assert found(tmp_path, [load("a"), warm]).profiles["a"].predict_delay_s == 0.0
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.engine.instance import FAILED, FOUND, LOADED, Call
-from torpor.simulator.engine.variant import Look
-from torpor.simulator.outcome import PERIOD_S, ROWS_MAX, Result, Tally, Timeline
+from torpor.simulator.engine.instance import FAILED, FOUND, LOADED, SimulatedCall
+from torpor.simulator.engine.variant import VariantReading
+from torpor.simulator.outcome import PERIOD_S, ROWS_MAX, OutcomeTally, Result, Timeline
 from torpor.simulator.running import simulate
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.workloads import Recorded, recorded, zipf
@@ -24,9 +24,11 @@ HOUR_USD = PRICES.usd_per_hour("ml.m5.large")
 SMALL = {name: ModelProfile(name, MIB, MIB, 0.2, 0.1, 0.7, 0.0, 0.01) for name in "abcdef"}
 
 
-def call(model: str, arrived_s: float, *, held_s: float = 0.0, load_s: float = 0.0, failed: bool = False) -> Call:
+def call(
+    model: str, arrived_s: float, *, held_s: float = 0.0, load_s: float = 0.0, failed: bool = False
+) -> SimulatedCall:
     """Predicted in 10 ms, if it was."""
-    one = Call(model, arrived_s)
+    one = SimulatedCall(model, arrived_s)
     one.asked_s = arrived_s + held_s
     one.ready_s = one.asked_s + load_s
     one.done_s = one.ready_s + (0.0 if failed else 0.01)
@@ -61,14 +63,14 @@ def test_a_step_tells_what_there_was_at_its_end() -> None:
     timeline = Timeline()
     timeline.calls(np.array([1.0, 130.0]), np.array([True, False]))
     for at_s, instances in ((60.0, 1), (120.0, 2), (180.0, 3)):
-        timeline.seen(Look(at_s, instances, 0, 0, 0))
+        timeline.seen(VariantReading(at_s, instances, 0, 0, 0))
     assert timeline.columns()["instances"].tolist() == [1, 2, 3]
 
 
 def test_a_story_of_years_has_no_more_rows_than_fit_and_each_its_last_look() -> None:
     timeline = Timeline()
     for minute in range(1, 20_001):
-        timeline.seen(Look(minute * PERIOD_S, minute, 0, 0, 0))
+        timeline.seen(VariantReading(minute * PERIOD_S, minute, 0, 0, 0))
     columns = timeline.columns()
     step = round(timeline.period_s / PERIOD_S)
     assert ROWS_MAX / 2 <= len(columns["at_s"]) <= ROWS_MAX
@@ -78,7 +80,7 @@ def test_a_story_of_years_has_no_more_rows_than_fit_and_each_its_last_look() -> 
 
 # -- the count ---------------------------------------------------------------------------------------------------------
 def test_a_request_is_warm_cold_or_failed() -> None:
-    tally = Tally(overhead_s=1.0, beside_load_s=5.0)
+    tally = OutcomeTally(overhead_s=1.0, beside_load_s=5.0)
     tally.add([call("a", 0.0, load_s=2.0), call("b", 1.0, held_s=3.0)])
     tally.add([call("a", 2.0), call("a", 3.0, load_s=1.0, failed=True)])
     assert (tally.warm.count, tally.cold.count, tally.failed, tally.held) == (1, 2, 1, 1)
@@ -90,7 +92,7 @@ def test_a_request_is_warm_cold_or_failed() -> None:
 
 
 def test_a_model_that_comes_late_has_its_row_and_the_others_keep_theirs() -> None:
-    tally, names = Tally(), [f"m{number}" for number in range(50)]
+    tally, names = OutcomeTally(), [f"m{number}" for number in range(50)]
     for turn in range(1, 51):
         tally.add([call(name, float(turn)) for name in names[:turn]])
     assert {use.model: use.requests for use in tally.models()} == {name: 50 - place for place, name in enumerate(names)}

@@ -12,8 +12,8 @@ from tests.ledger_site import NOON_S, Site, invocation, life
 from torpor.simulator.fitting import source
 from torpor.simulator.running import load, simulate
 from torpor.workloads import BadTrace, recorded
-from torpor_container.wire import Cold
-from torpor_endpoint.core.ledger_records import Look
+from torpor_container.wire import ColdLoad
+from torpor_endpoint.core.ledger_records import MemoryReading
 
 MIB = 2**20
 
@@ -23,11 +23,11 @@ def ledger(folder: Path) -> Path:
     site.ledger.lived(life())
     for number, model in enumerate("abc"):
         steps = {"load": 0.2, "queue": 0.0, "predict": 0.02, "overhead": 0.01}
-        cold = Cold(bytes=MIB, victims=["z"], reason="first use", took_s=0.2, efforts={}, own_bytes=17 * MIB)
+        cold = ColdLoad(bytes=MIB, victims=["z"], reason="first use", took_s=0.2, efforts={}, own_bytes=17 * MIB)
         cold["budget_bytes"] = 40 * MIB
         site.ledger.invoked(invocation(NOON_S + number, steps, model=model, cold=cold))
         site.ledger.invoked(invocation(NOON_S + 60 + number, model=model))
-    site.ledger.looked(Look(NOON_S + 90, "houses", "v", "i-1", 40 * MIB, 9 * MIB))
+    site.ledger.looked(MemoryReading(NOON_S + 90, "houses", "v", "i-1", 40 * MIB, 9 * MIB))
     site.ledger.close()
     return folder / "ledger.sqlite"
 

@@ -17,23 +17,23 @@ import torpor
 from tests.ledger_site import Site, invocation
 from torpor.simulator.fitting import write as write_profiles
 from torpor.simulator.outcome import Result
-from torpor.simulator.running import Digest, Given, Spreads, drawn_anew, load, recounted, run, simulate
+from torpor.simulator.running import DecisionDigest, Given, Spreads, drawn_anew, load, recounted, run, simulate
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.workloads import (
     Azure2019,
     BadTrace,
     Chunk,
     First,
-    Lasting,
-    Ledger,
+    LedgerFile,
     Paced,
     Synthetic,
+    TimedTrace,
     recorded,
     write,
     zipf,
 )
 from torpor.workloads.profile import ModelProfile
-from torpor_container.wire import Cold
+from torpor_container.wire import ColdLoad
 
 MIB = 1024 * 1024
 SINCE_S = 1_700_000_040.0
@@ -49,8 +49,8 @@ print(digest.decisions, digest.hex)
 """
 
 
-def told(seed: int, spreads: Spreads | None = None) -> Digest:
-    digest = Digest()
+def told(seed: int, spreads: Spreads | None = None) -> DecisionDigest:
+    digest = DecisionDigest()
     run(load(TEXT, seed=seed, spreads=spreads), TIGHT, digest)
     return digest
 
@@ -95,8 +95,8 @@ def test_a_trace_that_is_given_as_an_object_is_what_it_is_until_others_are_asked
     assert given.reseeded(5).trace.seed == given.reseeded(3).reseeded(5).trace.seed == 10  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("trace", [Ledger(Path("x.sqlite")), Azure2019([Path("x.csv")], seed=3), zipf(2, seed=4)])
-def test_all_that_is_drawn_of_traffic_is_drawn_anew(trace: Ledger | Azure2019 | Synthetic) -> None:
+@pytest.mark.parametrize("trace", [LedgerFile(Path("x.sqlite")), Azure2019([Path("x.csv")], seed=3), zipf(2, seed=4)])
+def test_all_that_is_drawn_of_traffic_is_drawn_anew(trace: LedgerFile | Azure2019 | Synthetic) -> None:
     again = drawn_anew(trace, 2)
     assert isinstance(again, type(trace))
     assert again.seed == trace.seed + 2
@@ -166,7 +166,7 @@ def test_a_trace_lasts_as_long_as_one_says_or_as_it_was_made() -> None:
 
 
 def test_of_the_first_requests_the_quiet_at_the_end_of_all_is_none() -> None:
-    calls = Lasting(recorded([(float(second), "a") for second in range(10)]), 1000.0)
+    calls = TimedTrace(recorded([(float(second), "a") for second in range(10)]), 1000.0)
     durations_s = [simulate(First(calls, count), unit("a")).duration_s for count in (5, 10)]
     assert durations_s == [pytest.approx(4.0, abs=2.0), 1000.0]
 
@@ -202,7 +202,7 @@ def ledger(folder: Path, *endpoints: str) -> Path:
     for endpoint in endpoints:
         for number, model in enumerate("abc"):
             steps = {"wake": 0.5, "load": 0.2, "queue": 0.0, "predict": 0.02, "overhead": 0.01}
-            cold = Cold(bytes=MIB, victims=[], reason="first use", took_s=0.2, efforts={})
+            cold = ColdLoad(bytes=MIB, victims=[], reason="first use", took_s=0.2, efforts={})
             site.ledger.invoked(invocation(SINCE_S + number, steps, model=model, endpoint=endpoint, cold=cold))
         for number in range(30):
             steps = {"predict": 0.02, "overhead": 0.01}
@@ -375,7 +375,7 @@ def test_knobs_may_have_spaces_between_them() -> None:
 )
 def test_a_recounted_simulation_is_the_same_one(changes: dict[str, bool | int | None]) -> None:
     given, scenario = load(TEXT, spreads=Spreads(0.2, 0.2)), TIGHT.altered(**changes)
-    digests = Digest(), Digest()
+    digests = DecisionDigest(), DecisionDigest()
     results = run(given, scenario, digests[0]), recounted(given, scenario, digests[1])
     assert digests[0].hex == digests[1].hex
     assert figures(results[0]) == figures(results[1])

@@ -11,7 +11,7 @@ from botocore.validate import ParamValidator
 from torpor.simulator.scenario import ENVIRONMENT, OWN_BYTES, BadScenario, Scenario
 from torpor_container.settings import SETTINGS, Settings
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE
-from torpor_endpoint.core.scaling import Range
+from torpor_endpoint.core.scaling import InstanceRange
 
 GIB = 1024**3
 OWN = {
@@ -105,7 +105,7 @@ def test_an_instance_has_its_types_memory_and_threads_unless_told() -> None:
 
 def test_what_is_scaled_begins_with_the_least() -> None:
     plan = Scenario(instances_min=0, instances_max=5, concurrency=2, idle_s=7.0).plan
-    assert (plan.instances, plan.sizes, plan.idle_s) == (0, Range(0, 5, 2), 7.0)
+    assert (plan.instances, plan.sizes, plan.idle_s) == (0, InstanceRange(0, 5, 2), 7.0)
     assert (Scenario(instances=4).plan.instances, Scenario(instances=4).plan.sizes) == (4, None)
 
 

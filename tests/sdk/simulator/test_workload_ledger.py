@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from torpor.workloads import BadTrace, Ledger, named, read, requests
+from torpor.workloads import BadTrace, LedgerFile, named, read, requests
 from torpor.workloads.trace import CHUNK_REQUESTS
-from torpor_container.wire import Step
-from torpor_endpoint.core.ledger import Kind, Sums, is_cold, minute_of
-from torpor_endpoint.core.ledger_records import Invocation, Life
+from torpor_container.wire import WaitStep
+from torpor_endpoint.core.ledger import Sums, UseKind, is_cold, minute_of
+from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.ledger.tables import Batch, Tables
 
 SINCE_S = 1_700_000_040.0
@@ -19,16 +19,16 @@ SINCE_S = 1_700_000_040.0
 
 def invocation(
     at_s: float, model: str, load_s: float = 0.0, size: int = 100, endpoint: str = "e", status: int = 200
-) -> Invocation:
-    steps: dict[str, float] = {Step.LOAD: load_s, Step.PREDICT: 0.01}
-    return Invocation(SINCE_S + at_s, "r", endpoint, "v", model, "i", status, steps, load_s + 0.01, size, 5, None)
+) -> InvocationRecord:
+    steps: dict[str, float] = {WaitStep.LOAD: load_s, WaitStep.PREDICT: 0.01}
+    return InvocationRecord(SINCE_S + at_s, "r", endpoint, "v", model, "i", status, steps, load_s + 0.01, size, 5, None)
 
 
-def ledger(folder: Path, *invocations: Invocation, whole: int = 100) -> Path:
+def ledger(folder: Path, *invocations: InvocationRecord, whole: int = 100) -> Path:
     """All are counted in their minutes, beside what is there; of the cold ones only the latest are kept whole."""
     batch = Batch()
     for one in invocations:
-        kind = Kind(minute_of(one.at_s), one.endpoint, one.variant, one.model, "ml.c5.large")
+        kind = UseKind(minute_of(one.at_s), one.endpoint, one.variant, one.model, "ml.c5.large")
         batch.minutes.setdefault(kind, Sums()).add(one, is_cold(one.steps))
     batch.cold_starts = [one for one in invocations if is_cold(one.steps)][-whole:]
     tables = Tables(folder / "ledger.sqlite")
@@ -69,27 +69,27 @@ def test_bytes_add_up_to_what_the_minute_had(tmp_path: Path) -> None:
 def test_a_name_that_was_only_ever_an_error_is_no_model(tmp_path: Path) -> None:
     typos = [invocation(65 + number, f"typo-{number % 2}", 0.1 * (number % 2), status=400) for number in range(3)]
     path = ledger(tmp_path, invocation(3, "a", 0.5), *typos, invocation(150, "a", status=500), invocation(151, "a"))
-    trace = Ledger(path)
+    trace = LedgerFile(path)
     assert [request.model for request in requests(trace)] == ["a", "a", "a"]
     assert trace.names == ["a"]
     assert trace.refused == {"typo-0": 2, "typo-1": 1}
     answered_late = ledger(tmp_path, invocation(210, "typo-1"))
-    assert Ledger(answered_late, until_s=SINCE_S + 180).refused == trace.refused
-    assert Ledger(answered_late).refused == {"typo-0": 2}
+    assert LedgerFile(answered_late, until_s=SINCE_S + 180).refused == trace.refused
+    assert LedgerFile(answered_late).refused == {"typo-0": 2}
 
 
 def test_a_ledger_of_errors_alone_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match=r"ledger\.sqlite: every request to e/v was an error"):
-        list(Ledger(ledger(tmp_path, invocation(1, "a", status=400), invocation(2, "b", status=500))).chunks())
+        list(LedgerFile(ledger(tmp_path, invocation(1, "a", status=400), invocation(2, "b", status=500))).chunks())
 
 
 def test_one_endpoint_is_chosen_and_a_seed_gives_one_trace(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(1, "a"), invocation(2, "", endpoint="single"))
     with pytest.raises(BadTrace, match="tells of several variants: say which of e/v, single/v, as in"):
-        list(Ledger(path).chunks())
-    assert [request.model for request in requests(Ledger(path, "single"))] == ["v"]
-    assert list(requests(Ledger(path, "e", seed=1))) == list(requests(Ledger(path, "e", "v", seed=1)))
-    assert list(requests(Ledger(path, "e", seed=1))) != list(requests(Ledger(path, "e", seed=2)))
+        list(LedgerFile(path).chunks())
+    assert [request.model for request in requests(LedgerFile(path, "single"))] == ["v"]
+    assert list(requests(LedgerFile(path, "e", seed=1))) == list(requests(LedgerFile(path, "e", "v", seed=1)))
+    assert list(requests(LedgerFile(path, "e", seed=1))) != list(requests(LedgerFile(path, "e", seed=2)))
 
 
 def test_a_ledger_lasts_as_long_as_its_variant_was_served(tmp_path: Path) -> None:
@@ -97,31 +97,33 @@ def test_a_ledger_lasts_as_long_as_its_variant_was_served(tmp_path: Path) -> Non
     assert read(path).lasts_s is None
     tables = Tables(path)
     lives = {
-        "i": Life("e", "v", "i", 0, "ml.c5.large", "deployed", SINCE_S, SINCE_S + 1, "nobody calls", SINCE_S + 300)
+        "i": InstanceLife(
+            "e", "v", "i", 0, "ml.c5.large", "deployed", SINCE_S, SINCE_S + 1, "nobody calls", SINCE_S + 300
+        )
     }
     tables.write(Batch(lives=lives), SINCE_S)
     assert read(path).lasts_s == 300.0
     tables.write(Batch(served={("e", "v"): SINCE_S + 36_000}), SINCE_S)
     tables.close()
     assert read(path).lasts_s == 36_000.0
-    assert Ledger(path, until_s=SINCE_S + 240).lasts_s == 240.0
+    assert LedgerFile(path, until_s=SINCE_S + 240).lasts_s == 240.0
 
 
 def test_a_ledger_is_read_while_the_endpoint_writes_it(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(1, "a"))
     writing = Tables(path)
-    assert len(list(requests(Ledger(path)))) == 1
+    assert len(list(requests(LedgerFile(path)))) == 1
     writing.close()
 
 
 def test_minutes_that_are_over_are_the_same_trace_while_the_endpoint_goes_on(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(1, "a"), invocation(2, "b", 0.5))
-    trace = Ledger(path, until_s=SINCE_S + 60)
+    trace = LedgerFile(path, until_s=SINCE_S + 60)
     before = list(requests(trace))
     ledger(tmp_path, invocation(61, "a"), invocation(62, "new", 0.5), invocation(63, "a", endpoint="another"))
     assert list(requests(trace)) == before
     assert trace.names == ["b", "a"]
-    assert {request.model for request in requests(Ledger(path, "e"))} == {"a", "b", "new"}
+    assert {request.model for request in requests(LedgerFile(path, "e"))} == {"a", "b", "new"}
 
 
 def test_a_ledger_that_is_opened_by_its_name_ends_with_the_last_minute_that_is_over(tmp_path: Path) -> None:
@@ -135,13 +137,13 @@ def test_a_ledger_that_is_opened_by_its_name_ends_with_the_last_minute_that_is_o
 
 def test_what_is_written_between_two_parts_is_read_and_none_of_the_endpoints_log_is_held(tmp_path: Path) -> None:
     def written(tables: Tables, minute: int) -> None:
-        kind = Kind(minute_of(SINCE_S) + 60 * minute, "e", "v", "a", "ml.c5.large")
+        kind = UseKind(minute_of(SINCE_S) + 60 * minute, "e", "v", "a", "ml.c5.large")
         tables.write(Batch(minutes={kind: Sums(requests=CHUNK_REQUESTS)}), SINCE_S)
 
     tables = Tables(tmp_path / "ledger.sqlite")
     for minute in (0, 1, 2):
         written(tables, minute)
-    chunks = Ledger(tmp_path / "ledger.sqlite").chunks()
+    chunks = LedgerFile(tmp_path / "ledger.sqlite").chunks()
     assert len(next(chunks)) == CHUNK_REQUESTS
     written(tables, 3)
     [(busy, *_)] = tables.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -156,4 +158,4 @@ def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match="cannot be read as a ledger"):
         list(read(tmp_path / "none.sqlite").chunks())
     with pytest.raises(BadTrace, match="tells of no requests to nobody"):
-        list(Ledger(ledger(tmp_path, invocation(1, "a")), "nobody").chunks())
+        list(LedgerFile(ledger(tmp_path, invocation(1, "a")), "nobody").chunks())

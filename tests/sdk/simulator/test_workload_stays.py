@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from torpor.workloads.reading.stays import SEEN_WITHIN_S, Called, Stays, Told
+from torpor.workloads.reading.stays import SEEN_WITHIN_S, Stays, Told, WarmStretch
 
-MINUTE = Called(3, 0.0, 60.0, seen=False)
+MINUTE = WarmStretch(3, 0.0, 60.0, seen=False)
 
 
 def stays(*told: Told) -> Stays:
     return Stays.of(told)
 
 
-def placed(known: Stays, called: Called = MINUTE, model: str = "a") -> list[float]:
+def placed(known: Stays, called: WarmStretch = MINUTE, model: str = "a") -> list[float]:
     moments_s = known.placed(np.random.default_rng(1), called, model)
     assert moments_s is not None
     return sorted(moments_s.tolist())
@@ -38,13 +38,13 @@ def test_each_of_several_stays_in_a_minute_has_its_own_hits() -> None:
 
 def test_between_two_uses_no_more_time_goes_by_than_it_took_others_to_leave() -> None:
     known = stays(Told("i", "a", 0.0, 0.1, {}), Told("i", "b", 59.0, 0.1, {"a": (6.0, 20)}))
-    moments_s = placed(known, Called(20, 0.0, 60.0, seen=False))
+    moments_s = placed(known, WarmStretch(20, 0.0, 60.0, seen=False))
     assert max(np.diff([0.0, *moments_s])) <= 0.6 * 6.0 + 1e-9
 
 
 def test_the_first_and_the_last_of_a_minute_are_where_they_were_seen() -> None:
     known = stays(Told("i", "a", 1.0, 0.1, {}))
-    moments_s = placed(known, Called(5, 20.0, 30.0 + SEEN_WITHIN_S, seen=True))
+    moments_s = placed(known, WarmStretch(5, 20.0, 30.0 + SEEN_WITHIN_S, seen=True))
     assert moments_s[0] == pytest.approx(20.0, abs=SEEN_WITHIN_S)
     assert moments_s[-1] == pytest.approx(30.0, abs=SEEN_WITHIN_S)
 
@@ -57,4 +57,4 @@ def test_a_load_that_several_waited_for_is_one_stay() -> None:
 def test_nothing_is_said_of_a_model_whose_loads_are_not_known() -> None:
     known = stays(Told("i", "a", 10.0, 0.1, {}))
     assert known.placed(np.random.default_rng(1), MINUTE, "b") is None
-    assert known.placed(np.random.default_rng(1), Called(3, 0.0, 5.0, seen=False), "a") is None, "not loaded yet"
+    assert known.placed(np.random.default_rng(1), WarmStretch(3, 0.0, 5.0, seen=False), "a") is None, "not loaded yet"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor.simulator.running import simulate
-from torpor.workloads import Chunk, Lasting, Peak, Recorded, awake_s, busiest, recorded
+from torpor.workloads import Chunk, Peak, Recorded, TimedTrace, awake_s, busiest, recorded
 from torpor.workloads.profile import ModelProfile
 
 TIMES = st.lists(st.integers(0, 500), min_size=1, max_size=60).map(sorted)
@@ -51,7 +51,7 @@ def test_who_rests_after_so_long_is_awake_at_least_so_long(times_s: list[int], s
 
 
 def test_a_simulation_is_not_awake_for_less() -> None:
-    trace = Lasting(recorded([(10.0, "a"), (40.0, "a"), (2000.0, "a")]), 4000.0)
+    trace = TimedTrace(recorded([(10.0, "a"), (40.0, "a"), (2000.0, "a")]), 4000.0)
     asleep = simulate(trace, {"a": ModelProfile("a", 1, 1)}, instances_min=0, instances_max=1, idle_s=60.0)
     awake, lasts_s = awake_s(trace, 60.0)
     assert (awake, lasts_s) == (150.0, 4000.0)

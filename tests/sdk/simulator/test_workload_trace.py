@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from torpor.workloads import BadTrace, Chunk, Paced, Recorded, Request, recorded, requests
+from torpor.workloads import BadTrace, Chunk, Paced, Recorded, TraceRequest, recorded, requests
 
 
 @pytest.mark.parametrize("row", [(0.0,), ("noon", "a"), (0.0, ""), (0.0, ["a"]), 7, (None, "a")])
@@ -16,7 +16,7 @@ def test_a_row_that_is_no_request_is_named(row: Any) -> None:
 
 
 def test_a_small_trace_comes_back_request_by_request() -> None:
-    story = [Request(0.0, "a"), Request(0.5, "b"), Request(0.5, "a")]
+    story = [TraceRequest(0.0, "a"), TraceRequest(0.5, "b"), TraceRequest(0.5, "a")]
     trace = recorded(story)
     assert list(requests(trace)) == story
     assert list(trace.names) == ["a", "b"]

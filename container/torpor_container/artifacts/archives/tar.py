@@ -35,7 +35,7 @@ _DECIMAL = re.compile(rb"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TarMember:
     """One file or folder. `path` is as the archive has it: nothing about it has been checked."""
 
     path: str
@@ -61,7 +61,7 @@ def is_header(block: bytes) -> bool:
         return False
 
 
-def members(stream: Bounded) -> Iterator[Member]:
+def members(stream: Bounded) -> Iterator[TarMember]:
     """Every member up to the end mark. After each the caller may read its content from the stream, or leave it."""
     while header := _header(stream):
         extension = _Extension()
@@ -92,7 +92,7 @@ def _header(stream: Bounded) -> bytes:
     return block
 
 
-def _member(header: bytes, extension: _Extension) -> Member:
+def _member(header: bytes, extension: _Extension) -> TarMember:
     if not header:
         raise Refused("it ends in the middle: a long name is followed by no member")
     path, kind = extension.path or _path(header), header[156:157]
@@ -103,7 +103,7 @@ def _member(header: bytes, extension: _Extension) -> Member:
         raise Refused(f"{shown!r} is {_REFUSED.get(kind, f'a member of unknown type {kind!r}')}")
     if is_folder and size_bytes:
         raise Refused(f"{shown!r} is a folder with content")
-    return Member(os.fsdecode(path), size_bytes, is_folder)
+    return TarMember(os.fsdecode(path), size_bytes, is_folder)
 
 
 def _path(header: bytes) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from torpor_container.artifacts.archives.stream import GZIP_MAGIC, Bounded, Gunzip, Readable, Refused
-from torpor_container.artifacts.archives.tar import BLOCK, Member, is_header, members
+from torpor_container.artifacts.archives.tar import BLOCK, TarMember, is_header, members
 from torpor_container.artifacts.errors import ArtifactInvalid, disk_full_for
 
 COPY_BYTES = 1024 * 1024
@@ -96,7 +96,7 @@ class _Folder:
         self._entries = 0
         self._made = {""}
 
-    def add(self, member: Member, content: Readable) -> None:
+    def add(self, member: TarMember, content: Readable) -> None:
         self._entries += 1
         if self._entries > self.limits.entries_max:
             raise Refused(f"it holds more than {self.limits.entries_max} files and folders")

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from torpor_container.content.faults import explain
-from torpor_container.content.kinds import TEXT, Kind
-from torpor_container.content.layout import Layout, Rows
+from torpor_container.content.kinds import TEXT, CellKind
+from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.errors import BadInput
 
 DELIMITERS = b",;\t| "
@@ -29,7 +29,7 @@ MANY_BYTES = 64 * 1024
 """More are read in pieces of so many. numpy's reader has a price of its own, which a few rows do not earn back."""
 
 
-def decode_csv(body: bytes, layout: Layout) -> Rows:
+def decode_csv(body: bytes, layout: RowLayout) -> Rows:
     """Raises BadInput, which names the row and column at fault, both counted from 1."""
     read = _numbers if len(body) <= MANY_BYTES else _many
     try:
@@ -38,7 +38,7 @@ def decode_csv(body: bytes, layout: Layout) -> Rows:
         return _cells(body.strip(b"\r\n"), layout)
 
 
-def decode_csv_with_header(body: bytes, layout: Layout) -> Rows:
+def decode_csv_with_header(body: bytes, layout: RowLayout) -> Rows:
     """Raises BadInput, which counts rows without the header, or lists the names that are not the model's."""
     names, rest, _ = split_header(body)
     return layout.ordered(decode_csv(rest, layout), names)
@@ -63,7 +63,7 @@ def _between_names(line: bytes) -> str:
     return next((chr(byte) for byte in BETWEEN_NAMES if byte in line.strip()), ",")
 
 
-def _numbers(body: bytes, layout: Layout) -> Rows:
+def _numbers(body: bytes, layout: RowLayout) -> Rows:
     """The fast path: every cell a plain number. ValueError for anything else, whatever it is."""
     text = body.strip(b"\r\n")
     if b"_" in text:
@@ -78,7 +78,7 @@ def _numbers(body: bytes, layout: Layout) -> Rows:
     return layout.of_floats(flat).reshape(len(lines), commas + 1)
 
 
-def _many(body: bytes, layout: Layout) -> Rows:
+def _many(body: bytes, layout: RowLayout) -> Rows:
     """A large body, one piece after another into one array: as text and as cells it would take many times its size.
 
     ValueError or BadInput for whatever is not right. Only who reads the whole knows what to say of it.
@@ -120,7 +120,7 @@ def _pieces(body: bytes, start: int, end: int) -> Iterator[bytes]:
         start = stop + 1
 
 
-def _piece(text: bytes, layout: Layout) -> Rows:
+def _piece(text: bytes, layout: RowLayout) -> Rows:
     try:
         return layout.of_floats(_loaded(text))
     except ValueError:
@@ -134,7 +134,7 @@ def _loaded(text: bytes) -> Rows:
     return np.loadtxt(text.decode("latin-1").split("\n"), delimiter=",", comments=None, ndmin=2)
 
 
-def _cells(text: bytes, layout: Layout) -> Rows:
+def _cells(text: bytes, layout: RowLayout) -> Rows:
     """The careful path: empty cells, quotes, other delimiters, and the error that names the cell."""
     if layout.kind is TEXT:
         rows = _texts(text)
@@ -163,7 +163,7 @@ def _delimiter(line: bytes) -> bytes:
     return next((bytes([byte]) for byte in DELIMITERS if byte in line.strip()), b",")
 
 
-def _rows(lines: list[bytes], delimiter: bytes, kind: Kind) -> list[list[object]]:
+def _rows(lines: list[bytes], delimiter: bytes, kind: CellKind) -> list[list[object]]:
     try:
         return [_row(number, line, delimiter, kind) for number, line in enumerate(lines, start=1)]
     except BadInput as error:
@@ -185,11 +185,11 @@ def _is_number(text: bytes) -> bool:
     return True
 
 
-def _row(number: int, line: bytes, delimiter: bytes, kind: Kind) -> list[object]:
+def _row(number: int, line: bytes, delimiter: bytes, kind: CellKind) -> list[object]:
     return [_cell(number, column, cell, kind) for column, cell in enumerate(line.split(delimiter), start=1)]
 
 
-def _cell(row: int, column: int, cell: bytes, kind: Kind) -> object:
+def _cell(row: int, column: int, cell: bytes, kind: CellKind) -> object:
     text = cell.strip().strip(b'"').strip()
     if not text:
         return kind.empty

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torpor_container.content.faults import explain
-from torpor_container.content.layout import Layout, Rows
+from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.content.reading.tensors import are_tensors, asked, table_of_tensors
 from torpor_container.errors import BadInput
 
@@ -48,13 +48,13 @@ class Table(NamedTuple):
     """Whether each cell is text that may stand for another value, as in CSV."""
 
 
-def decode_json(body: bytes, layout: Layout) -> Rows:
+def decode_json(body: bytes, layout: RowLayout) -> Rows:
     """Raises BadInput."""
     envelope = QUOTES_OF_AN_ENVELOPE if body[:1] == b"{" else 0
     return _laid(table(parse(body)), layout, body.count(b'"') > envelope)
 
 
-def decode_jsonlines(body: bytes, layout: Layout) -> Rows:
+def decode_jsonlines(body: bytes, layout: RowLayout) -> Rows:
     """One row a line: a list, a record, an object with `features`, or the row's only number. Raises BadInput, which
     names the line."""
     return _laid(json_lines(body, layout.table), layout, b'"' in body)
@@ -88,7 +88,7 @@ def table(value: Any) -> Table:
     return _bare(value)
 
 
-def numbers(value: Any, layout: Layout, names: Sequence[object] | None = None, with_text: bool = True) -> Rows:
+def numbers(value: Any, layout: RowLayout, names: Sequence[object] | None = None, with_text: bool = True) -> Rows:
     """An array. `with_text`: there may be text among the cells.
 
     Raises BadInput, which names the row and column at fault where there is one.
@@ -102,7 +102,7 @@ def numbers(value: Any, layout: Layout, names: Sequence[object] | None = None, w
     return rows
 
 
-def _laid(read: Table, layout: Layout, with_text: bool) -> Rows:
+def _laid(read: Table, layout: RowLayout, with_text: bool) -> Rows:
     rows = numbers(read.values, layout, read.names, with_text)
     return layout.ordered(rows, read.names, read.in_order) if read.names else rows
 

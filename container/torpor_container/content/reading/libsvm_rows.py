@@ -9,14 +9,14 @@ from collections.abc import Callable
 import numpy as np
 
 from torpor_container.content.kinds import TEXT
-from torpor_container.content.layout import Layout, Rows
+from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.errors import BadInput
 
 CELLS_MAX = 2**25
 """A short sparse row can name a huge column; rows are dense here, so their size is bounded."""
 
 
-def decode_libsvm(body: bytes, layout: Layout) -> Rows:
+def decode_libsvm(body: bytes, layout: RowLayout) -> Rows:
     """Dense rows, as wide as the model or as the highest index. Raises BadInput, which names the row."""
     if layout.kind is TEXT:
         raise BadInput(f"libsvm holds numbers, and {TEXT.refusal}")
@@ -43,7 +43,7 @@ def _counted(rows: list[dict[int, object]], columns: int) -> str:
     return ": indexes count from 0, as in SageMaker's container, and these seem to count from 1"
 
 
-def _values(number: int, row: dict[int, object], layout: Layout) -> Rows:
+def _values(number: int, row: dict[int, object], layout: RowLayout) -> Rows:
     try:
         return layout.array(list(row.values()))
     except ValueError as error:

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.lib import format as npy
 
 from torpor_container.content.kinds import NUMERIC, TEXT
-from torpor_container.content.layout import Layout, Rows
+from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.errors import BadInput
 
 
-def decode_npy(body: bytes, layout: Layout) -> Rows:
+def decode_npy(body: bytes, layout: RowLayout) -> Rows:
     """A view on the body where the type is right already. Raises BadInput."""
     array = read_npy(body)
     if array.dtype.kind not in NUMERIC and layout.kind is not TEXT:
@@ -38,7 +38,7 @@ def read_npy(body: bytes) -> Rows:
         raise _no_array(error) from None
 
 
-def _fields(array: Rows, layout: Layout) -> Rows:
+def _fields(array: Rows, layout: RowLayout) -> Rows:
     """Rows of a structured array, whose fields are the columns' names. Raises BadInput."""
     names = list(array.dtype.names or ())
     columns = [array[name] for name in names]

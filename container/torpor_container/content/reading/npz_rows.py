@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from torpor_container.content.kinds import NUMERIC, TEXT
-from torpor_container.content.layout import Layout, Rows
+from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.content.reading.npy_rows import read_npy
 from torpor_container.errors import BadInput
 
@@ -34,7 +34,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 """By the format that an archive names, the arrays that it holds besides `format` and `shape`."""
 
 
-def decode_npz(body: bytes, layout: Layout) -> Rows:
+def decode_npz(body: bytes, layout: RowLayout) -> Rows:
     """A matrix in scipy's `csr` format, of the model's type; dense where the layout takes no other. Raises BadInput."""
     if layout.kind is TEXT:
         raise BadInput(f"a sparse matrix holds numbers, and {TEXT.refusal}")
@@ -47,7 +47,7 @@ def decode_npz(body: bytes, layout: Layout) -> Rows:
     return matrix if layout.sparse else densely(matrix, layout)
 
 
-def densely(matrix: Any, layout: Layout) -> Rows:
+def densely(matrix: Any, layout: RowLayout) -> Rows:
     """The same as an array, with what the layout says of cells that are not there. Raises BadInput."""
     count, columns = matrix.shape
     if count * columns > CELLS_MAX:
@@ -85,7 +85,7 @@ def _unpacked(archive: zipfile.ZipFile) -> dict[str, Rows]:
     return arrays
 
 
-def _matrix(arrays: Mapping[str, Rows], layout: Layout) -> Any:
+def _matrix(arrays: Mapping[str, Rows], layout: RowLayout) -> Any:
     """Raises BadInput and, where the arrays do not go together, what numpy and scipy raise."""
     from scipy import sparse
 
@@ -107,7 +107,7 @@ def _matrix(arrays: Mapping[str, Rows], layout: Layout) -> Any:
     return matrix
 
 
-def _shape(array: Rows, layout: Layout) -> tuple[int, int]:
+def _shape(array: Rows, layout: RowLayout) -> tuple[int, int]:
     shape = tuple(int(size) for size in array.ravel())
     if len(shape) != 2 or min(shape) < 1:
         raise BadInput(f"rows are wanted, and the sparse matrix has the shape {shape}")

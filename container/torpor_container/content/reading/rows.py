@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from torpor_container.content.layout import Layout, Rows
+from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.content.media import CSV, JSON, JSONLINES, LIBSVM, NPY, NPZ, media_type, parameters
 from torpor_container.content.reading.csv_rows import decode_csv, decode_csv_with_header
 from torpor_container.content.reading.json_rows import decode_json, decode_jsonlines
@@ -12,9 +12,9 @@ from torpor_container.content.reading.npy_rows import decode_npy
 from torpor_container.content.reading.npz_rows import decode_npz
 from torpor_container.errors import BadInput, UnsupportedContentType
 
-__all__ = ["DECODERS", "Layout", "Rows", "csv_has_header", "decode"]
+__all__ = ["DECODERS", "RowLayout", "Rows", "csv_has_header", "decode"]
 
-Decoder = Callable[[bytes, Layout], Rows]
+Decoder = Callable[[bytes, RowLayout], Rows]
 
 DECODERS: Mapping[str, Decoder] = {
     CSV: decode_csv,
@@ -29,7 +29,7 @@ UNLABELLED = "0"
 """The `label_size` of rows to predict: SageMaker's own algorithms say by it how many columns are labels."""
 
 
-def decode(body: bytes, content_type: str, layout: Layout) -> Rows:
+def decode(body: bytes, content_type: str, layout: RowLayout) -> Rows:
     """Rows as the model wants them: an array, or a sparse matrix where the body holds one and the layout takes it.
 
     Raises BadInput, or UnsupportedContentType with the list of the known ones.

@@ -61,7 +61,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TensorRequest:
     """What a request of this protocol asks for beside its tensors."""
 
     outputs: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ def are_tensors(value: object) -> bool:
     return all(isinstance(one, dict) and ("datatype" in one or "shape" in one) and "name" in one for one in value)
 
 
-def asked(request: Mapping[str, Any]) -> Asked:
+def asked(request: Mapping[str, Any]) -> TensorRequest:
     """Raises BadInput for what changes the request's meaning, and cannot be obeyed."""
     if unknown := [key for key in request if key not in REQUEST]:
         raise BadInput(
@@ -89,7 +89,7 @@ def asked(request: Mapping[str, Any]) -> Asked:
     for one in outputs:
         _check_parameters(one.get("parameters"), f"output {one['name']}")
     told = request.get("id")
-    return Asked(tuple(str(one["name"]) for one in outputs), None if told is None else str(told))
+    return TensorRequest(tuple(str(one["name"]) for one in outputs), None if told is None else str(told))
 
 
 def tensors(inputs: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:

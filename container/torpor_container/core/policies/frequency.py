@@ -3,7 +3,7 @@
 from itertools import count
 
 from torpor_container.core.policies.contract import MayLeave, Policy
-from torpor_container.core.policies.ranking import Member, Rank, Ranking
+from torpor_container.core.policies.ranking import Rank, RankedModel, Ranking
 
 
 class LFU(Policy):
@@ -14,11 +14,11 @@ class LFU(Policy):
 
     def __init__(self) -> None:
         self._ticks = count()
-        self._resident: dict[str, Member] = {}
+        self._resident: dict[str, RankedModel] = {}
         self._by_uses = Ranking()
 
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
-        member = self._resident[name] = Member(name, (1, next(self._ticks)))
+        member = self._resident[name] = RankedModel(name, (1, next(self._ticks)))
         self._by_uses.add(member)
 
     def touched(self, name: str) -> None:
@@ -33,7 +33,7 @@ class LFU(Policy):
         return lowest.name if lowest else None
 
 
-class Used(Member):
+class Used(RankedModel):
     """When a model was used last, and by its rank the last time but one."""
 
     __slots__ = ("last",)

@@ -8,10 +8,10 @@ worth of a model only grows while it stays. Sources: GDSF as in FaasCache (Fuers
 from abc import abstractmethod
 
 from torpor_container.core.policies.contract import MayLeave, Policy
-from torpor_container.core.policies.ranking import Member, Ranking
+from torpor_container.core.policies.ranking import RankedModel, Ranking
 
 
-class Use(Member):
+class Use(RankedModel):
     """What is known of one resident model."""
 
     __slots__ = ("cost_s", "size_bytes", "uses")

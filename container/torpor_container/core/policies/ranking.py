@@ -11,7 +11,7 @@ Rank = tuple[float, int]
 """The worth, and the tick at which it rose: of equals, the one that rose longest ago is the lower."""
 
 
-class Member:
+class RankedModel:
     """Whoever holds it makes it rise by giving it a higher rank, which nobody else has."""
 
     __slots__ = ("gone", "name", "rank")
@@ -22,7 +22,7 @@ class Member:
         self.gone = False
 
 
-Entry = tuple[float, int, Member]
+Entry = tuple[float, int, RankedModel]
 """The member, by the rank that it had."""
 
 
@@ -33,18 +33,18 @@ class Ranking:
         self._heap: list[Entry] = []
         self._stay = 0
 
-    def add(self, member: Member) -> None:
+    def add(self, member: RankedModel) -> None:
         heappush(self._heap, _entry(member))
         self._stay += 1
 
-    def remove(self, member: Member) -> None:
+    def remove(self, member: RankedModel) -> None:
         member.gone = True
         self._stay -= 1
         if len(self._heap) > 2 * self._stay + 8:
             self._heap = [_entry(member) for _, _, member in self._heap if not member.gone]
             heapify(self._heap)
 
-    def lowest(self, may_leave: MayLeave) -> Member | None:
+    def lowest(self, may_leave: MayLeave) -> RankedModel | None:
         """The lowest of those that may leave. It stays until it is removed."""
         passed: list[Entry] = []
         chosen = None
@@ -63,6 +63,6 @@ class Ranking:
         return chosen
 
 
-def _entry(member: Member) -> Entry:
+def _entry(member: RankedModel) -> Entry:
     worth, tick = member.rank
     return worth, tick, member

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from itertools import count
 
 from torpor_container.core.policies.contract import MayLeave, Policy
-from torpor_container.core.policies.ranking import Member, Rank, Ranking
+from torpor_container.core.policies.ranking import Rank, RankedModel, Ranking
 
 
 class Queue:
@@ -41,7 +41,7 @@ class Queue:
         return len(self._oldest_first)
 
 
-class Counted(Member):
+class Counted(RankedModel):
     """One resident model, ranked by its size: the largest is the lowest."""
 
     __slots__ = ("uses",)

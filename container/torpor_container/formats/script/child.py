@@ -12,13 +12,13 @@ from typing import Any, BinaryIO
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory, OutOfMemory, PredictionFailed
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.script import frames, paths, toolkits
-from torpor_container.formats.script.frames import BadFrame, Frame, Kind
+from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
 from torpor_container.formats.script.functions import failure_of
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.invocation import Invocation
-from torpor_container.measuring.effort import Clocks, process_s
+from torpor_container.measuring.effort import EffortClocks, process_s
 
-CLOCKS = Clocks(work=process_s)
+CLOCKS = EffortClocks(work=process_s)
 """All that the script does, in whatever threads and processes: it is alone here."""
 
 
@@ -66,7 +66,7 @@ def main(
             connection.sendall(_encoded(answer(model, request)))
 
 
-def read(stream: BinaryIO) -> Frame | None:
+def read(stream: BinaryIO) -> ScriptFrame | None:
     """The next frame; None where the stream ends."""
     prefix = stream.read(frames.PREFIX.size)
     if len(prefix) < frames.PREFIX.size:
@@ -75,7 +75,7 @@ def read(stream: BinaryIO) -> Frame | None:
     return frames.decode(stream.read(head_bytes), stream.read(body_bytes))
 
 
-def answer(model: ScriptModel, request: Frame) -> Frame:
+def answer(model: ScriptModel, request: ScriptFrame) -> ScriptFrame:
     """One request to one answer. What the script raises is the answer, as the inference toolkit gives it."""
     effort = CLOCKS.start()
     try:
@@ -83,28 +83,28 @@ def answer(model: ScriptModel, request: Frame) -> Frame:
         fields = {"content_type": reply.content_type, frames.STATUS: str(reply.status)}
         if reply.custom_attributes is not None:
             fields["custom_attributes"] = reply.custom_attributes
-        return frames.with_effort(Frame(Kind.REPLY, fields, reply.body), effort())
+        return frames.with_effort(ScriptFrame(FrameKind.REPLY, fields, reply.body), effort())
     except ContainerError as error:
-        return _error(Kind.ERROR, error)
+        return _error(FrameKind.ERROR, error)
     except MemoryError as error:
-        return _error(Kind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
+        return _error(FrameKind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
-        return _error(Kind.ERROR, failure_of(error))
+        return _error(FrameKind.ERROR, failure_of(error))
 
 
-def _invocation(request: Frame) -> Invocation:
+def _invocation(request: ScriptFrame) -> Invocation:
     others: dict[str, str] = json.loads(request.fields.pop(frames.HEADERS, "{}"))
     invocation = Invocation(request.body, **request.fields)
     invocation.headers = [(name.encode(), value.encode()) for name, value in others.items()]
     return invocation
 
 
-def _encoded(answer: Frame) -> bytes:
+def _encoded(answer: ScriptFrame) -> bytes:
     """An answer that is too large to be sent is a failure of the script, which lives on."""
     try:
         return frames.encode(answer)
     except BadFrame as large:
-        return frames.encode(_error(Kind.ERROR, PredictionFailed(f"the script's answer cannot be sent: {large}")))
+        return frames.encode(_error(FrameKind.ERROR, PredictionFailed(f"the script's answer cannot be sent: {large}")))
 
 
 def _print_to(output: Sequence[int]) -> None:
@@ -149,12 +149,12 @@ def _load(
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
         failure = LoadFailed(str(PredictionFailed.because(error)))
     else:
-        connection.sendall(frames.encode(frames.with_effort(Frame(Kind.LOADED), CLOCKS.so_far())))
+        connection.sendall(frames.encode(frames.with_effort(ScriptFrame(FrameKind.LOADED), CLOCKS.so_far())))
         return model
-    connection.sendall(frames.encode(_error(Kind.FAILED, failure)))
+    connection.sendall(frames.encode(_error(FrameKind.FAILED, failure)))
     return None
 
 
-def _error(kind: Kind, error: ContainerError) -> Frame:
+def _error(kind: FrameKind, error: ContainerError) -> ScriptFrame:
     fields = {"type": type(error).__name__, frames.STATUS: str(error.status)}
-    return Frame(kind, fields, str(error).encode(errors="backslashreplace"))
+    return ScriptFrame(kind, fields, str(error).encode(errors="backslashreplace"))

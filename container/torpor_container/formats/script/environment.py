@@ -33,7 +33,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Variable:
+class ScriptVariable:
     """One row: a variable, its value where the container's Environment has none, and its meaning."""
 
     name: str
@@ -41,23 +41,23 @@ class Variable:
     meaning: str
 
 
-VARIABLES: Final[tuple[Variable, ...]] = (
-    Variable("SM_MODEL_DIR", lambda place: str(place.model), "the model's folder: `model_dir` of `model_fn`"),
-    Variable("SM_INPUT", lambda place: str(place.input), "where training has its input; not there for a script that serves"),
-    Variable("SM_INPUT_TRAINING_CONFIG_FILE", lambda place: str(place.input / "config/hyperparameters.json"), "a file in it; not there"),
-    Variable("SM_INPUT_DATA_CONFIG_FILE", lambda place: str(place.input / "config/inputdataconfig.json"), "a file in it; not there"),
-    Variable("SM_CHECKPOINT_CONFIG_FILE", lambda place: str(place.input / "config/checkpointconfig.json"), "a file in it; not there"),
-    Variable("SAGEMAKER_PROGRAM", lambda place: place.script.name, "the script's file name"),
-    Variable("SAGEMAKER_SUBMIT_DIRECTORY", lambda place: str(place.script.parent), "the script's folder"),
-    Variable("SAGEMAKER_MULTI_MODEL", lambda place: "false", "whether the endpoint has many models"),
-    Variable("SAGEMAKER_BIND_TO_PORT", lambda place: "8080", "the container's port on AWS"),
-    Variable("SAGEMAKER_CONTAINER_LOG_LEVEL", lambda place: "20", "Python's number of a logging level"),
-    Variable("SAGEMAKER_REGION", lambda place: place.region, "the region"),
-    Variable("AWS_REGION", lambda place: place.region, "the region"),
-    Variable("AWS_DEFAULT_REGION", lambda place: place.region, "the region"),
-    Variable("PYTHONUNBUFFERED", lambda place: "1", "`1`, for Python processes that a script starts"),
-    Variable("PYTHONIOENCODING", lambda place: "UTF-8", "`UTF-8`, for those too"),
-    Variable("LANG", lambda place: "C.UTF-8", "`C.UTF-8`, for those too"),
+VARIABLES: Final[tuple[ScriptVariable, ...]] = (
+    ScriptVariable("SM_MODEL_DIR", lambda place: str(place.model), "the model's folder: `model_dir` of `model_fn`"),
+    ScriptVariable("SM_INPUT", lambda place: str(place.input), "where training has its input; not there for a script that serves"),
+    ScriptVariable("SM_INPUT_TRAINING_CONFIG_FILE", lambda place: str(place.input / "config/hyperparameters.json"), "a file in it; not there"),
+    ScriptVariable("SM_INPUT_DATA_CONFIG_FILE", lambda place: str(place.input / "config/inputdataconfig.json"), "a file in it; not there"),
+    ScriptVariable("SM_CHECKPOINT_CONFIG_FILE", lambda place: str(place.input / "config/checkpointconfig.json"), "a file in it; not there"),
+    ScriptVariable("SAGEMAKER_PROGRAM", lambda place: place.script.name, "the script's file name"),
+    ScriptVariable("SAGEMAKER_SUBMIT_DIRECTORY", lambda place: str(place.script.parent), "the script's folder"),
+    ScriptVariable("SAGEMAKER_MULTI_MODEL", lambda place: "false", "whether the endpoint has many models"),
+    ScriptVariable("SAGEMAKER_BIND_TO_PORT", lambda place: "8080", "the container's port on AWS"),
+    ScriptVariable("SAGEMAKER_CONTAINER_LOG_LEVEL", lambda place: "20", "Python's number of a logging level"),
+    ScriptVariable("SAGEMAKER_REGION", lambda place: place.region, "the region"),
+    ScriptVariable("AWS_REGION", lambda place: place.region, "the region"),
+    ScriptVariable("AWS_DEFAULT_REGION", lambda place: place.region, "the region"),
+    ScriptVariable("PYTHONUNBUFFERED", lambda place: "1", "`1`, for Python processes that a script starts"),
+    ScriptVariable("PYTHONIOENCODING", lambda place: "UTF-8", "`UTF-8`, for those too"),
+    ScriptVariable("LANG", lambda place: "C.UTF-8", "`C.UTF-8`, for those too"),
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ HEAD_MAX = 64 * 1024
 BODY_MAX = 256 * 1024 * 1024
 
 
-class Kind(StrEnum):
+class FrameKind(StrEnum):
     LOADED = "loaded"
     FAILED = "failed"
     INVOKE = "invoke"
@@ -37,18 +37,18 @@ class BadFrame(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    kind: Kind
+class ScriptFrame:
+    kind: FrameKind
     fields: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
 
 
-def with_effort(frame: Frame, effort: Effort) -> Frame:
+def with_effort(frame: ScriptFrame, effort: Effort) -> ScriptFrame:
     """The same frame, and what it took to come to it."""
     return replace(frame, fields={**frame.fields, EFFORT: " ".join(map(repr, effort))})
 
 
-def effort_of(frame: Frame) -> Effort:
+def effort_of(frame: ScriptFrame) -> Effort:
     """Raises BadFrame."""
     try:
         effort = Effort(*map(float, frame.fields[EFFORT].split()))
@@ -59,7 +59,7 @@ def effort_of(frame: Frame) -> Effort:
     return effort
 
 
-def status_of(frame: Frame) -> int | None:
+def status_of(frame: ScriptFrame) -> int | None:
     """None if it tells none. Raises BadFrame."""
     told = frame.fields.get(STATUS)
     if told is None:
@@ -70,7 +70,7 @@ def status_of(frame: Frame) -> int | None:
         raise BadFrame(f"a frame {frame.kind} with a status that no answer has") from error
 
 
-def encode(frame: Frame) -> bytes:
+def encode(frame: ScriptFrame) -> bytes:
     """Raises BadFrame for one that is too large: the other side would take it for none."""
     head = json.dumps({"kind": frame.kind, **frame.fields}).encode()
     _check(len(head), len(frame.body))
@@ -89,10 +89,10 @@ def _check(head: int, body: int) -> None:
         raise BadFrame(f"a frame with a head of {head} bytes and a body of {body}")
 
 
-def decode(head: bytes, body: bytes) -> Frame:
+def decode(head: bytes, body: bytes) -> ScriptFrame:
     """Raises BadFrame."""
     try:
         fields = json.loads(head)
-        return Frame(Kind(fields.pop("kind")), fields, body)
+        return ScriptFrame(FrameKind(fields.pop("kind")), fields, body)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadFrame(f"a frame whose head is {head[:80]!r}") from error

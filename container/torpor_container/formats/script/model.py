@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torpor_container.content import TOOLKIT, Layout, decode
+from torpor_container.content import TOOLKIT, RowLayout, decode
 from torpor_container.content.answers import json_list
 from torpor_container.content.media import CSV, JSON, media_type
 from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
@@ -95,7 +95,7 @@ class ScriptModel:
         if self._default is not None:
             inputs = self._default.read(invocation)
             return _as_taken_by(self._native, getattr(inputs, "feed", inputs))  # an ONNX session's tensors, by name
-        return decode(invocation.body, invocation.content_type, Layout())
+        return decode(invocation.body, invocation.content_type, RowLayout())
 
     def _predict(self, inputs: Any) -> Any:
         if self._functions.predict_fn:

@@ -18,7 +18,7 @@ from torpor_container.errors import (
     NotCalled,
 )
 from torpor_container.formats.script import frames
-from torpor_container.formats.script.frames import BadFrame, Frame, Kind
+from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.effort import Effort
 from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, TARGET_MODEL
@@ -87,8 +87,8 @@ class ScriptProcess:
         self._watch = asyncio.create_task(self._read_no_more_once_it_ended())
         try:
             async with asyncio.timeout(timeout_s):
-                frame = await self._receive(Kind.LOADED, Kind.FAILED)
-            effort = frames.effort_of(frame) if frame.kind is Kind.LOADED else None
+                frame = await self._receive(FrameKind.LOADED, FrameKind.FAILED)
+            effort = frames.effort_of(frame) if frame.kind is FrameKind.LOADED else None
         except (asyncio.IncompleteReadError, ConnectionError):
             await self._raise_load_failure()
         except BadFrame as bad:
@@ -145,14 +145,14 @@ class ScriptProcess:
         if self._watch is not None:
             await self._watch
 
-    async def _exchange(self, request: bytes) -> Frame:
+    async def _exchange(self, request: bytes) -> ScriptFrame:
         assert self._streams is not None
         writer = self._streams[1]
         writer.write(request)
         await writer.drain()
-        return await self._receive(Kind.REPLY, Kind.ERROR)
+        return await self._receive(FrameKind.REPLY, FrameKind.ERROR)
 
-    async def _receive(self, *kinds: Kind) -> Frame:
+    async def _receive(self, *kinds: FrameKind) -> ScriptFrame:
         """The next frame. Raises BadFrame, also for one of another kind: it is no answer."""
         assert self._streams is not None
         reader = self._streams[0]
@@ -204,7 +204,7 @@ def _request(invocation: Invocation) -> bytes:
             raise BadInput(f"{', '.join(others)} are over {OTHERS_MAX_BYTES} bytes together: make them shorter")
     if len(invocation.body) > frames.BODY_MAX:
         raise BadInput(f"the body has {len(invocation.body)} bytes, and a script is sent {frames.BODY_MAX} at most")
-    return frames.encode(Frame(Kind.INVOKE, fields, invocation.body))
+    return frames.encode(ScriptFrame(FrameKind.INVOKE, fields, invocation.body))
 
 
 def _others(invocation: Invocation) -> dict[str, str]:
@@ -219,17 +219,17 @@ def _check_header(name: str, value: str) -> None:
         )
 
 
-def _outcome(frame: Frame) -> Reply | ContainerError:
+def _outcome(frame: ScriptFrame) -> Reply | ContainerError:
     """Raises BadFrame."""
     status = frames.status_of(frame)
-    if frame.kind is Kind.REPLY:
+    if frame.kind is FrameKind.REPLY:
         return _reply(frame, status or 200)
     error = _raised(frame)
     error.status = status or error.status
     return error
 
 
-def _reply(frame: Frame, status: int) -> Reply:
+def _reply(frame: ScriptFrame, status: int) -> Reply:
     """Raises BadFrame."""
     if "content_type" not in frame.fields:
         raise BadFrame("an answer without its content type")
@@ -237,6 +237,6 @@ def _reply(frame: Frame, status: int) -> Reply:
     return Reply(frame.body, frame.fields["content_type"], status, attributes, frames.effort_of(frame))
 
 
-def _raised(frame: Frame) -> ContainerError:
+def _raised(frame: ScriptFrame) -> ContainerError:
     kind = RAISED.get(frame.fields.get("type", ""), errors.PredictionFailed)
     return kind(frame.body.decode("utf-8", "replace"))

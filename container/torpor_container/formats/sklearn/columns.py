@@ -42,7 +42,7 @@ class Cell(Enum):
 
 
 @dataclass(frozen=True)
-class Columns:
+class EstimatorColumns:
     """What an estimator takes, if it is not numbers alone."""
 
     form: Form
@@ -60,10 +60,10 @@ def may_differ(kinds: Iterable[type]) -> bool:
     return any(base.__name__ in TELLING for kind in kinds for base in kind.__mro__)
 
 
-def taken_by(estimator: Any) -> Columns | None:
+def taken_by(estimator: Any) -> EstimatorColumns | None:
     """None where it takes numbers, in their order."""
     if (form := _whole(estimator)) is not None:
-        return Columns(form)
+        return EstimatorColumns(form)
     names = getattr(estimator, "feature_names_in_", None)
     count = getattr(estimator, "n_features_in_", None)
     if count is None:
@@ -73,7 +73,7 @@ def taken_by(estimator: Any) -> Columns | None:
     found.look(estimator, range(count))
     if not (found.by_name or any(cell is not Cell.NUMBER for cell in found.cells.values())):
         return None
-    return Columns(Form.ARRAY if known is None else Form.FRAME, known, count, found.cells)
+    return EstimatorColumns(Form.ARRAY if known is None else Form.FRAME, known, count, found.cells)
 
 
 def _whole(estimator: Any) -> Form | None:

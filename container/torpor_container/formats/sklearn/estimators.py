@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torpor_container.content import Layout, decode
+from torpor_container.content import RowLayout, decode
 from torpor_container.content.reading.npz_rows import densely
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.frameworks import inherits
@@ -35,7 +35,7 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
             part.n_jobs = 1  # one row needs no pool, and a pool per model would outnumber the cores
         forests.quicken(part)
     names = lazily(estimator, lambda asked: getattr(asked, "feature_names_in_", None))
-    layout = Layout(np.float64, columns=_columns(estimator), absent=0.0, names=names)
+    layout = RowLayout(np.float64, columns=_columns(estimator), absent=0.0, names=names)
     taken = columns.taken_by(estimator) if columns.may_differ({type(part) for part in parts}) else None
     return ServedModel(
         format=SCIKIT_LEARN,
@@ -56,7 +56,7 @@ def _columns(estimator: Any) -> int | None:
     return getattr(estimator, "n_features_in_", None)
 
 
-def _predictor(estimator: Any, layout: Layout) -> Callable[[Any], Any]:
+def _predictor(estimator: Any, layout: RowLayout) -> Callable[[Any], Any]:
     predict: Callable[[Any], Any] = estimator.predict
 
     def predicted(rows: Any) -> Any:
@@ -65,7 +65,7 @@ def _predictor(estimator: Any, layout: Layout) -> Callable[[Any], Any]:
     return predicted
 
 
-def _of_sparse(estimator: Any, matrix: Any, layout: Layout) -> Any:
+def _of_sparse(estimator: Any, matrix: Any, layout: RowLayout) -> Any:
     """Sparse where the estimator takes it so, else with its zeros. Some say that they do and refuse it then, such as a
     support vector machine that was fitted on dense rows. Raises BadInput for one that is too large."""
     with suppress(TypeError, ValueError):

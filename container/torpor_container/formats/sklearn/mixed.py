@@ -18,7 +18,7 @@ from torpor_container.content.reading.json_rows import Table
 from torpor_container.content.reading.tables import as_rows, read_cells, read_table
 from torpor_container.errors import BadInput, PredictionFailed
 from torpor_container.extras import how_to_install
-from torpor_container.formats.sklearn.columns import Cell, Columns, Form
+from torpor_container.formats.sklearn.columns import Cell, EstimatorColumns, Form
 from torpor_container.invocation import Invocation
 
 NO_PANDAS = (
@@ -31,7 +31,7 @@ def _installed_pandas() -> Any:
     return import_module("pandas") if find_spec("pandas") else None
 
 
-def reader(columns: Columns, pandas: Callable[[], Any] = _installed_pandas) -> Callable[[Invocation], Any]:
+def reader(columns: EstimatorColumns, pandas: Callable[[], Any] = _installed_pandas) -> Callable[[Invocation], Any]:
     """Reads a call's body to what the estimator takes. `pandas` imports the module, or answers None.
 
     The reader raises BadInput, UnsupportedContentType, and PredictionFailed where pandas is missing.
@@ -53,7 +53,7 @@ def reader(columns: Columns, pandas: Callable[[], Any] = _installed_pandas) -> C
 
 
 # -- frames and arrays -------------------------------------------------------------------------------------------------
-def _frame(read: Table, columns: Columns, pandas: Any) -> Any:
+def _frame(read: Table, columns: EstimatorColumns, pandas: Any) -> Any:
     names = columns.names or ()
     if read.names is None:
         raise BadInput(_unnamed(read, names))
@@ -61,7 +61,7 @@ def _frame(read: Table, columns: Columns, pandas: Any) -> Any:
     return pandas.DataFrame({name: pandas.Series(column) for name, column in zip(names, cells, strict=True)})
 
 
-def _array(read: Table, columns: Columns) -> Rows:
+def _array(read: Table, columns: EstimatorColumns) -> Rows:
     cells = _columns(read, columns)
     array = np.empty((len(read.values), len(cells)), dtype=object)
     for place, column in enumerate(cells):
@@ -69,7 +69,7 @@ def _array(read: Table, columns: Columns) -> Rows:
     return array
 
 
-def _columns(read: Table, columns: Columns) -> list[Rows]:
+def _columns(read: Table, columns: EstimatorColumns) -> list[Rows]:
     """In the model's order, each of one type. Raises BadInput."""
     order = places(read.names, columns.names, read.in_order) if read.names else None
     given = list(zip(*read.values, strict=True))

@@ -5,13 +5,13 @@ from typing import Any
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import pickled
-from torpor_container.formats.format import Conventions, Format, Model, named
+from torpor_container.formats.format import Conventions, Format, ServableModel, named
 from torpor_container.formats.sklearn import estimators
 
 SKOPS = ".skops"
 
 
-def load(path: Path, conventions: Conventions) -> Model:
+def load(path: Path, conventions: Conventions) -> ServableModel:
     """Raises LoadFailed."""
     if path.suffix.lower() == SKOPS:
         return estimators.serve(_read_skops(path), conventions)

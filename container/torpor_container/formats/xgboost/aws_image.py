@@ -10,7 +10,7 @@ from math import nan
 
 import numpy as np
 
-from torpor_container.content import Layout, Rows, decode
+from torpor_container.content import RowLayout, Rows, decode
 from torpor_container.content.media import LIBSVM, media_type
 from torpor_container.errors import BadInput, NoContent, UnsupportedContentType
 from torpor_container.formats.format import Conventions
@@ -18,7 +18,7 @@ from torpor_container.image.aws_images import XGBOOST_IMAGE
 from torpor_container.invocation import Invocation
 
 
-def reader(layout: Layout, conventions: Conventions, pickled: bool) -> Callable[[Invocation], Rows]:
+def reader(layout: RowLayout, conventions: Conventions, pickled: bool) -> Callable[[Invocation], Rows]:
     """Reads a body to rows. Raises BadInput, UnsupportedContentType and, for AWS's image, NoContent."""
     if conventions.image != XGBOOST_IMAGE:
         return lambda call: decode(call.body, call.content_type, layout)
@@ -28,7 +28,7 @@ def reader(layout: Layout, conventions: Conventions, pickled: bool) -> Callable[
     return lambda call: _widened(_read(call, loose), call.content_type, layout.columns or 0, pickled)
 
 
-def _read(call: Invocation, layout: Layout) -> Rows:
+def _read(call: Invocation, layout: RowLayout) -> Rows:
     if not call.body:
         raise NoContent
     try:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from torpor_container.content import Layout, Rows
+from torpor_container.content import RowLayout, Rows
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.naming import lazily
 from torpor_container.formats.served import ServedModel
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Traits:
+class BoosterTraits:
     """What decides how a booster predicts: of which kind it is, and which boosting rounds count; (0, 0) is all."""
 
     kind: str = "gbtree"
@@ -43,7 +43,7 @@ class Member:
     booster: Any
     missing: float = nan
     """The number that stands for a missing value."""
-    traits: Traits | None = None
+    traits: BoosterTraits | None = None
     pickled: bool = False
     """SageMaker's container looks otherwise at the columns of a booster that was pickled."""
     note: str = ""
@@ -61,12 +61,16 @@ class Member:
 
     def predictor(self) -> Callable[[Rows], Any]:
         booster = self.booster
-        known = self.traits or _apart(lambda: Traits(_kind(booster), _iterations(booster)))
+        known = self.traits or _apart(lambda: BoosterTraits(_kind(booster), _iterations(booster)))
         return _predictor(booster, known, self.missing)
 
 
 def serve(
-    booster: Any, conventions: Conventions, missing: float = nan, traits: Traits | None = None, pickled: bool = False
+    booster: Any,
+    conventions: Conventions,
+    missing: float = nan,
+    traits: BoosterTraits | None = None,
+    pickled: bool = False,
 ) -> ServedModel[Rows]:
     """A booster as a model. Where the traits are not known the booster is asked for them. Raises LoadFailed."""
     return serve_members([Member(booster, missing, traits, pickled)], conventions)
@@ -83,7 +87,7 @@ def serve_members(
         member.booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
     first = members[0]
     names = lazily(first.booster, lambda asked: asked.feature_names, on=_apart)
-    layout = Layout(columns=first.columns, names=names)
+    layout = RowLayout(columns=first.columns, names=names)
     answers = conventions.xgboost
     if conventions.inference_output:
         answers = selectable.answers(conventions, first.configuration())
@@ -126,7 +130,7 @@ def in_pieces(predict: Callable[[Rows], Any]) -> Callable[[Rows], Any]:
     return predicted
 
 
-def _predictor(booster: Any, traits: Traits, missing: float) -> Callable[[Rows], Any]:
+def _predictor(booster: Any, traits: BoosterTraits, missing: float) -> Callable[[Rows], Any]:
     iterations = traits.iterations
 
     def by_matrix(rows: Rows) -> Any:

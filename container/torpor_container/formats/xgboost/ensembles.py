@@ -14,7 +14,7 @@ import numpy as np
 
 from torpor_container.content import Rows
 from torpor_container.errors import LoadFailed
-from torpor_container.formats.format import Conventions, Format, Model
+from torpor_container.formats.format import Conventions, Format, ServableModel
 from torpor_container.formats.xgboost import boosters, xgboost
 from torpor_container.formats.xgboost.boosters import Member
 
@@ -27,7 +27,7 @@ def joined(format: Format, paths: Sequence[Path]) -> Format:
     return replace(format, load=partial(_load, tuple(paths)))
 
 
-def _load(paths: Sequence[Path], path: Path, conventions: Conventions) -> Model:
+def _load(paths: Sequence[Path], path: Path, conventions: Conventions) -> ServableModel:
     """Raises LoadFailed, also for boosters that take different rows or predict different things."""
     members = [xgboost.member(each, conventions) for each in paths]
     for each, member in zip(paths, members, strict=True):

@@ -5,7 +5,7 @@ from typing import Any
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import contents, pickled
-from torpor_container.formats.format import Conventions, Format, Model, named
+from torpor_container.formats.format import Conventions, Format, ServableModel, named
 from torpor_container.formats.xgboost import boosters, older_versions
 from torpor_container.formats.xgboost.boosters import Member
 
@@ -32,7 +32,7 @@ def files(directory: Path) -> list[Path]:
     return named(*NAMES)(directory) + [path for path in documents if is_model(path)]
 
 
-def load(path: Path, conventions: Conventions) -> Model:
+def load(path: Path, conventions: Conventions) -> ServableModel:
     """Raises LoadFailed."""
     if _is_pickle(path):
         return pickled.load(path, conventions)
@@ -60,10 +60,10 @@ def _read(path: Path, conventions: Conventions) -> Member:
         return older_versions.read(path, conventions, str(old))
 
 
-def _traits(content: bytearray) -> boosters.Traits | None:
+def _traits(content: bytearray) -> boosters.BoosterTraits | None:
     """What a model says itself, which most do: to ask a booster takes a trip to another thread and back. None if it
     must be asked."""
-    return boosters.Traits() if content.rfind(TREES) >= 0 and BEST not in content else None
+    return boosters.BoosterTraits() if content.rfind(TREES) >= 0 and BEST not in content else None
 
 
 def _booster(path: Path, content: bytearray) -> Any:

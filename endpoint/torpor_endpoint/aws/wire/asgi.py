@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from torpor_endpoint.aws.errors import AwsError, too_large, unreadable, unsupported
-from torpor_endpoint.request_bodies import NoRoom, TooSlow, bodies_of, declared_bytes
+from torpor_endpoint.request_bodies import TooManyBodies, TooSlow, bodies_of, declared_bytes
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -42,7 +42,7 @@ class Disconnected(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
+class AwsRequest:
     """`headers` by lower-case name; `query` as it stood behind the question mark."""
 
     method: str
@@ -59,13 +59,13 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def opened(scope: Scope) -> Request:
+def opened(scope: Scope) -> AwsRequest:
     """The request without its body."""
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-    return Request(scope["method"], scope["path"], headers, scope.get("query_string", b"").decode("latin-1"))
+    return AwsRequest(scope["method"], scope["path"], headers, scope.get("query_string", b"").decode("latin-1"))
 
 
-async def body_of(request: Request, scope: Scope, receive: Receive, limit_bytes: int) -> bytes:
+async def body_of(request: AwsRequest, scope: Scope, receive: Receive, limit_bytes: int) -> bytes:
     """The whole body, decompressed."""
     body = await taken(scope, receive, limit_bytes)
     encoding = request.headers.get("content-encoding", "").strip().lower()
@@ -88,7 +88,7 @@ async def taken(scope: Scope, receive: Receive, limit_bytes: int) -> bytes:
     try:
         async with bodies_of(scope).room(min(declared_size, limit_bytes)):
             return await _rest(message, receive, -1 if declared_size > limit_bytes else limit_bytes, limit_bytes)
-    except NoRoom as error:
+    except TooManyBodies as error:
         raise AwsError("ServiceUnavailable", 503, "Too many request bodies are unfinished: try again.") from error
     except TooSlow as error:
         raise AwsError("RequestTimeout", 408, "The request body did not come in time.") from error

@@ -9,7 +9,7 @@ from botocore.serialize import RpcV2CBORSerializer
 
 from torpor_endpoint.aws.bounds import VALUES_MAX
 from torpor_endpoint.aws.errors import AwsError, unreadable
-from torpor_endpoint.aws.wire.asgi import Request, Response
+from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 from torpor_endpoint.aws.wire.json_rpc import error_headers, error_members
 from torpor_endpoint.aws.wire.reading import read
 
@@ -33,10 +33,10 @@ class _BoundedParser(RpcV2CBORParser):  # type: ignore[misc]  # botocore has no 
 
 @dataclass(frozen=True)
 class Cbor:
-    def operation(self, request: Request) -> str:
+    def operation(self, request: AwsRequest) -> str:
         return request.path.rpartition("/operation/")[2]
 
-    def params(self, request: Request, shape: Shape) -> dict[str, Any]:
+    def params(self, request: AwsRequest, shape: Shape) -> dict[str, Any]:
         parser = _BoundedParser()
         try:
             decoded = parser.parse_data_item(parser.get_peekable_stream_from_bytes(request.body or b"\xa0"))

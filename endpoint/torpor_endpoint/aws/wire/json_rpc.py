@@ -10,7 +10,7 @@ from typing import Any
 from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
 from torpor_endpoint.aws.errors import AwsError, unreadable, unsupported
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, Shape
-from torpor_endpoint.aws.wire.asgi import Request, Response
+from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 from torpor_endpoint.aws.wire.reading import read
 
 JSON_1_1 = "application/x-amz-json-1.1"
@@ -23,10 +23,10 @@ class JsonRpc:
 
     content_type: str
 
-    def operation(self, request: Request) -> str:
+    def operation(self, request: AwsRequest) -> str:
         return request.headers.get("x-amz-target", "").rpartition(".")[2]
 
-    def params(self, request: Request, shape: Shape) -> dict[str, Any]:
+    def params(self, request: AwsRequest, shape: Shape) -> dict[str, Any]:
         if self.content_type not in CONTENT_TYPES:
             raise unsupported(f"The content type is {self.content_type}: send one of {', '.join(CONTENT_TYPES)}.")
         if json_values(request.body) > VALUES_MAX:

@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, Shape
-from torpor_endpoint.aws.wire.asgi import Request, Response
+from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 from torpor_endpoint.aws.wire.json_rpc import JSON_1_1, JsonRpc
 from torpor_endpoint.aws.wire.query import Query
 from torpor_endpoint.aws.wire.scope import FORM, media_type
@@ -13,9 +13,9 @@ from torpor_endpoint.aws.wire.scope import FORM, media_type
 class WireProtocol(Protocol):
     """Reads requests and writes answers and errors in one wire form."""
 
-    def operation(self, request: Request) -> str: ...
+    def operation(self, request: AwsRequest) -> str: ...
 
-    def params(self, request: Request, shape: Shape) -> dict[str, Any]: ...
+    def params(self, request: AwsRequest, shape: Shape) -> dict[str, Any]: ...
 
     def answer(self, operation: OperationModel, answer: dict[str, Any], request_id: str) -> Response: ...
 
@@ -24,7 +24,7 @@ class WireProtocol(Protocol):
     def unknown(self, message: str) -> AwsError: ...
 
 
-def protocol_of(request: Request) -> WireProtocol:
+def protocol_of(request: AwsRequest) -> WireProtocol:
     content_type = media_type(request.headers)
     if request.path.startswith("/service/") or "smithy-protocol" in request.headers:
         from torpor_endpoint.aws.wire.cbor import Cbor  # with botocore's codec

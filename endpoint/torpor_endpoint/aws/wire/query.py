@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 from torpor_endpoint.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, form_fields
 from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, Shape
-from torpor_endpoint.aws.wire.asgi import Request, Response
+from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 from torpor_endpoint.aws.wire.reading import epoch_s, read
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -23,10 +23,10 @@ Tree = dict[str, Any]
 
 @dataclass(frozen=True)
 class Query:
-    def operation(self, request: Request) -> str:
+    def operation(self, request: AwsRequest) -> str:
         return dict(_fields(request)).get("Action", "")
 
-    def params(self, request: Request, shape: Shape) -> dict[str, Any]:
+    def params(self, request: AwsRequest, shape: Shape) -> dict[str, Any]:
         return _structure(_tree(_fields(request)), shape)
 
     def answer(self, operation: OperationModel, answer: dict[str, Any], request_id: str) -> Response:
@@ -54,7 +54,7 @@ class Query:
 # -- in ------------------------------------------------------------------------------------------------------------
 
 
-def _fields(request: Request) -> list[tuple[str, str]]:
+def _fields(request: AwsRequest) -> list[tuple[str, str]]:
     try:
         form = (request.body.decode() if request.method == "POST" else "") or request.query
         if form_fields(form) > FORM_FIELDS_MAX:

@@ -10,7 +10,7 @@ from torpor_endpoint.aws.bounds import FORM_FIELDS_MAX, form_fields
 from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.off_loop import off_loop
 from torpor_endpoint.aws.refusing import refused
-from torpor_endpoint.aws.wire.asgi import App, Disconnected, Message, Receive, Request, Scope, Send, opened, taken
+from torpor_endpoint.aws.wire.asgi import App, AwsRequest, Disconnected, Message, Receive, Scope, Send, opened, taken
 from torpor_endpoint.aws.wire.scope import VERSIONS
 
 FORM_LIMIT_BYTES = 1 << 20
@@ -34,7 +34,7 @@ class UnsignedForm:
         else:
             await app(scope, _again(body, receive), send)
 
-    def _meant(self, request: Request, body: bytes) -> App:
+    def _meant(self, request: AwsRequest, body: bytes) -> App:
         form = f"{request.query}&{body.decode('latin-1')}"
         if form_fields(form) > FORM_FIELDS_MAX:
             raise unreadable(f"The form has more than {FORM_FIELDS_MAX} fields.")

@@ -65,7 +65,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Held:
+class NoChange:
     """Not to be made."""
 
     reason: Reason
@@ -80,7 +80,7 @@ def base(reach: Reach, cooldown: Cooldown | None, now_s: float) -> int:
 
 def decide(
     reach: Reach, wishes: Sequence[Wish], cooldown: Cooldown | None, now_s: float, agreed: bool = True
-) -> Change | Held | None:
+) -> Change | NoChange | None:
     """ "It will scale out the scalable target if any of the target tracking policies are ready for scale out, but will
     scale in only if all of the target tracking policies (with the scale-in portion enabled) are ready to scale in",
     which `agreed` says; "based on the policy that provides the largest capacity for both"."""
@@ -105,26 +105,26 @@ def _largest(wishes: Sequence[Wish]) -> Wish:
     return max(wishes, key=lambda wish: wish.to)
 
 
-def _out(reach: Reach, wish: Wish, cooldown: Cooldown | None, now_s: float) -> Change | Held | None:
+def _out(reach: Reach, wish: Wish, cooldown: Cooldown | None, now_s: float) -> Change | NoChange | None:
     """ "A scaling policy won't increase the desired capacity again unless either a larger scale out is triggered or the
     cooldown period ends." A scale-in's cooldown does not stand in the way of a scale-out."""
     to = reach.bounded(wish.to)
     if to > reach.capacity:
         return Change(to, wish.cause, True, base(reach, cooldown, now_s), wish.cooldown_s)
     if reach.capacity >= reach.most:
-        return Held(Reason.AT_MAX, wish.cause)
+        return NoChange(Reason.AT_MAX, wish.cause)
     if _is_on(cooldown, now_s) and cooldown.out:
         return None
-    return Held(Reason.AT_DESIRED, wish.cause)
+    return NoChange(Reason.AT_DESIRED, wish.cause)
 
 
-def _in(reach: Reach, wish: Wish) -> Change | Held:
+def _in(reach: Reach, wish: Wish) -> Change | NoChange:
     to = reach.bounded(wish.to)
     if to < reach.capacity:
         return Change(to, wish.cause, False, reach.capacity, wish.cooldown_s)
     if reach.capacity <= reach.least:
-        return Held(Reason.AT_MIN, wish.cause)
-    return Held(Reason.FLAPPING if wish.yields else Reason.AT_DESIRED, wish.cause)
+        return NoChange(Reason.AT_MIN, wish.cause)
+    return NoChange(Reason.FLAPPING if wish.yields else Reason.AT_DESIRED, wish.cause)
 
 
 def _is_on(cooldown: Cooldown | None, now_s: float) -> TypeGuard[Cooldown]:

@@ -19,18 +19,18 @@ class Delay(StrEnum):
 
 
 @dataclass(frozen=True)
-class Lasting:
+class Delays:
     seconds: float
     source: str
 
 
-DELAYS: Final[Mapping[Delay, Lasting]] = {
-    Delay.LOOK: Lasting(10, "the shortest period of a CloudWatch alarm"),
-    Delay.PERIOD: Lasting(60, "target tracking evaluates metrics aggregated at a one-minute granularity (user guide)"),
-    Delay.SHORT_PERIOD: Lasting(10, "ConcurrentRequestsPerModel is emitted every 10 seconds (SageMaker guide)"),
-    Delay.LAG: Lasting(60, "one to two minutes on both alarms, the shorter taken (AWS blog, December 2024)"),
-    Delay.RETRY: Lasting(60, "an alarm that stays in its state repeats its action once a minute (CloudWatch guide)"),
-    Delay.COOLDOWN: Lasting(300, "the default value for SageMaker endpoint variants (API reference)"),
+DELAYS: Final[Mapping[Delay, Delays]] = {
+    Delay.LOOK: Delays(10, "the shortest period of a CloudWatch alarm"),
+    Delay.PERIOD: Delays(60, "target tracking evaluates metrics aggregated at a one-minute granularity (user guide)"),
+    Delay.SHORT_PERIOD: Delays(10, "ConcurrentRequestsPerModel is emitted every 10 seconds (SageMaker guide)"),
+    Delay.LAG: Delays(60, "one to two minutes on both alarms, the shorter taken (AWS blog, December 2024)"),
+    Delay.RETRY: Delays(60, "an alarm that stays in its state repeats its action once a minute (CloudWatch guide)"),
+    Delay.COOLDOWN: Delays(300, "the default value for SageMaker endpoint variants (API reference)"),
 }
 
 

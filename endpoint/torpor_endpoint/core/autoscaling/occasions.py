@@ -14,7 +14,7 @@ SATURDAY = 7
 
 
 @dataclass(frozen=True)
-class Span:
+class Recurrence:
     """When an action was made, and the times between which it recurs, in epoch seconds."""
 
     created_s: float
@@ -22,7 +22,7 @@ class Span:
     end_s: float | None = None
 
 
-def following(schedule: At | Rate | Cron, zone: tzinfo, span: Span, after_s: float) -> float | None:
+def following(schedule: At | Rate | Cron, zone: tzinfo, span: Recurrence, after_s: float) -> float | None:
     """The first occasion later than `after_s`, in epoch seconds; None if there is none any more."""
     if isinstance(schedule, At):
         at_s = schedule.moment.replace(tzinfo=zone).timestamp()
@@ -31,13 +31,13 @@ def following(schedule: At | Rate | Cron, zone: tzinfo, span: Span, after_s: flo
     return None if next_s is None or (span.end_s is not None and next_s > span.end_s) else next_s
 
 
-def _tick(rate: Rate, span: Span, after_s: float) -> float:
+def _tick(rate: Rate, span: Recurrence, after_s: float) -> float:
     """A rate counts from its start time, which is the first occasion, or else from when the action was made."""
     since_s, first = (span.created_s, 1) if span.start_s is None else (span.start_s, 0)
     return since_s + max(floor((after_s - since_s) / rate.every_s) + 1, first) * rate.every_s
 
 
-def _crossing(cron: Cron, zone: tzinfo, span: Span, after_s: float) -> float | None:
+def _crossing(cron: Cron, zone: tzinfo, span: Recurrence, after_s: float) -> float | None:
     """A time that the clocks skip comes an hour later; one that they repeat comes once."""
     earliest = datetime.fromtimestamp(max(after_s, span.start_s or after_s), zone)
     for moment in _moments(cron, earliest):

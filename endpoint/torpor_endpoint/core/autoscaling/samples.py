@@ -10,7 +10,7 @@ POINTS_MAX = 100
 
 
 @dataclass(frozen=True)
-class Load:
+class VariantLoad:
     """What a variant has to do, and with what, at one moment."""
 
     invocations: int  # since the start: it only ever grows
@@ -25,12 +25,12 @@ class Seen:
     """One look; `capacity` is what bore the load: ready instances, or provisioned concurrency."""
 
     at_s: float
-    load: Load
+    load: VariantLoad
     capacity: int
 
 
 @dataclass(frozen=True)
-class Point:
+class DataPoint:
     """A data point, when its period ended, and the least capacity that there was in it."""
 
     at_s: float
@@ -70,7 +70,7 @@ class Samples:
     """The data points of one metric, oldest first, and what was `seen` since the last of them."""
 
     seen: tuple[Seen, ...] = ()
-    points: tuple[Point, ...] = ()
+    points: tuple[DataPoint, ...] = ()
 
     def noted(self, seen: Seen, period_s: float, measure: Measure) -> "Samples":
         """Periods end at multiples of themselves, at the first look after it; one look ends one period at most."""
@@ -79,9 +79,9 @@ class Samples:
         row = (*self.seen, seen)
         if seen.at_s // period_s == self.seen[0].at_s // period_s:
             return Samples(row, self.points)
-        point = Point(seen.at_s, measure(row), min(one.capacity for one in row))
+        point = DataPoint(seen.at_s, measure(row), min(one.capacity for one in row))
         return Samples((seen,), (*self.points, point)[-POINTS_MAX:])
 
-    def until(self, at_s: float) -> tuple[Point, ...]:
+    def until(self, at_s: float) -> tuple[DataPoint, ...]:
         """The data points that are known by then."""
         return tuple(point for point in self.points if point.at_s <= at_s)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from torpor_endpoint.core.alarms import Rule, State, judged
+from torpor_endpoint.core.alarms import AlarmRule, State, judged
 from torpor_endpoint.core.autoscaling.deciding import Wish
-from torpor_endpoint.core.autoscaling.samples import Point
+from torpor_endpoint.core.autoscaling.samples import DataPoint
 
 LOW_SHARE = 0.9
 """Where AWS puts the threshold of the alarm that scales in, as a share of the target."""
@@ -31,12 +31,12 @@ class Tracking:
     scales_in: bool = True
 
     @property
-    def high(self) -> Rule:
-        return Rule("GreaterThanThreshold", self.target, self.points_out, self.points_out)
+    def high(self) -> AlarmRule:
+        return AlarmRule("GreaterThanThreshold", self.target, self.points_out, self.points_out)
 
     @property
-    def low(self) -> Rule:
-        return Rule("LessThanThreshold", self.target * LOW_SHARE, self.points_in, self.points_in)
+    def low(self) -> AlarmRule:
+        return AlarmRule("LessThanThreshold", self.target * LOW_SHARE, self.points_in, self.points_in)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Causes:
     low: str
 
 
-def state(rule: Rule, points: Sequence[Point]) -> State:
+def state(rule: AlarmRule, points: Sequence[DataPoint]) -> State:
     """ "If the metric is missing data points, this causes the CloudWatch alarm state to change to INSUFFICIENT_DATA.
     When this happens, Application Auto Scaling cannot scale your scalable target until new data points are found." """
     values = [point.value for point in points[-rule.looks_back :]]
@@ -55,7 +55,7 @@ def state(rule: Rule, points: Sequence[Point]) -> State:
     return judged(rule, padded, State.INSUFFICIENT_DATA)
 
 
-def desired(tracking: Tracking, point: Point) -> int:
+def desired(tracking: Tracking, point: DataPoint) -> int:
     """The fewest that bring the metric to its target or below: "Because it is not possible to add 1.5 instances, we
     round up"; and no more are removed than that, so that "scaling in won't cause oscillation".
 
@@ -64,7 +64,7 @@ def desired(tracking: Tracking, point: Point) -> int:
     return ceil((point.value or 0.0) * point.capacity / tracking.target - TINY)
 
 
-def wish(tracking: Tracking, points: Sequence[Point], capacity: int, causes: Causes) -> Wish | None:
+def wish(tracking: Tracking, points: Sequence[DataPoint], capacity: int, causes: Causes) -> Wish | None:
     known = [point for point in points if point.value is not None]
     if known and state(tracking.high, points) is State.ALARM:
         to = max(desired(tracking, known[-1]), capacity)
@@ -75,6 +75,6 @@ def wish(tracking: Tracking, points: Sequence[Point], capacity: int, causes: Cau
     return None
 
 
-def agrees_to_scale_in(tracking: Tracking, points: Sequence[Point]) -> bool:
+def agrees_to_scale_in(tracking: Tracking, points: Sequence[DataPoint]) -> bool:
     """One whose scale-in is disabled has no say."""
     return not tracking.scales_in or state(tracking.low, points) is State.ALARM

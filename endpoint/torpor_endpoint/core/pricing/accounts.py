@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torpor_endpoint.core.ledger import Sums
-from torpor_endpoint.core.ledger_records import SERVERLESS, Life
+from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
 
 MIB_PER_GB = 1024
 
@@ -18,16 +18,16 @@ class Window:
     def length_s(self) -> float:
         return max(0.0, self.until_s - self.since_s)
 
-    def alive_s(self, life: Life) -> float:
+    def alive_s(self, life: InstanceLife) -> float:
         """The part of a life that lies in the window. One that has not ended lasts."""
         return max(0.0, self.end_s(life) - max(life.started_s, self.since_s))
 
-    def end_s(self, life: Life) -> float:
+    def end_s(self, life: InstanceLife) -> float:
         return self.until_s if life.stopped_s is None else min(life.stopped_s, self.until_s)
 
 
 @dataclass(frozen=True)
-class Traffic:
+class ModelTraffic:
     """One model's requests in the window, on instances of one size ("" if they never reached one)."""
 
     endpoint: str
@@ -38,24 +38,24 @@ class Traffic:
 
 
 @dataclass
-class Account:
+class VariantUse:
     """What one variant had in the window."""
 
     endpoint: str
     variant: str
-    lives: list[Life] = field(default_factory=list)
-    traffic: list[Traffic] = field(default_factory=list)
+    lives: list[InstanceLife] = field(default_factory=list)
+    traffic: list[ModelTraffic] = field(default_factory=list)
 
 
-def accounts(lives: Iterable[Life], traffic: Iterable[Traffic], window: Window) -> list[Account]:
+def accounts(lives: Iterable[InstanceLife], traffic: Iterable[ModelTraffic], window: Window) -> list[VariantUse]:
     """Of every variant that had an instance or a request in the window, in order of name.
 
     `traffic` is what arrived in the window; lives may reach beyond it, or lie outside it.
     """
-    found: dict[tuple[str, str], Account] = {}
+    found: dict[tuple[str, str], VariantUse] = {}
 
-    def of(one: Life | Traffic) -> Account:
-        return found.setdefault((one.endpoint, one.variant), Account(one.endpoint, one.variant))
+    def of(one: InstanceLife | ModelTraffic) -> VariantUse:
+        return found.setdefault((one.endpoint, one.variant), VariantUse(one.endpoint, one.variant))
 
     for life in lives:
         if window.alive_s(life):

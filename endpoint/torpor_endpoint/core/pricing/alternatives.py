@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torpor_endpoint.core.ledger_records import Life
-from torpor_endpoint.core.pricing.accounts import MIB_PER_GB, Account, Window, memory_gb
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.pricing.accounts import MIB_PER_GB, VariantUse, Window, memory_gb
 from torpor_endpoint.core.pricing.catalogue import InstanceType
 from torpor_endpoint.core.pricing.prices import HOUR_S, Prices
 
@@ -12,14 +12,14 @@ LEFT_OUT = "storage, data in and out of instances that are billed by the hour, a
 
 
 @dataclass(frozen=True)
-class Alternative:
+class PricedAlternative:
     way: str
     usd: float | None
     assumes: str
 
 
 @dataclass(frozen=True)
-class Terms:
+class LiveTerms:
     """What the ledger cannot know."""
 
     model_memory_mib: int = 2048
@@ -31,7 +31,7 @@ class Terms:
 class _Case:
     """One variant, and what its traffic needs."""
 
-    account: Account
+    account: VariantUse
     window: Window  # from its first instance on, so that nothing is billed for before it existed
     prices: Prices
     memory_mib: int
@@ -55,7 +55,9 @@ class _Case:
         return min(fit, key=lambda one: (one.usd_per_hour, one.name), default=None)
 
 
-def alternatives(account: Account, window: Window, prices: Prices, terms: Terms = Terms()) -> tuple[Alternative, ...]:
+def alternatives(
+    account: VariantUse, window: Window, prices: Prices, terms: LiveTerms = LiveTerms()
+) -> tuple[PricedAlternative, ...]:
     """Of a variant that had an instance in the window; of any other, none."""
     if not account.lives:
         return ()
@@ -73,7 +75,7 @@ def alternatives(account: Account, window: Window, prices: Prices, terms: Terms 
     return (_each(case, 1), _each(case, 2), _always_on(case, size), _serverless(case))
 
 
-def peak(lives: Iterable[Life], window: Window) -> int:
+def peak(lives: Iterable[InstanceLife], window: Window) -> int:
     """The most instances that ran at once. One that ends as another starts makes way for it."""
     present = [life for life in lives if window.alive_s(life)]
     starts = [(life.started_s, 1) for life in present]
@@ -85,35 +87,35 @@ def peak(lives: Iterable[Life], window: Window) -> int:
     return most
 
 
-def _each(case: _Case, instances: int) -> Alternative:
+def _each(case: _Case, instances: int) -> PricedAlternative:
     found = case.cheapest
     hours = case.models * instances * case.hours
-    return Alternative(
+    return PricedAlternative(
         f"an endpoint per model, {_counted(instances, 'instance')} each, always on",
         None if found is None else case.prices.usd_by_the_hour(found.name, hours),
         f"{_counted(case.models, 'model')} that answered, on {_cheapest(case)}, for {case.hours:,.2f} h",
     )
 
 
-def _always_on(case: _Case, size: str) -> Alternative:
+def _always_on(case: _Case, size: str) -> PricedAlternative:
     found = case.prices.types.get(size) if memory_gb(size) is None else case.cheapest
     per_hour, most = found.usd_per_hour if found else None, peak(case.account.lives, case.window)
     kind = f"{size}, its own type" if memory_gb(size) is None else _cheapest(case)
-    return Alternative(
+    return PricedAlternative(
         "one multi-model endpoint, always on",
         None if per_hour is None else per_hour * most * case.hours,
         f"{_counted(most, 'instance')}, as many as ran at once, on {kind}, for {case.hours:,.2f} h",
     )
 
 
-def _serverless(case: _Case) -> Alternative:
+def _serverless(case: _Case) -> PricedAlternative:
     way = "serverless, an endpoint per model"
     if case.gpu:
-        return Alternative(way, None, "serverless inference has no GPU")
+        return PricedAlternative(way, None, "serverless inference has no GPU")
     reached = [one.sums for one in case.account.traffic if one.size]
     billed_ms, moved_bytes = sum(one.predict_ms for one in reached), sum(one.moved_bytes for one in reached)
     gb = case.memory_mib / MIB_PER_GB
-    return Alternative(
+    return PricedAlternative(
         way,
         case.prices.usd_by_the_call(billed_ms, gb, moved_bytes),
         f"{_counted(case.models, 'endpoint')} of {case.memory_mib:,} MB, {billed_ms / 1000 * gb:,.1f} GB-s of "

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from torpor_endpoint.core.ledger_records import Life
-from torpor_endpoint.core.pricing.accounts import Account, Traffic, Window, memory_gb
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window, memory_gb
 from torpor_endpoint.core.pricing.prices import HOUR_S, Prices
 
 
@@ -55,7 +55,7 @@ class VariantCosts:
         return tuple(_added(name, list(same)) for name, same in groupby(ordered, key=lambda model: model.model))
 
 
-def costs(account: Account, window: Window, prices: Prices) -> VariantCosts:
+def costs(account: VariantUse, window: Window, prices: Prices) -> VariantCosts:
     sizes = sorted({life.size for life in account.lives} | {one.size for one in account.traffic})
     return VariantCosts(
         account.endpoint, account.variant, tuple(_of_size(size, account, window, prices) for size in sizes)
@@ -77,7 +77,7 @@ Divided = tuple[float | None, float | None, list[float | None]]
 """What it cost, the part that was nobody's, and each model's part."""
 
 
-def _of_size(size: str, account: Account, window: Window, prices: Prices) -> SizeCosts:
+def _of_size(size: str, account: VariantUse, window: Window, prices: Prices) -> SizeCosts:
     lives = [life for life in account.lives if life.size == size]
     traffic = [one for one in account.traffic if one.size == size]
     instance_s = sum(map(window.alive_s, lives))
@@ -97,7 +97,7 @@ def _of_size(size: str, account: Account, window: Window, prices: Prices) -> Siz
     )
 
 
-def _by_the_hour(size: str, instance_s: float, traffic: list[Traffic], prices: Prices) -> Divided:
+def _by_the_hour(size: str, instance_s: float, traffic: list[ModelTraffic], prices: Prices) -> Divided:
     """Seconds alive, divided by the seconds that each model kept the instances busy."""
     usd = prices.usd_by_the_hour(size, instance_s / HOUR_S) if size else 0.0  # what never reached one cost none
     if usd is None:
@@ -109,7 +109,7 @@ def _by_the_hour(size: str, instance_s: float, traffic: list[Traffic], prices: P
     return usd, usd * (whole_s - busy_s) / whole_s, [usd * one.sums.busy_s / whole_s for one in traffic]
 
 
-def _by_the_call(gb: float, lives: list[Life], traffic: list[Traffic], prices: Prices) -> Divided:
+def _by_the_call(gb: float, lives: list[InstanceLife], traffic: list[ModelTraffic], prices: Prices) -> Divided:
     """Processing by the millisecond, and data moved. The price of provisioned concurrency is not known."""
     if any(life.provisioned for life in lives):
         return None, None, [None] * len(traffic)
@@ -117,7 +117,7 @@ def _by_the_call(gb: float, lives: list[Life], traffic: list[Traffic], prices: P
     return total(shares), 0.0, shares
 
 
-def _model(one: Traffic, usd: float | None) -> ModelCosts:
+def _model(one: ModelTraffic, usd: float | None) -> ModelCosts:
     return ModelCosts(one.model, one.sums.requests, one.sums.cold, one.sums.errors, one.sums.busy_s, usd)
 
 

@@ -7,13 +7,13 @@ from torpor_endpoint.services.autoscaling import decoding
 from torpor_endpoint.services.autoscaling.acting import tracking_alarms
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.acting.variants import Refusal
-from torpor_endpoint.services.autoscaling.acting.wakeup import Bell, Names
+from torpor_endpoint.services.autoscaling.acting.wakeup import NameSet, Wakeup
 from torpor_endpoint.services.autoscaling.errors import Trouble, error
 from torpor_endpoint.services.autoscaling.records import ScalableTarget, target_name
 from torpor_endpoint.services.autoscaling.resources import VARIANT
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms, NoSuchAction
 from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, StateChange
-from torpor_endpoint.storage.record_table import Database, Shelf
+from torpor_endpoint.storage.record_table import Database, RecordTable
 from torpor_endpoint.storage.store import Store
 
 
@@ -30,13 +30,13 @@ class Autoscaling:
 
     def __init__(self, database: Database, store: Store, clock: Callable[[], float], refused: Refusal) -> None:
         self.database = database
-        self.targets = Shelf(database, "scalable_targets", decoding.target, key=str)
-        self.policies = Shelf(database, "scaling_policies", decoding.policy, key=str)
-        self.schedules = Shelf(database, "scheduled_actions", decoding.scheduled_action, key=str)
+        self.targets = RecordTable(database, "scalable_targets", decoding.target, key=str)
+        self.policies = RecordTable(database, "scaling_policies", decoding.policy, key=str)
+        self.schedules = RecordTable(database, "scheduled_actions", decoding.scheduled_action, key=str)
         self.activities = Activities()
         self.alarms = Alarms(database, store, clock, carried_out)
-        self.bell = Bell()
-        self.rebounded = Names()
+        self.bell = Wakeup()
+        self.rebounded = NameSet()
         self.tags = store
         self.clock = clock
         self.refused = refused

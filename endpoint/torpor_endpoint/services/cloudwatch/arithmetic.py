@@ -13,7 +13,7 @@ LINES_MAX = 500
 POINTS_MAX = 1_000_000
 """Datapoints that one request may read and compute: ten times what GetMetricData answers at once, about a second."""
 
-Value = Union[float, "Line", list["Line"]]
+Value = Union[float, "TimeSeries", list["TimeSeries"]]
 Operator = Callable[[float, float], float]
 Fold = Callable[[list[float]], float]
 
@@ -23,7 +23,7 @@ class ExpressionError(Exception):
 
 
 @dataclass(frozen=True)
-class Line:
+class TimeSeries:
     """Values by time, all finite; `grid` has the times that might have had one."""
 
     values: Mapping[int, float]
@@ -53,7 +53,7 @@ class Known:
     """A line and the times, ascending, at which it has values."""
 
     times: list[int]
-    line: Line
+    line: TimeSeries
 
 
 Filler = Callable[[Known, int], float | None]
@@ -81,7 +81,7 @@ class Arithmetic:
         if isinstance(value, float):
             raise ExpressionError("the function takes time series")
         self.allowance.spend(sum(len(line.values) for line in as_lines(value)))
-        if isinstance(value, Line):
+        if isinstance(value, TimeSeries):
             return fold(list(value.values.values()) or [0.0])
         if not value:
             raise ExpressionError("there are no metrics to take")
@@ -91,22 +91,22 @@ class Arithmetic:
                 gathered.setdefault(at_s, []).append(one)
         return _line(((at_s, fold(gathered[at_s])) for at_s in sorted(gathered)), value[0].grid)
 
-    def filled(self, line: Line, filler: Filler) -> Line:
+    def filled(self, line: TimeSeries, filler: Filler) -> TimeSeries:
         """Every time of the grid has a value then, unless the filler knows none."""
         self.allowance.spend(len(line.grid))
         known = Known(sorted(line.values), line)
         values = ((at_s, line.values[at_s] if at_s in line.values else filler(known, at_s)) for at_s in line.grid)
         return _line(((at_s, value) for at_s, value in values if value is not None), line.grid)
 
-    def _combined_lines(self, calculate: Operator, left: float | Line, right: float | Line) -> Line:
-        line = left if isinstance(left, Line) else right
-        assert isinstance(line, Line)  # two numbers never come here
+    def _combined_lines(self, calculate: Operator, left: float | TimeSeries, right: float | TimeSeries) -> TimeSeries:
+        line = left if isinstance(left, TimeSeries) else right
+        assert isinstance(line, TimeSeries)  # two numbers never come here
         self.allowance.spend(len(line.values))
         pairs = ((at_s, _at(left, at_s), _at(right, at_s)) for at_s in line.values)
         return _line(((at_s, calculate(a, b)) for at_s, a, b in pairs if a is not None and b is not None), line.grid)
 
 
-def listed(parts: Iterable[list[Line]]) -> list[Line]:
+def listed(parts: Iterable[list[TimeSeries]]) -> list[TimeSeries]:
     """One list of them all."""
     lines = []
     for part in parts:
@@ -116,7 +116,7 @@ def listed(parts: Iterable[list[Line]]) -> list[Line]:
     return lines
 
 
-def as_lines(value: Value) -> list[Line]:
+def as_lines(value: Value) -> list[TimeSeries]:
     if isinstance(value, float):
         raise ExpressionError("a list holds time series only")
     return value if isinstance(value, list) else [value]
@@ -127,12 +127,12 @@ def divided(left: float, right: float) -> float:
     return left / right if right else nan
 
 
-def _line(points: Iterable[tuple[int, float]], grid: range) -> Line:
+def _line(points: Iterable[tuple[int, float]], grid: range) -> TimeSeries:
     """What is not finite is a gap: no client reads an infinity."""
-    return Line({at_s: value for at_s, value in points if isfinite(value)}, grid)
+    return TimeSeries({at_s: value for at_s, value in points if isfinite(value)}, grid)
 
 
-def _at(value: float | Line, at_s: int) -> float | None:
+def _at(value: float | TimeSeries, at_s: int) -> float | None:
     return value if isinstance(value, float) else value.values.get(at_s)
 
 

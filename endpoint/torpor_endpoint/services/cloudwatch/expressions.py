@@ -15,7 +15,7 @@ from torpor_endpoint.services.cloudwatch.arithmetic import (
     Arithmetic,
     ExpressionError,
     Filler,
-    Line,
+    TimeSeries,
     Value,
     as_lines,
     listed,
@@ -34,8 +34,8 @@ A word or a number begins at its first character only and is taken whole: a text
 
 
 def evaluate(
-    formulas: Mapping[str, str], lines: Mapping[str, Line], allowance: Allowance | None = None
-) -> dict[str, Line | list[Line]]:
+    formulas: Mapping[str, str], lines: Mapping[str, TimeSeries], allowance: Allowance | None = None
+) -> dict[str, TimeSeries | list[TimeSeries]]:
     """All lines, those of the formulas included. A formula may name lines and other formulas by their ids."""
     evaluation = _Evaluation(formulas, lines, Arithmetic(allowance or Allowance()))
     try:
@@ -45,14 +45,14 @@ def evaluate(
 
 
 class _Evaluation:
-    def __init__(self, formulas: Mapping[str, str], lines: Mapping[str, Line], arithmetic: Arithmetic) -> None:
+    def __init__(self, formulas: Mapping[str, str], lines: Mapping[str, TimeSeries], arithmetic: Arithmetic) -> None:
         self._formulas = formulas
         self._sampled = lines
         self._arithmetic = arithmetic
-        self._known: dict[str, Line | list[Line]] = dict(lines)
+        self._known: dict[str, TimeSeries | list[TimeSeries]] = dict(lines)
         self._open: list[str] = []
 
-    def series(self, name: str) -> Line | list[Line]:
+    def series(self, name: str) -> TimeSeries | list[TimeSeries]:
         if name in self._known:
             return self._known[name]
         if name not in self._formulas:
@@ -89,7 +89,7 @@ class _Evaluation:
                 return self._arithmetic.folded(FOLDS[name], self._value(argument))
         raise ExpressionError(f"{ast.unparse(node)} is not supported")
 
-    def _metrics(self, part: ast.expr = ast.Constant("")) -> list[Line]:  # noqa: B008  never changed
+    def _metrics(self, part: ast.expr = ast.Constant("")) -> list[TimeSeries]:  # noqa: B008  never changed
         if not isinstance(part, ast.Constant) or not isinstance(part.value, str):
             raise ExpressionError("METRICS takes a text")
         self._arithmetic.allowance.spend(len(self._sampled))

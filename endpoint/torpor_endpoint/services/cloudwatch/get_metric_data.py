@@ -8,7 +8,7 @@ from torpor_endpoint.aws.wire.paging import offset, written_offset
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.metrics.windows import by_clock
 from torpor_endpoint.services.cloudwatch import errors, querying
-from torpor_endpoint.services.cloudwatch.arithmetic import Line
+from torpor_endpoint.services.cloudwatch.arithmetic import TimeSeries
 from torpor_endpoint.services.cloudwatch.querying import Query
 
 DATAPOINTS_MAX = 100_800
@@ -37,7 +37,7 @@ def _check(params: dict[str, Any]) -> None:
     querying.check(params["MetricDataQueries"])
 
 
-def _labelled(query: Query, lines: list[Line]) -> list[tuple[str, Line]]:
+def _labelled(query: Query, lines: list[TimeSeries]) -> list[tuple[str, TimeSeries]]:
     """An expression that is several time series is several results of one id."""
     label = _label(query)
     return [(label if len(lines) == 1 else f"{label} {number}", line) for number, line in enumerate(lines, start=1)]

@@ -6,7 +6,7 @@ from torpor_endpoint.metrics.distribution import Statistic
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.metrics.statistics import SIMPLE, statistic
 from torpor_endpoint.metrics.tally import Tally
-from torpor_endpoint.metrics.windows import Window, from_start, is_period
+from torpor_endpoint.metrics.windows import PeriodWindow, from_start, is_period
 from torpor_endpoint.services.cloudwatch import errors
 from torpor_endpoint.services.cloudwatch.lookup import exact
 
@@ -24,7 +24,7 @@ def get_metric_statistics(registry: MetricRegistry, params: Params) -> dict[str,
     return {"Label": params["MetricName"], "Datapoints": datapoints}
 
 
-def _window(params: Params) -> Window:
+def _window(params: Params) -> PeriodWindow:
     if not is_period(params["Period"]):
         raise errors.invalid_value("Period", params["Period"], "It must be 1, 5, 10, 20, 30 or a multiple of 60.")
     if params["StartTime"] >= params["EndTime"]:

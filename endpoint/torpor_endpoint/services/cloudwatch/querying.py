@@ -6,9 +6,9 @@ from typing import Any
 
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.metrics.statistics import statistic
-from torpor_endpoint.metrics.windows import Window, is_period
+from torpor_endpoint.metrics.windows import PeriodWindow, is_period
 from torpor_endpoint.services.cloudwatch import errors
-from torpor_endpoint.services.cloudwatch.arithmetic import Allowance, ExpressionError, Line
+from torpor_endpoint.services.cloudwatch.arithmetic import Allowance, ExpressionError, TimeSeries
 from torpor_endpoint.services.cloudwatch.expressions import evaluate
 from torpor_endpoint.services.cloudwatch.lookup import exact
 
@@ -30,20 +30,22 @@ def check(queries: Sequence[Query]) -> None:
 
 
 def lines(
-    registry: MetricRegistry, queries: Sequence[Query], window_of: Callable[[int], Window]
-) -> dict[str, list[Line]]:
+    registry: MetricRegistry, queries: Sequence[Query], window_of: Callable[[int], PeriodWindow]
+) -> dict[str, list[TimeSeries]]:
     """By the queries' ids; an expression may have several. `window_of` gives the window for a period in seconds."""
     return _evaluated(queries, lambda stat: _sampled(registry, stat, window_of))
 
 
-def rehearsed(queries: Sequence[Query], grid: range) -> dict[str, list[Line]]:
+def rehearsed(queries: Sequence[Query], grid: range) -> dict[str, list[TimeSeries]]:
     """As `lines`, with a value everywhere: raises a ValidationError for expressions that no samples make right."""
-    full = Line(dict.fromkeys(grid, 1.0), grid)
+    full = TimeSeries(dict.fromkeys(grid, 1.0), grid)
     return _evaluated(queries, lambda _: full)
 
 
-def _evaluated(queries: Sequence[Query], sampled: Callable[[dict[str, Any]], Line]) -> dict[str, list[Line]]:
-    allowance, read = Allowance(), dict[str, Line]()
+def _evaluated(
+    queries: Sequence[Query], sampled: Callable[[dict[str, Any]], TimeSeries]
+) -> dict[str, list[TimeSeries]]:
+    allowance, read = Allowance(), dict[str, TimeSeries]()
     formulas = {query["Id"]: query["Expression"] for query in queries if "Expression" in query}
     try:
         for query in queries:
@@ -53,7 +55,7 @@ def _evaluated(queries: Sequence[Query], sampled: Callable[[dict[str, Any]], Lin
         found = evaluate(formulas, read, allowance)
     except ExpressionError as error:
         raise errors.invalid_query(f"Error in expression: {error}") from error
-    return {name: [value] if isinstance(value, Line) else value for name, value in found.items()}
+    return {name: [value] if isinstance(value, TimeSeries) else value for name, value in found.items()}
 
 
 def _check_one(query: Query) -> None:
@@ -72,8 +74,8 @@ def _check_one(query: Query) -> None:
         raise errors.invalid_query(f"The statistic {error} is not supported.") from error
 
 
-def _sampled(registry: MetricRegistry, stat: dict[str, Any], window_of: Callable[[int], Window]) -> Line:
+def _sampled(registry: MetricRegistry, stat: dict[str, Any], window_of: Callable[[int], PeriodWindow]) -> TimeSeries:
     window, calculate = window_of(stat["Period"]), statistic(stat["Stat"])
     tallies = window.tallies(exact(registry, stat["Metric"], stat.get("Unit")))
     values = {at_s: value for at_s, tally in tallies.items() if (value := calculate(tally)) is not None}
-    return Line(values, window.grid)
+    return TimeSeries(values, window.grid)

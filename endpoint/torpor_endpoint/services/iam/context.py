@@ -6,7 +6,7 @@ from typing import Any
 
 from torpor_endpoint.services.iam.errors import Trouble, error
 from torpor_endpoint.services.iam.records import Role
-from torpor_endpoint.storage.record_table import Database, Shelf
+from torpor_endpoint.storage.record_table import Database, RecordTable
 from torpor_endpoint.storage.store import Store
 
 
@@ -15,7 +15,7 @@ class Iam:
 
     def __init__(self, database: Database, store: Store, clock: Callable[[], float]) -> None:
         self._database = database
-        self.roles = Shelf(database, "roles", _role)
+        self.roles = RecordTable(database, "roles", _role)
         self.tags = store
         self.tagging = Lock()  # so that no two calls count a role's tags at once
         self.clock = clock

@@ -10,7 +10,7 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.paging import cut
 from torpor_endpoint.core.marks import Marks
 from torpor_endpoint.services.logs import errors
-from torpor_endpoint.services.logs.files.groups import ENDPOINTS, TRAINING, Group, Stream
+from torpor_endpoint.services.logs.files.groups import ENDPOINTS, TRAINING, LogGroup, Stream
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.logs.files.retention import days_of
 from torpor_endpoint.services.logs.identifying import arn_of, group_of
@@ -42,14 +42,14 @@ def _described(logs: Logs, call: Call, others: Sequence[Wire]) -> dict[str, Any]
     params = call.params
     prefix, part = params.get("logGroupNamePrefix", ""), params.get("logGroupNamePattern", "")
     of_class = params.get("logGroupClass", STANDARD)
-    described: dict[str, Group | Wire] = {
+    described: dict[str, LogGroup | Wire] = {
         group["logGroupName"]: group for group in others if group.get("logGroupClass", STANDARD) == of_class
     }
     if of_class == STANDARD:
         described |= {group.name: group for group in logs.groups.all()}
     found = [described[name] for name in sorted(described) if name.startswith(prefix) and part in name]
     page, token = cut(found, *_place(params))
-    shapes = [_group(logs, call, one) if isinstance(one, Group) else one for one in page]
+    shapes = [_group(logs, call, one) if isinstance(one, LogGroup) else one for one in page]
     return {"logGroups": shapes, "nextToken": token}
 
 
@@ -76,7 +76,7 @@ def _marked(logs: Logs, streams: Sequence[Stream]) -> list[tuple[Stream, Marks]]
     return found
 
 
-def _group(logs: Logs, call: Call, group: Group) -> dict[str, Any]:
+def _group(logs: Logs, call: Call, group: LogGroup) -> dict[str, Any]:
     marked = _marked(logs, group.streams())
     begun = [marks.times_ms[0] for _, marks in marked if marks.times_ms]
     arn = arn_of(call, group)
@@ -92,7 +92,7 @@ def _group(logs: Logs, call: Call, group: Group) -> dict[str, Any]:
     }
 
 
-def _stream(call: Call, group: Group, stream: Stream, marks: Marks) -> dict[str, Any]:
+def _stream(call: Call, group: LogGroup, stream: Stream, marks: Marks) -> dict[str, Any]:
     """A stream that nothing was written to has no times but its creation."""
     first_ms, last_ms = (marks.times_ms[0], marks.times_ms[-1]) if marks.times_ms else (None, None)
     return {

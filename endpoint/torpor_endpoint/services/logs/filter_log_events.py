@@ -11,9 +11,9 @@ from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire import tokens
 from torpor_endpoint.services.logs import errors
-from torpor_endpoint.services.logs.files.groups import Group, Stream
+from torpor_endpoint.services.logs.files.groups import LogGroup, Stream
 from torpor_endpoint.services.logs.files.patterns import Matches, PatternError, compiled
-from torpor_endpoint.services.logs.files.reading import Event, Logs, Reader, opened
+from torpor_endpoint.services.logs.files.reading import LogEvent, Logs, StreamReader, opened
 from torpor_endpoint.services.logs.get_log_events import PAGE_BYTES, PAGE_EVENTS, shape
 from torpor_endpoint.services.logs.identifying import group_of
 
@@ -22,7 +22,7 @@ SCAN_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Place:
+class LastLine:
     """The last line that was read, among those of all streams. `next` is the offset in its stream to go on from."""
 
     newest_first: bool
@@ -33,17 +33,17 @@ class Place:
 
 
 @dataclass
-class Page:
+class EventsPage:
     """What was read so far; `last` is where the next page goes on, once this one is full."""
 
     matches: Matches
     limit: int
-    events: list[Event]
-    last: Event | None = None
+    events: list[LogEvent]
+    last: LogEvent | None = None
     scanned_bytes: int = 0
     size_bytes: int = 0
 
-    def take(self, event: Event) -> bool:
+    def take(self, event: LogEvent) -> bool:
         """Whether there is room for more."""
         self.last = event
         self.scanned_bytes += len(event.line.raw)
@@ -59,7 +59,7 @@ def filter_log_events(logs: Logs, call: Call) -> dict[str, Any]:
     place = _decoded(params.get("nextToken"))
     newest_first = place.newest_first if place else not params.get("startFromHead", True)
     readers = _readers(logs, group_of(logs, params), params)
-    page = Page(matches, params.get("limit", PAGE_EVENTS), [])
+    page = EventsPage(matches, params.get("limit", PAGE_EVENTS), [])
     more = False
     for event in _merged(readers, place, newest_first):
         if more := not page.take(event):
@@ -76,7 +76,7 @@ def _matches(pattern: str) -> Matches:
         raise errors.invalid(str(error)) from error
 
 
-def _readers(logs: Logs, group: Group, params: dict[str, Any]) -> dict[str, Reader]:
+def _readers(logs: Logs, group: LogGroup, params: dict[str, Any]) -> dict[str, StreamReader]:
     """By the streams' names."""
     end_ms = params.get("endTime")
     after_ms = None if end_ms is None else end_ms + 1  # "events with a timestamp later than this time are not returned"
@@ -87,7 +87,7 @@ def _readers(logs: Logs, group: Group, params: dict[str, Any]) -> dict[str, Read
     return readers
 
 
-def _streams(group: Group, params: dict[str, Any]) -> list[Stream]:
+def _streams(group: LogGroup, params: dict[str, Any]) -> list[Stream]:
     names, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix", "")
     if names is not None and prefix:
         raise errors.invalid("logStreamNames and logStreamNamePrefix cannot both be specified.")
@@ -96,12 +96,12 @@ def _streams(group: Group, params: dict[str, Any]) -> list[Stream]:
     return [stream for stream in group.streams() if stream.name.startswith(prefix)]
 
 
-def _merged(readers: dict[str, Reader], place: Place | None, newest_first: bool) -> Iterator[Event]:
+def _merged(readers: dict[str, StreamReader], place: LastLine | None, newest_first: bool) -> Iterator[LogEvent]:
     parts = [_rest(reader, place, newest_first) for reader in readers.values()]
     return heapq.merge(*parts, key=lambda event: event.place, reverse=newest_first)
 
 
-def _rest(reader: Reader, place: Place | None, newest_first: bool) -> Iterator[Event]:
+def _rest(reader: StreamReader, place: LastLine | None, newest_first: bool) -> Iterator[LogEvent]:
     """What of one stream lies behind the place, in the order of reading."""
     if place is None:
         return reader.backward() if newest_first else reader.forward()
@@ -112,24 +112,24 @@ def _rest(reader: Reader, place: Place | None, newest_first: bool) -> Iterator[E
     return reader.backward(offset) if newest_first else reader.forward(offset)
 
 
-def _id(event: Event) -> str:
+def _id(event: LogEvent) -> str:
     """Fifty-six digits, as AWS's, which tell every event from every other."""
     digest = hashlib.sha256(f"{event.stream} {event.line.start}".encode()).hexdigest()
     return f"{event.at_ms:014}{int(digest, 16) % 10**42:042}"
 
 
-def _encoded(last: Event, readers: dict[str, Reader], newest_first: bool) -> str:
+def _encoded(last: LogEvent, readers: dict[str, StreamReader], newest_first: bool) -> str:
     offset = last.line.start if newest_first else last.line.end
-    place = Place(newest_first, last.at_ms, last.stream, readers[last.stream].marks.generation, offset)
+    place = LastLine(newest_first, last.at_ms, last.stream, readers[last.stream].marks.generation, offset)
     return tokens.written(astuple(place))
 
 
-def _decoded(token: str | None) -> Place | None:
+def _decoded(token: str | None) -> LastLine | None:
     if token is None:
         return None
     match tokens.read(token, errors.invalid_token()):
         case [bool(newest_first), int(at_ms), str(stream), int(generation), int(offset)] if all(
             0 <= number <= tokens.NUMBER_MAX for number in (at_ms, generation, offset)
         ):
-            return Place(newest_first, at_ms, stream, generation, offset)
+            return LastLine(newest_first, at_ms, stream, generation, offset)
     raise errors.invalid_token()

@@ -7,7 +7,7 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.services.logs import errors
-from torpor_endpoint.services.logs.files.reading import Event, Logs, Reader, opened
+from torpor_endpoint.services.logs.files.reading import LogEvent, Logs, StreamReader, opened
 from torpor_endpoint.services.logs.identifying import group_of
 
 PAGE_BYTES = 1 << 20
@@ -16,7 +16,7 @@ TOKEN = re.compile(r"([fb])/(\d{10})(\d{46})/s")
 
 
 @dataclass(frozen=True)
-class Place:
+class PageStart:
     """Where a page begins, `f`orward, or ends, `b`ackward."""
 
     direction: str
@@ -43,12 +43,12 @@ def get_log_events(logs: Logs, call: Call) -> dict[str, Any]:
     generation = reader.marks.generation
     return {
         "events": [shape(event) for event in page if event.line.text],
-        "nextForwardToken": str(Place("f", generation, last)),
-        "nextBackwardToken": str(Place("b", generation, first)),
+        "nextForwardToken": str(PageStart("f", generation, last)),
+        "nextBackwardToken": str(PageStart("b", generation, first)),
     }
 
 
-def bounded(events: Iterable[Event], limit: int) -> Iterator[Event]:
+def bounded(events: Iterable[LogEvent], limit: int) -> Iterator[LogEvent]:
     """One page of them, at least one. Lines without text are no events, and only their bytes count."""
     count = size_bytes = 0
     for number, event in enumerate(events):
@@ -59,19 +59,19 @@ def bounded(events: Iterable[Event], limit: int) -> Iterator[Event]:
         yield event
 
 
-def shape(event: Event) -> dict[str, Any]:
+def shape(event: LogEvent) -> dict[str, Any]:
     return {"timestamp": event.at_ms, "message": event.line.text, "ingestionTime": event.at_ms}
 
 
-def _place(params: dict[str, Any], reader: Reader) -> Place:
+def _place(params: dict[str, Any], reader: StreamReader) -> PageStart:
     """A token of before the file was begun anew stands for its new beginning."""
     token = params.get("nextToken")
     generation = reader.marks.generation
     if token is None:
         ahead = params.get("startFromHead", False)
-        return Place("f", generation, reader.start) if ahead else Place("b", generation, reader.stop)
+        return PageStart("f", generation, reader.start) if ahead else PageStart("b", generation, reader.stop)
     found = TOKEN.fullmatch(token)
     if found is None:
         raise errors.invalid_token()
     same = int(found[2]) == generation
-    return Place(found[1], generation, int(found[3]) if same else 0)
+    return PageStart(found[1], generation, int(found[3]) if same else 0)

@@ -4,11 +4,11 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.services.logs import errors
-from torpor_endpoint.services.logs.files.groups import Group
+from torpor_endpoint.services.logs.files.groups import LogGroup
 from torpor_endpoint.services.logs.files.reading import Logs
 
 
-def group_of(logs: Logs, params: dict[str, Any]) -> Group:
+def group_of(logs: Logs, params: dict[str, Any]) -> LogGroup:
     """ "You must include one of these two parameters, but you can't include both." """
     name, identifier = params.get("logGroupName"), params.get("logGroupIdentifier")
     if (name is None) == (identifier is None):
@@ -16,5 +16,5 @@ def group_of(logs: Logs, params: dict[str, Any]) -> Group:
     return logs.groups.find(name or identifier or "")
 
 
-def arn_of(call: Call, group: Group) -> str:
+def arn_of(call: Call, group: LogGroup) -> str:
     return f"arn:aws:logs:{call.region}:{call.account}:log-group:{group.name}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.services.logs import errors
-from torpor_endpoint.services.logs.files.groups import ENDPOINTS, GROUP, Group, is_ours
+from torpor_endpoint.services.logs.files.groups import ENDPOINTS, GROUP, LogGroup, is_ours
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.logs.files.retention import DAYS, erase, set_days
 from torpor_endpoint.services.logs.identifying import arn_of
@@ -84,22 +84,22 @@ def list_tags_log_group(logs: Logs, call: Call) -> dict[str, Any]:
     return {"tags": logs.store.tags(arn_of(call, _named(logs, call)))}
 
 
-def _tag(logs: Logs, call: Call, group: Group) -> dict[str, Any]:
+def _tag(logs: Logs, call: Call, group: LogGroup) -> dict[str, Any]:
     arn = arn_of(call, group)
     if not logs.store.add_tags(arn, call.params["tags"], TAGS_MAX):
         raise errors.too_many_tags(arn, TAGS_MAX)
     return {}
 
 
-def _named(logs: Logs, call: Call) -> Group:
+def _named(logs: Logs, call: Call) -> LogGroup:
     return logs.groups.find(call.params["logGroupName"])
 
 
-def _tagged(logs: Logs, call: Call) -> Group:
+def _tagged(logs: Logs, call: Call) -> LogGroup:
     return logs.groups.find(call.params["resourceArn"])
 
 
-def _delete_group(logs: Logs, call: Call, group: Group, writing: set[Path]) -> None:
+def _delete_group(logs: Logs, call: Call, group: LogGroup, writing: set[Path]) -> None:
     for stream in group.streams():
         _delete(logs, stream.log, writing)
     set_days(group, None)

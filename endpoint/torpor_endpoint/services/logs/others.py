@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Otherwise, Unanswered
-from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.asgi import AwsRequest
 from torpor_endpoint.aws.wire.json_rpc import JSON_1_1
 
 PAGE = 50
@@ -35,7 +35,7 @@ async def _page(otherwise: Otherwise, call: Call, members: Wire) -> Wire:
     headers = {"content-type": JSON_1_1, "x-amz-target": target, "authorization": scope}
     try:
         answer = await otherwise(
-            "logs", call.operation, Request("POST", "/", headers, "", json.dumps(members).encode())
+            "logs", call.operation, AwsRequest("POST", "/", headers, "", json.dumps(members).encode())
         )
     except Unanswered:
         return {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from torpor_endpoint.aws.wire.asgi import Request, Response
+from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 
 LONGEST_S = 20
 PAUSE_S = 0.1
@@ -16,7 +16,7 @@ WAIT, QUEUE = "WaitTimeSeconds", "QueueUrl"
 DEFAULT = "ReceiveMessageWaitTimeSeconds"
 """The queue's own attribute, for calls that do not say how long."""
 
-Ask = Callable[[str, Request], Awaitable[Response]]
+Ask = Callable[[str, AwsRequest], Awaitable[Response]]
 """Answers one operation of SQS at once."""
 
 
@@ -26,10 +26,10 @@ class Poll:
 
     queue: str
     wait_s: int | None
-    short: Request
+    short: AwsRequest
 
 
-async def polled(ask: Ask, request: Request, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> Response:
+async def polled(ask: Ask, request: AwsRequest, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> Response:
     """The answer to a ReceiveMessage: as soon as there is a message, else when its time is over."""
     poll = poll_of(request)
     if poll is None:
@@ -45,7 +45,7 @@ async def polled(ask: Ask, request: Request, pause: Callable[[float], Awaitable[
     return answer
 
 
-def poll_of(request: Request) -> Poll | None:
+def poll_of(request: AwsRequest) -> Poll | None:
     """None for what is not a readable call with a wait of up to 20 seconds: its answer says what is wrong with it."""
     form = "x-amz-target" not in request.headers
     try:

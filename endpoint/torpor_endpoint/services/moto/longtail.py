@@ -15,7 +15,7 @@ from torpor_container.extras import how_to_install
 from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
 from torpor_endpoint.aws.calls import Unanswered, unimplemented
 from torpor_endpoint.aws.errors import AwsError, unreadable
-from torpor_endpoint.aws.wire.asgi import Request, Response
+from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 from torpor_endpoint.aws.wire.scope import region_of
 from torpor_endpoint.services.moto.long_polls import polled
 from torpor_endpoint.storage.lone_thread import LoneThread
@@ -76,7 +76,7 @@ class LongTail:
         """At once, whatever is being asked."""
         self._thread.shutdown()
 
-    async def answer(self, service: str, operation: str, request: Request) -> Response:
+    async def answer(self, service: str, operation: str, request: AwsRequest) -> Response:
         """An `Otherwise`: raises Unanswered for what moto does not do, or cannot do since it is not installed."""
         if service not in SERVICES:
             raise unimplemented(service, operation)
@@ -84,11 +84,11 @@ class LongTail:
             return await polled(partial(self._at_once, service), request)
         return await self._at_once(service, operation, request)
 
-    async def _at_once(self, service: str, operation: str, request: Request) -> Response:
+    async def _at_once(self, service: str, operation: str, request: AwsRequest) -> Response:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._answered, service, operation, request)
 
-    def _answered(self, service: str, operation: str, request: Request) -> Response:
+    def _answered(self, service: str, operation: str, request: AwsRequest) -> Response:
         if (service, operation) == ("sns", "Subscribe"):
             _check_subscriber(request)
         _check_bounds(request)
@@ -109,7 +109,7 @@ class LongTail:
             body = body.replace(origin.encode(), f"http://{request.headers['host']}".encode())
         return Response(status, body, _headers(headers, request))
 
-    def _prepared(self, origin: str, request: Request) -> "AWSPreparedRequest":
+    def _prepared(self, origin: str, request: AwsRequest) -> "AWSPreparedRequest":
         from botocore.awsrequest import AWSPreparedRequest
         from botocore.compat import HTTPHeaders
 
@@ -123,13 +123,13 @@ class LongTail:
         return AWSPreparedRequest(request.method, url, headers, body, False)
 
 
-def _check_bounds(request: Request) -> None:
+def _check_bounds(request: AwsRequest) -> None:
     """Nothing else runs while moto's parser of JSON is at work. A form is bounded where its operation is read."""
     if json_values(request.body) > VALUES_MAX and "json" in request.headers.get("content-type", ""):
         raise unreadable(f"The request body has more than {VALUES_MAX} values.")
 
 
-def _check_subscriber(request: Request) -> None:
+def _check_subscriber(request: AwsRequest) -> None:
     fields = parse_qs(request.body.decode(errors="replace") or request.query)
     protocol = fields.get("Protocol", [""])[0]
     if protocol and protocol not in SUBSCRIBERS:
@@ -147,7 +147,7 @@ def _is_answer(status: int, headers: Mapping[str, str], body: bytes) -> bool:
     return status < 500 and "html" not in _content_type(headers) and body[:1] in (b"", b"{", b"<")
 
 
-def _headers(headers: Mapping[str, str], request: Request) -> dict[str, str]:
+def _headers(headers: Mapping[str, str], request: AwsRequest) -> dict[str, str]:
     """moto leaves the content type out of many answers in JSON, or says `text`: the caller's own is the right one."""
     asked, said = request.headers.get("content-type", ""), _content_type(headers)
     given = {name.lower(): str(value) for name, value in headers.items() if name.lower().startswith("x-am")}

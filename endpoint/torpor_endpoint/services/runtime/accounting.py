@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from torpor_container import wire
-from torpor_container.wire import Step
+from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import COLD_STEPS, PREDICT, minute_of
-from torpor_endpoint.core.ledger_records import Invocation, Warm
-from torpor_endpoint.fleet.variant_instances import Crew
+from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
+from torpor_endpoint.fleet.variant_instances import VariantInstances
 from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
 from torpor_endpoint.services.runtime.journey import Journey
-from torpor_endpoint.services.runtime.meter import Concurrency, Meters, Samples
+from torpor_endpoint.services.runtime.meter import AlikeRequests, Concurrency, Meters
 from torpor_endpoint.services.runtime.router import Route, Served
 from torpor_endpoint.storage.records import Serverless
 
@@ -28,7 +28,7 @@ so many."""
 WITHIN_S = 0.1
 """Nobody is told of later than that."""
 
-LOADING = frozenset({Step.QUEUE.value, Step.DOWNLOAD.value, Step.UNPACK.value, Step.LOAD.value})
+LOADING = frozenset({WaitStep.QUEUE.value, WaitStep.DOWNLOAD.value, WaitStep.UNPACK.value, WaitStep.LOAD.value})
 MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
 HIT = b"hit"
 FAULT = wire.FAULT.lower().encode()
@@ -38,15 +38,15 @@ TOLD_EACH = frozenset(name.lower().encode() for name in (wire.COLD, wire.EFFORT,
 """Who has one of these in its answer is told of by itself."""
 
 
-class Books(Protocol):
+class LedgerWriter(Protocol):
     """The ledger, as far as it is told here."""
 
-    def invoked(self, invocation: Invocation) -> None: ...
+    def invoked(self, invocation: InvocationRecord) -> None: ...
 
-    def warmed(self, warm: Warm) -> None: ...
+    def warmed(self, warm: WarmRequests) -> None: ...
 
 
-Alike = tuple[str, str, Crew, str | None, str, int, bool | None, int, int]
+Alike = tuple[str, str, VariantInstances, str | None, str, int, bool | None, int, int]
 """What warm requests have in common that are told of as one: endpoint, variant, its crew, target, instance, how many
 instances there were, hit, and the minutes in which they came and ended. A plain tuple, for it is made of each."""
 
@@ -54,7 +54,7 @@ instances there were, hit, and the minutes in which they came and ended. A plain
 class Accounting:
     """For the event loop's thread. The books are told of every invocation that was sent to a variant."""
 
-    def __init__(self, meters: Meters, books: Books) -> None:
+    def __init__(self, meters: Meters, books: LedgerWriter) -> None:
         self._meters = meters
         self._books = books
         self._ended: list[Journey] = []
@@ -97,7 +97,7 @@ class Accounting:
         totals_s = [journey.total_s for journey in journeys]
         came_s = [journey.at_s for journey in journeys]
         self._books.warmed(
-            Warm(
+            WarmRequests(
                 came_minute_s,
                 endpoint,
                 variant,
@@ -115,7 +115,7 @@ class Accounting:
         overhead_s = [total_s - sent_s for total_s, sent_s in zip(totals_s, model_s, strict=True)]
         allowed = crew.variant.serverless
         concurrency = [_concurrency(allowed, one) for one in served] if allowed is not None else ()
-        samples = Samples(instances, OK, hit, model_s, overhead_s, (), concurrency)
+        samples = AlikeRequests(instances, OK, hit, model_s, overhead_s, (), concurrency)
         self._meters.add(endpoint, variant, samples, ended_minute_s)
 
     def _enter(self, journey: Journey) -> None:
@@ -133,7 +133,7 @@ class Accounting:
         if samples is not None:
             self._meters.add(route.live.name, route.variant, samples, minute_of(journey.ended_at_s))
 
-    def _failed(self, journey: Journey, route: Route, fault: RuntimeFault) -> Samples | None:
+    def _failed(self, journey: Journey, route: Route, fault: RuntimeFault) -> AlikeRequests | None:
         """A request that broke on its way counts against the model; one that was refused does not."""
         if fault.situation is Situation.NO_CAPACITY:
             self._meters.no_capacity(route.live.name, route.variant, journey.ended_at_s)
@@ -141,7 +141,7 @@ class Accounting:
             self._books.invoked(journey.invocation(route, "", {}))
         if fault.original is None:
             return None
-        return Samples(len(route.crew.ready), None, None, [journey.total_s], [0.0])
+        return AlikeRequests(len(route.crew.ready), None, None, [journey.total_s], [0.0])
 
 
 def _warm(journey: Journey) -> Alike | None:
@@ -162,7 +162,7 @@ def _warm(journey: Journey) -> Alike | None:
     return live.name, variant, crew, target, served.instance, served.instances, hit, came, ended
 
 
-def _samples(journey: Journey, route: Route, served: Served, cache: bytes | None) -> Samples:
+def _samples(journey: Journey, route: Route, served: Served, cache: bytes | None) -> AlikeRequests:
     """Of one request. `cache` is what the instance says of its models in memory."""
     loading_s = sum([took_s for step, took_s in journey.steps.items() if step in LOADING])
     model_s = served.sent_s - loading_s
@@ -170,7 +170,7 @@ def _samples(journey: Journey, route: Route, served: Served, cache: bytes | None
     allowed = route.crew.variant.serverless
     concurrency = [_concurrency(allowed, served)] if allowed is not None else ()
     status, overhead_s = served.answer.status, journey.total_s - model_s
-    return Samples(served.instances, status, hit, [model_s], [overhead_s], [loading_s], concurrency)
+    return AlikeRequests(served.instances, status, hit, [model_s], [overhead_s], [loading_s], concurrency)
 
 
 def _concurrency(allowed: Serverless, served: Served) -> Concurrency:

@@ -13,7 +13,7 @@ from torpor_endpoint.aws.wire.asgi import Disconnected, Headers, Receive, Scope,
 from torpor_endpoint.aws.wire.scope import DEFAULT_REGION, region_of
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.services.runtime.accounting import Accounting
-from torpor_endpoint.services.runtime.errors import Place, RuntimeFault, Situation, from_answer, wire_form
+from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation, from_answer, wire_form
 from torpor_endpoint.services.runtime.journey import Journey, server_timing, steps_of
 from torpor_endpoint.services.runtime.request import Invoke, read_body
 from torpor_endpoint.services.runtime.router import CrewClosed, Route, Router, Served
@@ -25,7 +25,7 @@ COPIED = frozenset(name.lower().encode() for name in wire.RETURNED)
 
 
 @dataclass(frozen=True)
-class Account:
+class AccountAndRegion:
     number: str
     region: str = DEFAULT_REGION
     console: bool = False  # see `Place`
@@ -44,7 +44,7 @@ class TakenUp(NamedTuple):
 
     scope: Scope
     body: bytes
-    place: Place
+    place: ErrorPlace
     journey: Journey
     tell: Tell
 
@@ -52,7 +52,7 @@ class TakenUp(NamedTuple):
 class RuntimeApp:
     """`POST /endpoints/{EndpointName}/invocations`. Its siblings are refused at once, by name."""
 
-    def __init__(self, router: Router, accounting: Accounting, account: Account, clocks: Clocks) -> None:
+    def __init__(self, router: Router, accounting: Accounting, account: AccountAndRegion, clocks: Clocks) -> None:
         self._router = router
         self._accounting = accounting
         self._account = account
@@ -135,17 +135,17 @@ class RuntimeApp:
         tell(status, headers, answer)
         self._accounting.add(journey)
 
-    def _place(self, scope: Scope) -> tuple[Place, str]:
+    def _place(self, scope: Scope) -> tuple[ErrorPlace, str]:
         """Where the request goes, and what it wants there. Who gives an ARN as the name has a slash in it."""
         name, _, operation = scope["path"].removeprefix(PREFIX).rpartition("/")
         account = self._account
-        return Place(name, account.number, account.region, request_id(), console=account.console), operation
+        return ErrorPlace(name, account.number, account.region, request_id(), console=account.console), operation
 
-    def _begun(self, place: Place) -> Journey:
+    def _begun(self, place: ErrorPlace) -> Journey:
         return Journey(place.request_id, self._clocks.epoch(), self._clocks.steady())
 
     async def _answered(
-        self, scope: Scope, receive: Receive, operation: str, place: Place, journey: Journey
+        self, scope: Scope, receive: Receive, operation: str, place: ErrorPlace, journey: Journey
     ) -> tuple[int, Headers, Body]:
         request = Invoke.read(scope, place.endpoint)
         body, journey.request_bytes = await read_body(scope, receive, self._router.limits.body_bytes)
@@ -155,7 +155,7 @@ class RuntimeApp:
         return _told(route, outcome, place, journey)
 
     async def _sent(
-        self, request: Invoke, body: Body, place: Place, size_bytes: int
+        self, request: Invoke, body: Body, place: ErrorPlace, size_bytes: int
     ) -> tuple[Route, Served | RuntimeFault]:
         """Where it went, and what came of it. Raises the fault of a request that goes nowhere."""
         while True:
@@ -187,7 +187,9 @@ class RuntimeApp:
         ]
 
 
-def _told(route: Route, outcome: Served | RuntimeFault, place: Place, journey: Journey) -> tuple[int, Headers, Body]:
+def _told(
+    route: Route, outcome: Served | RuntimeFault, place: ErrorPlace, journey: Journey
+) -> tuple[int, Headers, Body]:
     """Status, headers and body for the caller. Raises RuntimeFault for what is no success."""
     journey.route, journey.outcome = route, outcome
     if isinstance(outcome, RuntimeFault):
@@ -205,7 +207,7 @@ def _told(route: Route, outcome: Served | RuntimeFault, place: Place, journey: J
     return answer.status, headers, answer.chunks
 
 
-def _refused(scope: Scope, fault: RuntimeFault, place: Place) -> tuple[int, Headers, bytes]:
+def _refused(scope: Scope, fault: RuntimeFault, place: ErrorPlace) -> tuple[int, Headers, bytes]:
     """In the words of the region that the request was signed for, if it was."""
     told = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     region = region_of(told, scope.get("query_string", b"").decode("latin-1"), otherwise=place.region)

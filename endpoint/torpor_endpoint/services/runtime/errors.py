@@ -10,7 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from torpor_container.transport.upstream import Answer
+from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_container.wire import Fault
 
 MESSAGE_MAX = 2048
@@ -136,7 +136,7 @@ class RuntimeFault(Exception):
         self.fields = fields
 
 
-class Place(NamedTuple):
+class ErrorPlace(NamedTuple):
     """Where it happened: what the texts need. `console`: they send their reader to AWS's console, as AWS's own do."""
 
     endpoint: str
@@ -158,7 +158,7 @@ class Place(NamedTuple):
         return f"See {console}#logEventViewer:group={self.log_group} in account {self.account} for more information."
 
 
-def from_answer(answer: Answer, place: Place) -> RuntimeFault:
+def from_answer(answer: UpstreamAnswer, place: ErrorPlace) -> RuntimeFault:
     """What an instance's answer that is no success means to the caller."""
     fault = answer.header(b"x-torpor-fault")
     if fault is None:
@@ -182,15 +182,15 @@ def model_error(status: int, original: str) -> RuntimeFault:
     return RuntimeFault(situation, original=(status, original if kept else original[:MESSAGE_MAX]), status=status)
 
 
-def timed_out(place: Place) -> RuntimeFault:
+def timed_out(place: ErrorPlace) -> RuntimeFault:
     return model_error(0, TIMED_OUT.format(container=place.container))
 
 
-def no_response(place: Place) -> RuntimeFault:
+def no_response(place: ErrorPlace) -> RuntimeFault:
     return model_error(0, NO_RESPONSE.format(endpoint=place.endpoint))
 
 
-def wire_form(fault: RuntimeFault, place: Place) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+def wire_form(fault: RuntimeFault, place: ErrorPlace) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     """Status, headers and body as AWS sends them."""
     situation = fault.situation
     message = _message(fault, place)
@@ -201,7 +201,7 @@ def wire_form(fault: RuntimeFault, place: Place) -> tuple[int, list[tuple[bytes,
     return situation.status, headers, json.dumps(_members(fault, place, message)).encode()
 
 
-def _message(fault: RuntimeFault, place: Place) -> str | None:
+def _message(fault: RuntimeFault, place: ErrorPlace) -> str | None:
     """No longer than MESSAGE_MAX for what it quotes: the sentence around that is always whole."""
     text = fault.situation.text
     if text is None:
@@ -213,7 +213,7 @@ def _message(fault: RuntimeFault, place: Place) -> str | None:
     return text.format(**{**known, "original": fault.original[1][:room]})
 
 
-def _members(fault: RuntimeFault, place: Place, message: str | None) -> dict[str, object]:
+def _members(fault: RuntimeFault, place: ErrorPlace, message: str | None) -> dict[str, object]:
     members: dict[str, object] = {"message" if message is None else "Message": message}
     if fault.situation.error_code:
         members["ErrorCode"] = fault.situation.error_code

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from torpor_container import wire
-from torpor_container.wire import Step
-from torpor_endpoint.core.ledger_records import Invocation
+from torpor_container.wire import WaitStep
+from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.services.runtime.errors import RuntimeFault
 from torpor_endpoint.services.runtime.router import Route, Served
 
-OVERHEAD = Step.OVERHEAD.value
+OVERHEAD = WaitStep.OVERHEAD.value
 COLD = wire.COLD.lower().encode()
 EFFORT = wire.EFFORT.lower().encode()
 
@@ -40,9 +40,9 @@ class Journey:
         """Epoch seconds."""
         return self.at_s + self.total_s
 
-    def invocation(self, route: Route, instance: str, told: Mapping[bytes, bytes]) -> Invocation:
+    def invocation(self, route: Route, instance: str, told: Mapping[bytes, bytes]) -> InvocationRecord:
         """For the ledger; `told` are the headers of the instance's answer."""
-        return Invocation(
+        return InvocationRecord(
             self.at_s,
             self.request_id,
             route.live.name,
@@ -59,13 +59,13 @@ class Journey:
         )
 
 
-def _cold(told: Mapping[bytes, bytes]) -> wire.Cold | None:
+def _cold(told: Mapping[bytes, bytes]) -> wire.ColdLoad | None:
     """What the instance says of a load."""
-    cold: wire.Cold | None = json.loads(told[COLD]) if COLD in told else None
+    cold: wire.ColdLoad | None = json.loads(told[COLD]) if COLD in told else None
     return cold
 
 
-def _effort(told: Mapping[bytes, bytes]) -> wire.Effort | None:
+def _effort(told: Mapping[bytes, bytes]) -> wire.EffortFields | None:
     """What the prediction took, if it was measured."""
     if EFFORT not in told:
         return None

@@ -16,7 +16,7 @@ PROVISIONED = (
 )
 
 
-class Samples(NamedTuple):
+class AlikeRequests(NamedTuple):
     """Requests that were sent to a variant, and are alike but for what they took: a time of each."""
 
     instances: int  # active at that time
@@ -76,7 +76,7 @@ class VariantMeter:
         self._bound = bound
         self._serverless: ServerlessMeter | None = None  # others have none of its series
 
-    def add(self, samples: Samples, at_s: float) -> None:
+    def add(self, samples: AlikeRequests, at_s: float) -> None:
         """Those of one minute: what is the same of all is counted once."""
         count, status, hit = len(samples.model_s), samples.status or 0, samples.hit
         self._invocations.add(1, at_s, count)
@@ -115,7 +115,7 @@ class Meters:
             meter = self._meters[endpoint, variant] = VariantMeter(self._registry, endpoint, variant)
         return meter
 
-    def add(self, endpoint: str, variant: str, samples: Samples, at_s: float) -> None:
+    def add(self, endpoint: str, variant: str, samples: AlikeRequests, at_s: float) -> None:
         """Those of one minute."""
         self.of(endpoint, variant).add(samples, at_s)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from torpor_container import wire
 from torpor_container.transport.upstream import Body
 from torpor_endpoint.aws.wire.asgi import DRAIN_MAX_BYTES, Disconnected, Receive, Scope
-from torpor_endpoint.request_bodies import NoRoom, TooSlow, bodies_of, declared_bytes
+from torpor_endpoint.request_bodies import TooManyBodies, TooSlow, bodies_of, declared_bytes
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 
 TARGET_MODEL = wire.TARGET_MODEL.lower().encode()
@@ -91,7 +91,7 @@ async def read_body(scope: Scope, receive: Receive, limit_bytes: int) -> tuple[B
             while more and size_bytes <= limit_bytes + DRAIN_MAX_BYTES:
                 keep_bytes = limit_bytes if declared <= limit_bytes else 0
                 size_bytes, more = await _taken(receive, chunks, size_bytes, keep_bytes)
-    except NoRoom as error:
+    except TooManyBodies as error:
         raise RuntimeFault(Situation.BODIES_FULL) from error
     except TooSlow as error:
         raise RuntimeFault(Situation.BODY_SLOW) from error

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from torpor_container import wire
 from torpor_container.transport.upstream import (
-    Answer,
     Body,
+    UpstreamAnswer,
     UpstreamBroken,
     UpstreamError,
     UpstreamRefused,
@@ -19,10 +19,10 @@ from torpor_container.transport.upstream import (
     size_of,
 )
 from torpor_endpoint.core.placement import weighted
-from torpor_endpoint.fleet.members import Member
+from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
-from torpor_endpoint.fleet.variant_instances import Crew
-from torpor_endpoint.services.runtime.errors import Place, RuntimeFault, Situation, no_response, timed_out
+from torpor_endpoint.fleet.variant_instances import VariantInstances
+from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation, no_response, timed_out
 from torpor_endpoint.services.runtime.request import (
     EXPLANATIONS,
     INFERENCE_COMPONENT,
@@ -54,14 +54,14 @@ class Route(NamedTuple):
 
     live: LiveEndpoint
     variant: str
-    crew: Crew
+    crew: VariantInstances
     target: str | None
 
 
 class Served(NamedTuple):
     """An instance's answer and what the way to it took, in seconds."""
 
-    answer: Answer
+    answer: UpstreamAnswer
     instance: str
     instances: int
     in_flight: int  # on the variant as it came, itself included
@@ -114,7 +114,7 @@ class Router:
             )
         return Route(live, variant, crew, target)
 
-    async def send(self, route: Route, request: Invoke, body: Body, place: Place) -> Served:
+    async def send(self, route: Route, request: Invoke, body: Body, place: ErrorPlace) -> Served:
         """Hold until an instance is ready, send, answer. What was never sent is sent to another instance; the body is
         emptied once it is.
 
@@ -147,7 +147,7 @@ class Router:
         route: Route,
         request: Invoke,
         body: bytes,
-        place: Place,
+        place: ErrorPlace,
         then: Callable[[Served | RuntimeFault | None], None],
     ) -> bool:
         """Send it if an instance is ready and its connection is open; else do nothing, and answer False.
@@ -162,7 +162,7 @@ class Router:
         member = self._pick(crew, route.target)
         sent_at_s = self._clock()
 
-        def ended(outcome: Answer | UpstreamError) -> None:
+        def ended(outcome: UpstreamAnswer | UpstreamError) -> None:
             now_s = self._clock()
             found: Served | RuntimeFault | None
             if isinstance(outcome, UpstreamRefused):
@@ -194,7 +194,7 @@ class Router:
             raise RuntimeFault(Situation.VARIANT_UNKNOWN, variant=wanted, variants=", ".join(live.crews))
         return wanted
 
-    def _admit(self, crew: Crew) -> None:
+    def _admit(self, crew: VariantInstances) -> None:
         serverless = crew.variant.serverless
         if serverless is not None and crew.traffic.in_flight >= serverless.max_concurrency:
             raise RuntimeFault(Situation.THROTTLED)
@@ -202,7 +202,7 @@ class Router:
             # AWS fails invocations at zero instances, and does not queue them; serverless ones wait.
             raise RuntimeFault(Situation.NO_CAPACITY, variant=crew.variant.name)
 
-    async def _hold(self, crew: Crew, size_bytes: int, until_s: float, waited: dict[str, float]) -> None:
+    async def _hold(self, crew: VariantInstances, size_bytes: int, until_s: float, waited: dict[str, float]) -> None:
         """Wait, within bounds, until some instance is ready: for it to `wake`, or to become free to take requests."""
         if crew.closed:
             raise CrewClosed
@@ -210,7 +210,7 @@ class Router:
         if traffic.held >= self.limits.hold_requests or traffic.held_bytes + size_bytes > self.limits.hold_bytes:
             raise RuntimeFault(Situation.HOLD_FULL, held=traffic.held)
         began_s = self._clock()
-        step = wire.Step.HOLD if crew.size else wire.Step.WAKE
+        step = wire.WaitStep.HOLD if crew.size else wire.WaitStep.WAKE
         traffic.held += 1
         traffic.held_bytes += size_bytes
         try:
@@ -229,12 +229,17 @@ class Router:
         if not crew.ready:
             raise RuntimeFault(Situation.NOT_READY, detail=_not_ready(crew, self._clock() - began_s), steps=waited)
 
-    def _pick(self, crew: Crew, target: str | None) -> Member:
+    def _pick(self, crew: VariantInstances, target: str | None) -> InstanceMember:
         return crew.ready.pick(target) if target is not None else crew.ready.least_busy()
 
     async def _attempt(
-        self, crew: Crew, member: Member, headers: list[tuple[bytes, bytes]], body: Body, place: Place
-    ) -> Answer:
+        self,
+        crew: VariantInstances,
+        member: InstanceMember,
+        headers: list[tuple[bytes, bytes]],
+        body: Body,
+        place: ErrorPlace,
+    ) -> UpstreamAnswer:
         member.in_flight += 1
         try:
             return await member.upstream.send("POST", wire.INVOCATIONS, headers, body, self._patience_s(crew))
@@ -243,19 +248,21 @@ class Router:
         finally:
             crew.released(member)
 
-    def _fault(self, error: UpstreamError, crew: Crew, member: Member, place: Place) -> RuntimeFault:
+    def _fault(
+        self, error: UpstreamError, crew: VariantInstances, member: InstanceMember, place: ErrorPlace
+    ) -> RuntimeFault:
         """What it means that the request was sent and no answer came."""
         if isinstance(error, UpstreamTimedOut):
             return timed_out(place)
         crew.suspect(member)
         return no_response(place)
 
-    def _patience_s(self, crew: Crew) -> float:
+    def _patience_s(self, crew: VariantInstances) -> float:
         """The instance keeps its own time limits and says so; this one is for an instance that says nothing."""
         return crew.answer_within_s + self.limits.attempt_margin_s
 
 
-async def _woken(crew: Crew) -> None:
+async def _woken(crew: VariantInstances) -> None:
     """Returns when it can be used, or nobody should wait for it. One whose instances are taken away is woken again."""
 
     def settled() -> bool:
@@ -268,6 +275,6 @@ async def _woken(crew: Crew) -> None:
             return
 
 
-def _not_ready(crew: Crew, waited_s: float) -> str:
+def _not_ready(crew: VariantInstances, waited_s: float) -> str:
     why = f" ({crew.trouble.reason})" if crew.trouble is not None else ""
     return f"No instance of production variant {crew.variant.name} was ready within {waited_s:g} s{why}. Try again."

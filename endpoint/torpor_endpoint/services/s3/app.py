@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from starlette.types import Receive, Scope, Send
 
 from torpor_endpoint.aws.wire.asgi import adding
-from torpor_endpoint.services.s3.call import Call, Site
+from torpor_endpoint.services.s3.call import S3Call, StoreSite
 from torpor_endpoint.services.s3.cross_origin import PREFLIGHT, let_in, no_origin
 from torpor_endpoint.services.s3.edge import served
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import check_version
 from torpor_endpoint.services.s3.routes import operation
 from torpor_endpoint.services.s3.store import ObjectStore
-from torpor_endpoint.services.s3.wire.exchange import Answer, Body, parsed_request
+from torpor_endpoint.services.s3.wire.exchange import Body, S3Answer, parsed_request
 from torpor_endpoint.services.s3.wire.presigned import check_not_expired
 
 
@@ -25,7 +25,7 @@ class S3App:
 
     def __init__(self, store: ObjectStore, *, account: str, region: str) -> None:
         self._store = store
-        self._site = Site(account, region)
+        self._site = StoreSite(account, region)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await served(scope, receive, send, self._answer)
@@ -34,14 +34,14 @@ class S3App:
         """Answer what a web page of another origin asks, as far as the bucket's CORS configuration lets it."""
         told: dict[str, str] = {}
 
-        async def answer(scope: Scope, body: Body) -> Answer:
+        async def answer(scope: Scope, body: Body) -> S3Answer:
             request = parsed_request(scope, body)
             told.update(await asyncio.to_thread(let_in, self._store.buckets.configuration, request))
-            return Answer() if request.method == PREFLIGHT else await self._answer(scope, body)
+            return S3Answer() if request.method == PREFLIGHT else await self._answer(scope, body)
 
         await served(scope, receive, adding(send, told), answer)
 
-    async def _answer(self, scope: Scope, body: Body) -> Answer:
+    async def _answer(self, scope: Scope, body: Body) -> S3Answer:
         request = parsed_request(scope, body)
         if request.method == PREFLIGHT:
             raise no_origin()
@@ -49,10 +49,10 @@ class S3App:
         _check_owner(request.headers, self._site)
         answering = operation(request)
         check_version(request.query.get("versionId"))
-        return await answering(Call(self._store, self._site, request))
+        return await answering(S3Call(self._store, self._site, request))
 
 
-def _check_owner(headers: Mapping[str, str], site: Site) -> None:
+def _check_owner(headers: Mapping[str, str], site: StoreSite) -> None:
     """AWS: "If the account ID that you provide does not match the actual owner of the bucket, the request fails"."""
     for name in ("x-amz-expected-bucket-owner", "x-amz-source-expected-bucket-owner"):
         if headers.get(name, site.account) != site.account:

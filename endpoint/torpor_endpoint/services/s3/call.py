@@ -11,14 +11,14 @@ from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.storage.entries import ObjectName
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.s3.wire.documents import node, text
-from torpor_endpoint.services.s3.wire.exchange import Answer, Request
+from torpor_endpoint.services.s3.wire.exchange import S3Answer, S3Request
 
 _INTEGER_MAX: Final = 2**31 - 1
 _NEGATIVE: Final = re.compile(r"-\d{1,10}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Site:
+class StoreSite:
     """Whose store this is, and where it says it stands."""
 
     account: str
@@ -33,10 +33,10 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Call:
+class S3Call:
     store: ObjectStore
-    site: Site
-    request: Request
+    site: StoreSite
+    request: S3Request
 
     @property
     def bucket(self) -> str:
@@ -67,7 +67,7 @@ class Call:
         return min(int(value), most)
 
 
-Operation = Callable[[Call], Awaitable[Answer]]
+Operation = Callable[[S3Call], Awaitable[S3Answer]]
 
 
 def moment(at_s: float) -> str:
@@ -75,5 +75,5 @@ def moment(at_s: float) -> str:
     return datetime.fromtimestamp(int(at_s), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def xml(body: bytes) -> Answer:
-    return Answer(headers={"content-type": "application/xml"}, body=body)
+def xml(body: bytes) -> S3Answer:
+    return S3Answer(headers={"content-type": "application/xml"}, body=body)

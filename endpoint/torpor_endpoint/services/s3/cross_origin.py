@@ -11,7 +11,7 @@ from torpor_endpoint.core.cors import CorsRule, PageRequest, header_names, permi
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import copy_source
 from torpor_endpoint.services.s3.operations.cors_rules import cors_rules
-from torpor_endpoint.services.s3.wire.exchange import Request
+from torpor_endpoint.services.s3.wire.exchange import S3Request
 from torpor_endpoint.services.s3.wire.parsing import parsed
 
 PREFLIGHT: Final = "OPTIONS"
@@ -29,7 +29,7 @@ Configuration = Callable[[str, str], bytes | None]
 """The document that is kept of a bucket under a sub-resource's name."""
 
 
-def let_in(kept: Configuration, request: Request) -> dict[str, str]:
+def let_in(kept: Configuration, request: S3Request) -> dict[str, str]:
     """The headers with which the answer to this request tells the browser that its page may have it.
 
     Raises AccessForbidden for what no rule of the bucket allows, and for a copy whose source's bucket does not let the
@@ -52,7 +52,7 @@ def no_origin() -> S3Error:
     return S3Error(Refusal.BadRequest, "Insufficient information. Origin request header needed.")
 
 
-def _asked(request: Request) -> PageRequest:
+def _asked(request: S3Request) -> PageRequest:
     origin = request.headers.get("origin", "")
     if request.method != PREFLIGHT:
         return PageRequest(origin, request.method)

@@ -12,12 +12,12 @@ from starlette.types import Receive, Scope, Send
 
 from torpor_endpoint.aws.wire.asgi import HARMLESS, App
 from torpor_endpoint.services.s3.errors import ClientGone, Refusal, S3Error
-from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S, Answer, Body, raw_path, sent
+from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S, Body, S3Answer, raw_path, sent
 
 _LOG: Final = logging.getLogger(__name__)
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-Answering = Callable[[Scope, Body], Awaitable[Answer]]
+Answering = Callable[[Scope, Body], Awaitable[S3Answer]]
 
 
 async def served(
@@ -35,13 +35,13 @@ async def served(
     except Exception as error:  # noqa: BLE001 - the outer edge: whatever it is, it is answered in S3's form
         answer = await _refused(*_told(error, request_id, scope), body)
     headers = {**answer.headers, "x-amz-request-id": request_id, "x-amz-id-2": request_id, **HARMLESS}
-    await sent(send, Answer(answer.status, headers, answer.body), headless=scope["method"] == "HEAD")
+    await sent(send, S3Answer(answer.status, headers, answer.body), headless=scope["method"] == "HEAD")
 
 
 def denying(text: str) -> App:
     """Refuses every request as S3 does, for this reason."""
 
-    async def answering(scope: Scope, body: Body) -> Answer:
+    async def answering(scope: Scope, body: Body) -> S3Answer:
         raise S3Error(Refusal.AccessDenied, text)
 
     return partial(served, answering=answering)
@@ -53,11 +53,11 @@ def _told(error: Exception, request_id: str, scope: Scope) -> tuple[int, bytes]:
     return told.status, told.body(request_id, raw_path(scope).decode("latin-1"))
 
 
-async def _refused(status: int, document: bytes, body: Body) -> Answer:
+async def _refused(status: int, document: bytes, body: Body) -> S3Answer:
     """The connection can go on only if nothing of the request is left on it."""
     read = await body.drain()
     headers = {"content-type": "application/xml"} | ({} if read else {"connection": "close"})
-    return Answer(status, headers, document)
+    return S3Answer(status, headers, document)
 
 
 def refusal(error: BaseException) -> S3Error:

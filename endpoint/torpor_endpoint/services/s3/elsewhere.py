@@ -4,7 +4,7 @@ from starlette.types import Receive, Scope, Send
 
 from torpor_endpoint.services.s3.edge import served
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
-from torpor_endpoint.services.s3.wire.exchange import Answer, Body
+from torpor_endpoint.services.s3.wire.exchange import Body, S3Answer
 
 
 class S3Elsewhere:
@@ -16,6 +16,6 @@ class S3Elsewhere:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await served(scope, receive, send, self._answer)
 
-    async def _answer(self, scope: Scope, body: Body) -> Answer:
+    async def _answer(self, scope: Scope, body: Body) -> S3Answer:
         text = f"This endpoint keeps no objects: it takes artifacts from {self._url}. Send S3 calls there."
         raise S3Error(Refusal.InvalidRequest, text, Endpoint=self._url)

@@ -33,7 +33,7 @@ HOST_MAX_BYTES: Final = 255 + len(":65535")  # RFC 1035, section 2.3.4: a name h
 
 
 @dataclass(frozen=True)
-class Address:
+class ObjectAddress:
     """What a request is about: the service (no bucket), a bucket (no key) or an object."""
 
     bucket: str | None = None
@@ -53,14 +53,14 @@ def legal_constraint(region: str) -> bool:
     return _CONSTRAINT.fullmatch(region) is not None and region != US_EAST_1
 
 
-def address(raw_path: bytes, headers: Mapping[str, str]) -> Address:
+def address(raw_path: bytes, headers: Mapping[str, str]) -> ObjectAddress:
     """Virtual-host style when the host names a bucket, path style else. The path is still percent-encoded."""
     bucket = host_bucket(headers.get("host", ""))
     path = raw_path.removeprefix(b"/")
     if bucket is not None:
-        return Address(bucket, _key(path))
+        return ObjectAddress(bucket, _key(path))
     name, _, rest = path.partition(b"/")
-    return Address(_decoded(name) or None, _key(rest))
+    return ObjectAddress(_decoded(name) or None, _key(rest))
 
 
 def host_bucket(host: str) -> str | None:
@@ -72,7 +72,7 @@ def host_bucket(host: str) -> str | None:
     return next((match.group(1) for match in found if match), None)
 
 
-def copy_source(header: str) -> Address:
+def copy_source(header: str) -> ObjectAddress:
     """`x-amz-copy-source`: `bucket/key` with or without a leading slash, percent-encoded, maybe with a version.
 
     AWS reads it as it reads a query: its slashes may be encoded too, and a `+` is a space.
@@ -82,7 +82,7 @@ def copy_source(header: str) -> Address:
     if not bucket or not key:
         raise S3Error(Refusal.InvalidArgument, "Copy Source must mention the source bucket and key: sourcebucket/key")
     check_version(version)
-    return Address(bucket, fitting(key))
+    return ObjectAddress(bucket, fitting(key))
 
 
 def check_version(version: str | None) -> None:

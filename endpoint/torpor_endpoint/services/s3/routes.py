@@ -7,7 +7,7 @@ from typing import Final
 
 from torpor_endpoint.services.s3.call import Operation
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
-from torpor_endpoint.services.s3.names import Address
+from torpor_endpoint.services.s3.names import ObjectAddress
 from torpor_endpoint.services.s3.operations import (
     acl_operations,
     bucket_operations,
@@ -20,10 +20,10 @@ from torpor_endpoint.services.s3.operations import (
 )
 from torpor_endpoint.services.s3.operations import upload_operations as uploads
 from torpor_endpoint.services.s3.operations.configurations import CONFIGURATIONS
-from torpor_endpoint.services.s3.wire.exchange import Request
+from torpor_endpoint.services.s3.wire.exchange import S3Request
 
 
-class Place(Enum):
+class Subject(Enum):
     """What a request is about."""
 
     SERVICE = auto()
@@ -32,30 +32,30 @@ class Place(Enum):
 
 
 @dataclass(frozen=True)
-class Route:
+class OperationRoute:
     """How an operation is asked for; the sub-resource '' is the bucket or object itself, COPY a PUT with a source."""
 
-    place: Place
+    place: Subject
     method: str
     resource: str
     operation: Operation
 
 
-def _service(method: str, resource: str, operation: Operation) -> Route:
-    return Route(Place.SERVICE, method, resource, operation)
+def _service(method: str, resource: str, operation: Operation) -> OperationRoute:
+    return OperationRoute(Subject.SERVICE, method, resource, operation)
 
 
-def _bucket(method: str, resource: str, operation: Operation) -> Route:
-    return Route(Place.BUCKET, method, resource, operation)
+def _bucket(method: str, resource: str, operation: Operation) -> OperationRoute:
+    return OperationRoute(Subject.BUCKET, method, resource, operation)
 
 
-def _object(method: str, resource: str, operation: Operation) -> Route:
-    return Route(Place.OBJECT, method, resource, operation)
+def _object(method: str, resource: str, operation: Operation) -> OperationRoute:
+    return OperationRoute(Subject.OBJECT, method, resource, operation)
 
 
-def _configured() -> dict[str, Route]:
+def _configured() -> dict[str, OperationRoute]:
     """The operations of what can be configured on a bucket."""
-    found: dict[str, Route] = {}
+    found: dict[str, OperationRoute] = {}
     for name, rule in CONFIGURATIONS.items():
         found[f"Get{rule.named}"] = _bucket("GET", name, configurations.get_configuration(name))
         found[f"Put{rule.named}"] = _bucket("PUT", name, configurations.put_configuration(name))
@@ -64,7 +64,7 @@ def _configured() -> dict[str, Route]:
     return found
 
 
-OPERATIONS: Final[Mapping[str, Route]] = {
+OPERATIONS: Final[Mapping[str, OperationRoute]] = {
     "ListBuckets": _service("GET", "", bucket_operations.list_buckets),
     "CreateBucket": _bucket("PUT", "", bucket_operations.create_bucket),
     "HeadBucket": _bucket("HEAD", "", bucket_operations.head_bucket),
@@ -130,7 +130,7 @@ _PARAMETERS: Final = frozenset(
 )
 
 
-def operation(request: Request) -> Operation:
+def operation(request: S3Request) -> Operation:
     """Raises NotImplemented for what S3 has and this store has not, MethodNotAllowed for what S3 has not either."""
     place = _place(request.address)
     method = "COPY" if request.method == "PUT" and "x-amz-copy-source" in request.headers else request.method
@@ -141,22 +141,22 @@ def operation(request: Request) -> Operation:
     return found
 
 
-def _place(address: Address) -> Place:
+def _place(address: ObjectAddress) -> Subject:
     if address.bucket is None:
-        return Place.SERVICE
-    return Place.BUCKET if address.key is None else Place.OBJECT
+        return Subject.SERVICE
+    return Subject.BUCKET if address.key is None else Subject.OBJECT
 
 
-def _resource(request: Request, place: Place) -> str:
+def _resource(request: S3Request, place: Subject) -> str:
     """The sub-resource that the query names. One that nobody knows is named too, or DELETE ?new would delete all."""
     known = next((name for name in request.query if name in _NAMES), "")
-    if known or (place is Place.OBJECT and request.method in ("GET", "HEAD")):
+    if known or (place is Subject.OBJECT and request.method in ("GET", "HEAD")):
         return known
     bare = (name for name, value in request.query.items() if not value and not name.lower().startswith("x-"))
     return next((name for name in bare if name not in _PARAMETERS), "")
 
 
-def _refusal(place: Place, method: str, named: str) -> S3Error:
+def _refusal(place: Subject, method: str, named: str) -> S3Error:
     if named in REFUSED:
         return S3Error(*REFUSED[named], ResourceType=named)
     if named and named not in _NAMES:

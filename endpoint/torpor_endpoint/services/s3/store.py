@@ -11,9 +11,9 @@ from torpor_container.artifacts.keys import RESERVED
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.storage.buckets import Buckets
 from torpor_endpoint.services.s3.storage.index import Index
-from torpor_endpoint.services.s3.storage.listing import Listing
+from torpor_endpoint.services.s3.storage.listing import ObjectListing
 from torpor_endpoint.services.s3.storage.objects import Objects
-from torpor_endpoint.services.s3.storage.paging import Query
+from torpor_endpoint.services.s3.storage.paging import KeyQuery
 from torpor_endpoint.services.s3.storage.staging import Staging
 from torpor_endpoint.services.s3.storage.tree import Tree
 from torpor_endpoint.services.s3.storage.uploads import Uploads
@@ -30,7 +30,7 @@ class ObjectStore:
         tree = Tree(root)
         self.clock = clock
         self.objects = Objects(self._index, tree, clock)
-        self.listing = Listing(self._index, tree, self.objects.head)
+        self.listing = ObjectListing(self._index, tree, self.objects.head)
         self.uploads = Uploads(self._index, self.staging, self.objects, clock)
         self.buckets = Buckets(root, self._index, self.uploads, clock)
         self.objects.recover()
@@ -44,6 +44,6 @@ class ObjectStore:
         """Raises NoSuchBucket, and BucketNotEmpty as long as it lists an object."""
         self.buckets.get(name)
         with self._index.alone():
-            if self.listing.page(name, Query(limit=1)).items:
+            if self.listing.page(name, KeyQuery(limit=1)).items:
                 raise S3Error(Refusal.BucketNotEmpty, BucketName=name)
             self.buckets.delete(name)

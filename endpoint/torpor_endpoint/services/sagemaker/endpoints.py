@@ -12,14 +12,14 @@ from torpor_endpoint.services.sagemaker.errors import Resource, Trouble, error, 
 from torpor_endpoint.services.sagemaker.listing import found, page
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.sagemaker.tags import first_tags
-from torpor_endpoint.storage.records import Endpoint, EndpointStatus, Variant
+from torpor_endpoint.storage.records import EndpointRecord, EndpointStatus, Variant
 
 
 def create_endpoint(control: Control, call: Call) -> dict[str, Any]:
     name, now_s = call.params["EndpointName"], control.clock()
     arn = Resource.ENDPOINT.arn(call, name)
     config = found_endpoint_config(control, call)
-    endpoint = Endpoint(
+    endpoint = EndpointRecord(
         name=name,
         arn=arn,
         created_s=now_s,
@@ -75,7 +75,7 @@ def delete_endpoint(control: Control, call: Call) -> dict[str, Any]:
     return {}
 
 
-def found_endpoint(control: Control, call: Call) -> Endpoint:
+def found_endpoint(control: Control, call: Call) -> EndpointRecord:
     name = call.params["EndpointName"]
     endpoint = control.store.endpoint(name)
     if endpoint is None:
@@ -83,7 +83,7 @@ def found_endpoint(control: Control, call: Call) -> Endpoint:
     return endpoint
 
 
-def _changeable(control: Control, call: Call, event: EndpointEvent) -> Endpoint:
+def _changeable(control: Control, call: Call, event: EndpointEvent) -> EndpointRecord:
     endpoint = found_endpoint(control, call)
     if may(endpoint.status, event):
         return endpoint
@@ -93,7 +93,11 @@ def _changeable(control: Control, call: Call, event: EndpointEvent) -> Endpoint:
 
 
 def _update(
-    control: Control, endpoint: Endpoint, config_name: str, variants: tuple[Variant, ...], told: tuple[str, ...] = ()
+    control: Control,
+    endpoint: EndpointRecord,
+    config_name: str,
+    variants: tuple[Variant, ...],
+    told: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     variant_rules.check_updated(variants)
     pending = replace(endpoint, pending_config_name=config_name, pending_variants=variants, pending_told=told)
@@ -101,7 +105,7 @@ def _update(
     return {"EndpointArn": endpoint.arn}
 
 
-def _moved(control: Control, endpoint: Endpoint, event: EndpointEvent) -> None:
+def _moved(control: Control, endpoint: EndpointRecord, event: EndpointEvent) -> None:
     """Store the endpoint with its next status, unless another call has changed its status in the meantime."""
     moved = replace(endpoint, status=move(endpoint.status, event))
     if not control.store.replace_endpoint(moved, expected_status=endpoint.status):

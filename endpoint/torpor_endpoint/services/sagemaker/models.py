@@ -9,7 +9,7 @@ from torpor_endpoint.services.sagemaker.errors import Resource, exists, invalid,
 from torpor_endpoint.services.sagemaker.listing import found, page
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.sagemaker.tags import first_tags
-from torpor_endpoint.storage.records import Model
+from torpor_endpoint.storage.records import ModelRecord
 
 
 def create_model(control: Control, call: Call) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def create_model(control: Control, call: Call) -> dict[str, Any]:
         raise invalid(fault)
     name = call.params["ModelName"]
     arn = Resource.MODEL.arn(call, name)
-    model = Model(name, arn, control.clock(), shapes.container(definition), shapes.without_tags(call.params))
+    model = ModelRecord(name, arn, control.clock(), shapes.container(definition), shapes.without_tags(call.params))
     if not control.store.add_model(model, first_tags(call)):
         raise exists(Resource.MODEL, arn)
     return {"ModelArn": arn}
@@ -47,7 +47,7 @@ def delete_model(control: Control, call: Call) -> dict[str, Any]:
     return {}
 
 
-def found_model(control: Control, call: Call, name: str) -> Model:
+def found_model(control: Control, call: Call, name: str) -> ModelRecord:
     model = control.store.model(name)
     if model is None:
         raise not_found(Resource.MODEL, Resource.MODEL.arn(call, name))

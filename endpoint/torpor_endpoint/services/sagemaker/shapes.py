@@ -7,10 +7,10 @@ from typing import Any
 from torpor_endpoint.services.sagemaker.model_data import s3_url
 from torpor_endpoint.storage.records import (
     Container,
-    Endpoint,
     EndpointConfig,
+    EndpointRecord,
     EndpointStatus,
-    Model,
+    ModelRecord,
     Serverless,
     Variant,
 )
@@ -52,7 +52,7 @@ def container(definition: Wire) -> Container:
     )
 
 
-def variant(production: Wire, model: Model) -> Variant:
+def variant(production: Wire, model: ModelRecord) -> Variant:
     scaling = scaling_of(production)
     serverless = production.get("ServerlessConfig")
     seconds = production.get("ContainerStartupHealthCheckTimeoutInSeconds", Variant.startup_timeout_s)
@@ -111,7 +111,7 @@ def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
-def model_description(model: Model) -> dict[str, Any]:
+def model_description(model: ModelRecord) -> dict[str, Any]:
     request = dict(model.request)
     if "PrimaryContainer" in request:
         request["PrimaryContainer"] = {"Mode": "SingleModel", **request["PrimaryContainer"]}
@@ -120,7 +120,7 @@ def model_description(model: Model) -> dict[str, Any]:
     return {"EnableNetworkIsolation": False, **request, "ModelArn": model.arn, "CreationTime": model.created_s}
 
 
-def model_summary(model: Model) -> dict[str, Any]:
+def model_summary(model: ModelRecord) -> dict[str, Any]:
     return {"ModelName": model.name, "ModelArn": model.arn, "CreationTime": model.created_s}
 
 
@@ -143,7 +143,7 @@ def endpoint_config_summary(config: EndpointConfig) -> dict[str, Any]:
     }
 
 
-def endpoint_summary(endpoint: Endpoint) -> dict[str, Any]:
+def endpoint_summary(endpoint: EndpointRecord) -> dict[str, Any]:
     return {
         "EndpointName": endpoint.name,
         "EndpointArn": endpoint.arn,
@@ -153,7 +153,7 @@ def endpoint_summary(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def endpoint_description(endpoint: Endpoint, ready: Mapping[str, int]) -> dict[str, Any]:
+def endpoint_description(endpoint: EndpointRecord, ready: Mapping[str, int]) -> dict[str, Any]:
     """`ready` counts the ready instances by variant name."""
     deploying = endpoint.pending_config_name not in (None, endpoint.config_name)
     desired = {v.name: v for v in (not deploying and endpoint.pending_variants) or endpoint.variants}
@@ -169,7 +169,7 @@ def endpoint_description(endpoint: Endpoint, ready: Mapping[str, int]) -> dict[s
     }
 
 
-def _variant_summary(endpoint: Endpoint, now: Variant, desired: Variant, ready: int) -> dict[str, Any]:
+def _variant_summary(endpoint: EndpointRecord, now: Variant, desired: Variant, ready: int) -> dict[str, Any]:
     summary = {
         "VariantName": now.name,
         "DeployedImages": _deployed_images(endpoint, now),
@@ -188,7 +188,7 @@ def _variant_summary(endpoint: Endpoint, now: Variant, desired: Variant, ready: 
     return summary
 
 
-def _pending_summary(endpoint: Endpoint) -> dict[str, Any]:
+def _pending_summary(endpoint: EndpointRecord) -> dict[str, Any]:
     """ "only returned when the endpoint is creating or updating with a new endpoint configuration" """
     return {
         "EndpointConfigName": endpoint.pending_config_name,
@@ -197,7 +197,7 @@ def _pending_summary(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def _pending_variant_summary(endpoint: Endpoint, pending: Variant) -> dict[str, Any]:
+def _pending_variant_summary(endpoint: EndpointRecord, pending: Variant) -> dict[str, Any]:
     return {
         "VariantName": pending.name,
         "DeployedImages": _deployed_images(endpoint, pending),
@@ -211,12 +211,12 @@ def _pending_variant_summary(endpoint: Endpoint, pending: Variant) -> dict[str, 
     }
 
 
-def _variant_status(endpoint: Endpoint) -> list[dict[str, Any]]:
+def _variant_status(endpoint: EndpointRecord) -> list[dict[str, Any]]:
     status = VARIANT_STATUS.get(endpoint.status)
     return [{"Status": status, "StartTime": endpoint.modified_s}] if status else []
 
 
-def _deployed_images(endpoint: Endpoint, variant: Variant) -> list[dict[str, Any]]:
+def _deployed_images(endpoint: EndpointRecord, variant: Variant) -> list[dict[str, Any]]:
     image = variant.container.image
     return [{"SpecifiedImage": image, "ResolvedImage": image, "ResolutionTime": endpoint.created_s}]
 

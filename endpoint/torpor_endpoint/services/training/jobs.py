@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torpor_endpoint.services.training.lifecycle import MOVES, Stage, TrainingJob, Transition, moved
-from torpor_endpoint.storage.record_table import Database, Shelf
+from torpor_endpoint.services.training.lifecycle import MOVES, JobStage, TrainingJob, Transition, moved
+from torpor_endpoint.storage.record_table import Database, RecordTable
 
 
 class Jobs:
     """Any thread may call; each call waits for the disk."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        self._shelf = Shelf(database, "training_jobs", _decoded)
+        self._shelf = RecordTable(database, "training_jobs", _decoded)
         self._clock = clock
 
     def add(self, job: TrainingJob) -> bool:
@@ -29,7 +29,7 @@ class Jobs:
         job = self._shelf.at(arn.rpartition("/")[2])
         return job is not None and job.arn == arn
 
-    def move(self, name: str, stage: Stage, reason: str | None = None) -> bool:
+    def move(self, name: str, stage: JobStage, reason: str | None = None) -> bool:
         """Write down a job's next stage; False, and nothing changed, when it may not go there from where it is."""
         while (job := self._shelf.get(name)) is not None and stage in MOVES[job.stage]:
             if self._shelf.replace(moved(job, stage, self._clock(), reason), still=job.__eq__):
@@ -38,5 +38,5 @@ class Jobs:
 
 
 def _decoded(record: Mapping[str, Any]) -> TrainingJob:
-    transitions = tuple(Transition(**{**past, "stage": Stage(past["stage"])}) for past in record["transitions"])
+    transitions = tuple(Transition(**{**past, "stage": JobStage(past["stage"])}) for past in record["transitions"])
     return TrainingJob(**{**record, "transitions": transitions})

@@ -9,7 +9,7 @@ REASON_MAX = 1024
 """What a FailureReason holds, by the service model."""
 
 
-class Stage(StrEnum):
+class JobStage(StrEnum):
     """AWS's SecondaryStatus, those of them that a job has here."""
 
     STARTING = "Starting"
@@ -24,30 +24,30 @@ class Stage(StrEnum):
 
 
 # TrainingJobStatus and StatusMessage of each stage. SageMaker's SDK prints the message, and indexes it unasked.
-STAGES: dict[Stage, tuple[str, str]] = {
-    Stage.STARTING: ("InProgress", "Starting the training job"),
-    Stage.DOWNLOADING: ("InProgress", "Downloading input data"),
-    Stage.TRAINING: ("InProgress", "Training in-progress"),
-    Stage.UPLOADING: ("InProgress", "Uploading generated training model"),
-    Stage.STOPPING: ("Stopping", "Stopping the training job"),
-    Stage.COMPLETED: ("Completed", "Training job completed"),
-    Stage.FAILED: ("Failed", "Training job failed"),
-    Stage.STOPPED: ("Stopped", "Training job stopped"),
-    Stage.MAX_RUNTIME_EXCEEDED: ("Stopped", "Training job runtime exceeded MaxRuntimeInSeconds provided"),
+STAGES: dict[JobStage, tuple[str, str]] = {
+    JobStage.STARTING: ("InProgress", "Starting the training job"),
+    JobStage.DOWNLOADING: ("InProgress", "Downloading input data"),
+    JobStage.TRAINING: ("InProgress", "Training in-progress"),
+    JobStage.UPLOADING: ("InProgress", "Uploading generated training model"),
+    JobStage.STOPPING: ("Stopping", "Stopping the training job"),
+    JobStage.COMPLETED: ("Completed", "Training job completed"),
+    JobStage.FAILED: ("Failed", "Training job failed"),
+    JobStage.STOPPED: ("Stopped", "Training job stopped"),
+    JobStage.MAX_RUNTIME_EXCEEDED: ("Stopped", "Training job runtime exceeded MaxRuntimeInSeconds provided"),
 }
 
-_BROKEN_OFF = frozenset({Stage.STOPPING, Stage.FAILED})
+_BROKEN_OFF = frozenset({JobStage.STOPPING, JobStage.FAILED})
 
-MOVES: dict[Stage, frozenset[Stage]] = {
-    Stage.STARTING: _BROKEN_OFF | {Stage.DOWNLOADING},
-    Stage.DOWNLOADING: _BROKEN_OFF | {Stage.TRAINING},
-    Stage.TRAINING: _BROKEN_OFF | {Stage.UPLOADING},
-    Stage.UPLOADING: _BROKEN_OFF | {Stage.COMPLETED, Stage.MAX_RUNTIME_EXCEEDED},
-    Stage.STOPPING: frozenset({Stage.STOPPED, Stage.FAILED}),
-    Stage.COMPLETED: frozenset(),
-    Stage.FAILED: frozenset(),
-    Stage.STOPPED: frozenset(),
-    Stage.MAX_RUNTIME_EXCEEDED: frozenset(),
+MOVES: dict[JobStage, frozenset[JobStage]] = {
+    JobStage.STARTING: _BROKEN_OFF | {JobStage.DOWNLOADING},
+    JobStage.DOWNLOADING: _BROKEN_OFF | {JobStage.TRAINING},
+    JobStage.TRAINING: _BROKEN_OFF | {JobStage.UPLOADING},
+    JobStage.UPLOADING: _BROKEN_OFF | {JobStage.COMPLETED, JobStage.MAX_RUNTIME_EXCEEDED},
+    JobStage.STOPPING: frozenset({JobStage.STOPPED, JobStage.FAILED}),
+    JobStage.COMPLETED: frozenset(),
+    JobStage.FAILED: frozenset(),
+    JobStage.STOPPED: frozenset(),
+    JobStage.MAX_RUNTIME_EXCEEDED: frozenset(),
 }
 
 
@@ -55,7 +55,7 @@ MOVES: dict[Stage, frozenset[Stage]] = {
 class Transition:
     """One stage of a job, and when it was in it; `ended_s` is None while it is."""
 
-    stage: Stage
+    stage: JobStage
     started_s: float
     ended_s: float | None = None
 
@@ -72,7 +72,7 @@ class TrainingJob:
     failure_reason: str | None = None
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> JobStage:
         return self.transitions[-1].stage
 
     @property
@@ -86,7 +86,7 @@ class TrainingJob:
     @property
     def started_s(self) -> float | None:
         """When its turn came; None for a job that never had one."""
-        return next((past.started_s for past in self.transitions if past.stage is Stage.DOWNLOADING), None)
+        return next((past.started_s for past in self.transitions if past.stage is JobStage.DOWNLOADING), None)
 
     @property
     def ended_s(self) -> float | None:
@@ -94,10 +94,10 @@ class TrainingJob:
 
 
 def begun(name: str, arn: str, request: Mapping[str, Any], now_s: float) -> TrainingJob:
-    return TrainingJob(name, arn, now_s, request, (Transition(Stage.STARTING, now_s),))
+    return TrainingJob(name, arn, now_s, request, (Transition(JobStage.STARTING, now_s),))
 
 
-def moved(job: TrainingJob, stage: Stage, now_s: float, reason: str | None = None) -> TrainingJob:
+def moved(job: TrainingJob, stage: JobStage, now_s: float, reason: str | None = None) -> TrainingJob:
     """The job in another stage. Raises ValueError for a move that is not in the table."""
     if stage not in MOVES[job.stage]:
         raise ValueError(f"a training job does not go from {job.stage} to {stage}")

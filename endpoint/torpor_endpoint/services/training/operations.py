@@ -13,7 +13,7 @@ from torpor_endpoint.services.sagemaker.listing import page
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.training import rules, shapes
 from torpor_endpoint.services.training.jobs import Jobs
-from torpor_endpoint.services.training.lifecycle import MOVES, Stage, TrainingJob, begun
+from torpor_endpoint.services.training.lifecycle import MOVES, JobStage, TrainingJob, begun
 from torpor_endpoint.services.training.running.trainer import Trainer
 
 
@@ -59,7 +59,7 @@ async def stop_training_job(training: Training, call: Call) -> dict[str, Any]:
     job = await asyncio.to_thread(_found, training, call)
     if not MOVES[job.stage]:
         raise invalid(f"The request was rejected because the training job is in status {job.status}.")
-    if job.stage is not Stage.STOPPING:
+    if job.stage is not JobStage.STOPPING:
         await training.trainer.stop(job.name)
     return {}
 

@@ -1,6 +1,6 @@
 """Why a job failed, as AWS words it: ClientError for what it was given, AlgorithmError for what its script did."""
 
-from torpor_endpoint.services.training.running.command import Command
+from torpor_endpoint.services.training.running.command import TrainingCommand
 
 INTERRUPTED = "InternalServerError: The endpoint stopped while the training job was {stage}. Create the job again."
 
@@ -13,7 +13,7 @@ def internal_error(text: object) -> str:
     return f"InternalServerError: {text}"
 
 
-def algorithm_error(command: Command, code: int, last_line: str, told: str) -> str:
+def algorithm_error(command: TrainingCommand, code: int, last_line: str, told: str) -> str:
     """`told` is what the script wrote to `output/failure`; without it, the words are those of AWS's toolkit."""
     if told:
         return f"AlgorithmError: {told}, exit code: {code}"

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from torpor.cli.edge import Url, connected, console, known, plain_table
 from torpor.cli.since import ago_s
-from torpor.pages.accounts import Costs, ModelCosts, Others, SizeCosts, VariantCosts, Which
+from torpor.pages.accounts import Costs, ModelCostsRow, OtherModels, SizeCostsRow, VariantCostsRow, Which
 from torpor.pages.accounts import costs as read
 from torpor.pages.story import counted
 from torpor.prices.money import dollars
@@ -56,7 +56,7 @@ def variants(found: Costs) -> Table:
     return shown
 
 
-def models(variant: VariantCosts) -> Table:
+def models(variant: VariantCostsRow) -> Table:
     """A line per model, the dearest first, and what was nobody's: together they are the variant's cost."""
     shown = plain_table(f"{variant.endpoint} · {variant.variant} · by model", "model")
     for name in ("requests", "cold", "errors", "busy s", "cost"):
@@ -71,7 +71,7 @@ def models(variant: VariantCosts) -> Table:
     return shown
 
 
-def on_aws(variant: VariantCosts) -> Table:
+def on_aws(variant: VariantCostsRow) -> Table:
     """A line per way, dear or cheap, with what its figure assumes."""
     shown = plain_table(f"{variant.endpoint} · {variant.variant} · the same traffic on AWS", "served as")
     shown.add_column("cost", justify="right", no_wrap=True)
@@ -82,16 +82,16 @@ def on_aws(variant: VariantCosts) -> Table:
     return shown
 
 
-def _counts(one: ModelCosts | Others | VariantCosts) -> list[str]:
+def _counts(one: ModelCostsRow | OtherModels | VariantCostsRow) -> list[str]:
     return [f"{one.requests:,}", f"{one.cold:,}", f"{one.errors:,}", f"{one.busy_s:,.3f}", dollars(one.usd)]
 
 
-def _ran(size: SizeCosts) -> tuple[str, str, str]:
+def _ran(size: SizeCostsRow) -> tuple[str, str, str]:
     hours = f"{size.instance_s / HOUR_S:,.3f}"
     return size.size or "none was reached", hours, f"{size.gb_s:,.3f}" if size.gb_s else ""
 
 
-def _basis(variant: VariantCosts) -> str:
+def _basis(variant: VariantCostsRow) -> str:
     if any(size.size.startswith("serverless-") for size in variant.sizes):
         return "loading and predicting by the millisecond, and the data moved; nothing while idle"
     return "the seconds that instances lived, by the price of an hour"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 from torpor.cli.edge import Url, connected
 from torpor.cli.sagemaker_files import CONFIG_VARIABLE, METADATA, Identity, Outcome, config_path, put
 from torpor.errors import EndpointUnreachable, NotTorpor, TorporError
@@ -33,10 +33,10 @@ def env(
         connection = connected(url)
         typer.echo(lines({**connection.environment, **_write_files(connection, metadata)}))
     else:
-        typer.echo(exports(_identified(Connection.configured(url))))
+        typer.echo(exports(_identified(EndpointConnection.configured(url))))
 
 
-def exports(connection: Connection) -> str:
+def exports(connection: EndpointConnection) -> str:
     return lines(connection.environment)
 
 
@@ -44,7 +44,7 @@ def lines(variables: Mapping[str, str]) -> str:
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
-def _identified(connection: Connection) -> Connection:
+def _identified(connection: EndpointConnection) -> EndpointConnection:
     """With the endpoint's own region. One that is not there, or not there yet, is a warning: the exports hold still."""
     try:
         return connection.identified()
@@ -53,7 +53,7 @@ def _identified(connection: Connection) -> Connection:
         return connection
 
 
-def _write_files(connection: Connection, metadata: Path) -> dict[str, str]:
+def _write_files(connection: EndpointConnection, metadata: Path) -> dict[str, str]:
     """Write both files; say on standard error what became of them, since standard output is for the shell."""
     identity = Identity.of(connection.client("sts").get_caller_identity(), connection.region)
     config = config_path()

@@ -30,7 +30,7 @@ def headline(status: state.Status, trouble: str = "") -> str:
     return f"{status.name}  {standing}{f': {reason}' if reason else ''}"
 
 
-def table(endpoint: state.Endpoint) -> Table:
+def table(endpoint: state.EndpointState) -> Table:
     """An instance, as `torpor logs` names it, and below it the models in its memory, the latest called first."""
     shown = plain_table("", "variant/instance, models", "format")
     for column in ("memory", "hits", "idle"):
@@ -43,7 +43,7 @@ def table(endpoint: state.Endpoint) -> Table:
     return shown
 
 
-def _add_instance(shown: Table, variant: state.Variant, instance: state.Instance) -> None:
+def _add_instance(shown: Table, variant: state.VariantState, instance: state.InstanceState) -> None:
     memory = f"{size(instance.used_bytes)} of {size(instance.budget_bytes)}"
     shown.add_section()
     shown.add_row(f"{variant.name}/{instance.id}", "", memory, "", "", style="bold")

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from torpor.cli.edge import EndpointName, Url, connected, console, known, only
-from torpor.pages.numbers import ROWS, Numbers, Window
+from torpor.pages.numbers import ROWS, MetricNumbers, VariantWindow
 
 
 def metrics(
@@ -24,11 +24,11 @@ def metrics(
     cloudwatch = connection.client("cloudwatch")
     now = datetime.now(UTC)
     for variant in variants:
-        numbers = Numbers.read(cloudwatch, Window(name, variant, now - timedelta(minutes=minutes), now))
+        numbers = MetricNumbers.read(cloudwatch, VariantWindow(name, variant, now - timedelta(minutes=minutes), now))
         console().print(table(f"{name} · {variant} · the last {minutes} minutes", numbers))
 
 
-def table(title: str, numbers: Numbers) -> Table:
+def table(title: str, numbers: MetricNumbers) -> Table:
     shown = Table("metric", title=title, title_justify="left", title_style="bold", header_style="dim")
     for statistic in ("sum", "average", "p50", "p99"):
         shown.add_column(statistic, justify="right")

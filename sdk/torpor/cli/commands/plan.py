@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torpor.simulator.outcome import Result
     from torpor.simulator.planning.answering import Priced
     from torpor.simulator.planning.planning import Planned
-    from torpor.simulator.planning.searching import Candidate
+    from torpor.simulator.planning.searching import PlanCandidate
 
 SHOWN = 8
 NOTHING = 3
@@ -137,7 +137,7 @@ def candidates(found: "Planned", width: int) -> Table | str:
     if not ended:
         return f"{counted(len(found.candidates), 'way')} tried, and none came near."
 
-    def place(pair: "tuple[Candidate, Result]") -> tuple[bool, float, bool]:
+    def place(pair: "tuple[PlanCandidate, Result]") -> tuple[bool, float, bool]:
         one, result = pair
         return not one.meets, round(result.usd_per_month(found.prices) or 0.0, 2), one is not found.best
 

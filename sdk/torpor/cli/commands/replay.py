@@ -19,7 +19,7 @@ from torpor.pages.story import counted, milliseconds
 
 if TYPE_CHECKING:
     from torpor.replay.outcome import Replayed
-    from torpor.replay.sending import Body, Pace, Tally
+    from torpor.replay.sending import Body, ReplayPace, ReplayTally
 
 CONTENT_TYPES: Mapping[str, str] = {
     ".csv": "text/csv",
@@ -52,7 +52,7 @@ def replay(
 ) -> None:
     """Send a trace to an endpoint at its own moments, and show how long the requests took."""
     require("torpor replay", "simulator")
-    from torpor.replay.sending import Pace, Target
+    from torpor.replay.sending import ReplayPace, Target
     from torpor.replay.sending import replay as send
     from torpor.workloads import Extent, First, named
 
@@ -61,7 +61,7 @@ def replay(
     connection = connected(url)
     target = Target.found(connection, only(connection, endpoint))
     wanted = named(trace) if limit is None else First(named(trace), limit)
-    extent, pace = Extent.of(wanted), Pace(speed, in_flight)
+    extent, pace = Extent.of(wanted), ReplayPace(speed, in_flight)
     what = read_body(body, bodies, content_type, extent.names)
     with watching(extent.requests) as watch:
         replayed = send(wanted, target, what, pace, watch)
@@ -111,7 +111,7 @@ def missing(bodies: Path, models: Sequence[str]) -> str:
 
 # -- what is seen --------------------------------------------------------------------------------------------------
 @contextmanager
-def watching(requests: int) -> Iterator[Callable[["Tally"], None]]:
+def watching(requests: int) -> Iterator[Callable[["ReplayTally"], None]]:
     """A progress bar on standard error, where that is a terminal."""
     printer = Console(stderr=True, highlight=False)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[doing]}"), TimeElapsedColumn())
@@ -120,12 +120,12 @@ def watching(requests: int) -> Iterator[Callable[["Tally"], None]]:
         yield lambda tally: progress.update(task, completed=tally.done, doing=doing(tally))
 
 
-def doing(tally: "Tally") -> str:
+def doing(tally: "ReplayTally") -> str:
     per_s = tally.done / tally.elapsed_s if tally.elapsed_s else 0.0
     return f"{per_s:,.0f}/s · {tally.sent - tally.done:,} in flight · {tally.cold:,} cold · {tally.failed:,} failed"
 
 
-def show(replayed: "Replayed", endpoint: str, pace: "Pace") -> None:
+def show(replayed: "Replayed", endpoint: str, pace: "ReplayPace") -> None:
     printer = console()
     printer.print(outcomes(replayed, endpoint))
     for outcome in replayed.counts:
@@ -161,7 +161,7 @@ def lateness(replayed: "Replayed") -> str:
     return f"{failed} · {cold} · at most {replayed.in_flight_most:,} in flight · sent late by {late}"
 
 
-def advice(replayed: "Replayed", pace: "Pace") -> str:
+def advice(replayed: "Replayed", pace: "ReplayPace") -> str:
     bound = replayed.in_flight_most >= pace.in_flight_max
     why = "all that --in-flight allows were waiting for answers" if bound else "this machine could not send faster"
     do = "raise --in-flight or lower --speed" if bound else "lower --speed, or send from an idle machine"

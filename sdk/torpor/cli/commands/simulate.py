@@ -247,13 +247,15 @@ def write(results: list["Result"], prices: "Prices", path: Path) -> None:
 
 def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: Path) -> None:
     """Raises MissingExtra; TorporError where there is nothing to draw."""
-    from torpor.plots import Point, dollars_against_p99
+    from torpor.plots import CostPoint, dollars_against_p99
     from torpor.simulator.costs.alternatives import MONTH_H
     from torpor_container.core.policies import OFFLINE
 
     deployable = [one for one in results if one.scenario.policy.upper() not in OFFLINE]
     points = [
-        Point(name, one.usd_per_month(prices), one.p99_s or None, one.scenario.policy.upper(), one.cost().sold_by_aws)
+        CostPoint(
+            name, one.usd_per_month(prices), one.p99_s or None, one.scenario.policy.upper(), one.cost().sold_by_aws
+        )
         for name, one in ((one.scenario.name, one) for one in deployable)
     ]
     if all(point.usd is None or point.p99_s is None for point in points):

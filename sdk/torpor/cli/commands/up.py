@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import URL
 from torpor.cli.commands.env import exports
 from torpor.errors import EndpointFailed, TorporError
@@ -75,7 +75,7 @@ def up(
     ensure_free(data_dir, "--data-dir")
     listener = _listen(host, port)
     bound = replace(options, port=listener.getsockname()[1], descriptor=listener.fileno())
-    _announce(Connection(bound.url, region), listener)
+    _announce(EndpointConnection(bound.url, region), listener)
     _become(bound, listener)
 
 
@@ -104,7 +104,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise EndpointFailed(f"{host}:{port} cannot be listened on: {why}") from error
 
 
-def _announce(connection: Connection, listener: socket.socket) -> None:
+def _announce(connection: EndpointConnection, listener: socket.socket) -> None:
     """Print the exports once the endpoint answers: a forked process waits for that, since this one becomes it."""
     if os.fork():
         return

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from torpor.calling.connection import Connection
+from torpor.calling.connection import EndpointConnection
 from torpor.cli.edge import Url, connected, unknown
 from torpor.errors import TorporError
 from torpor.pages import state
@@ -25,7 +25,7 @@ def why(
         typer.echo(f"{found.name}: {story(connection, found, model)}")
 
 
-def _none(connection: Connection, endpoint: str | None) -> TorporError:
+def _none(connection: EndpointConnection, endpoint: str | None) -> TorporError:
     """Why there is nothing to tell."""
     standing = {found.name: found for found in state.statuses(connection)}
     if endpoint is None or endpoint not in standing:

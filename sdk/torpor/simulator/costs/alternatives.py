@@ -45,7 +45,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Terms:
+class CostTerms:
     """What every way is reckoned under."""
 
     prices: Prices = PRICES
@@ -55,7 +55,7 @@ class Terms:
         check(hours=self.hours)
 
 
-TERMS = Terms()
+TERMS = CostTerms()
 
 
 def per_month(usd: float | None, duration_s: float, hours: float = MONTH_H) -> float | None:
@@ -65,7 +65,7 @@ def per_month(usd: float | None, duration_s: float, hours: float = MONTH_H) -> f
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldInstances:
     """Instances of one type."""
 
     size: str

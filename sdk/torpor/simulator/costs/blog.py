@@ -6,7 +6,7 @@
 from dataclasses import replace
 
 from torpor.prices.lists import HOUR, SHIPPED, PriceList, Quote
-from torpor.simulator.costs.alternatives import Held, Terms
+from torpor.simulator.costs.alternatives import CostTerms, HeldInstances
 from torpor.simulator.costs.comparing import Comparison, Published, Side
 
 BLOG_MONTH_H = 720.0
@@ -37,15 +37,15 @@ PRICES_2023 = PriceList(
 THOUSAND_MODELS = Comparison(
     "as published in 2019",
     1000,
-    Side(1000, Held("ml.c5.large", 2)),
-    Side(1, Held("ml.r5.2xlarge", 2)),
-    Terms(PRICES_2019.prices, BLOG_MONTH_H),
+    Side(1000, HeldInstances("ml.c5.large", 2)),
+    Side(1, HeldInstances("ml.r5.2xlarge", 2)),
+    CostTerms(PRICES_2019.prices, BLOG_MONTH_H),
     Published(171_360, 1_017, None, 0.99),
 )
 THOUSAND_MODELS_TODAY = replace(
     THOUSAND_MODELS,
     what=f"at the prices of {SHIPPED.dated}",
-    terms=Terms(SHIPPED.prices, BLOG_MONTH_H),
+    terms=CostTerms(SHIPPED.prices, BLOG_MONTH_H),
     published=None,
 )
 
@@ -53,20 +53,20 @@ HIDDEN = (
     replace(
         THOUSAND_MODELS,
         what="one instance an endpoint, as the headline reads: the published sums have two",
-        apart=Side(1000, Held("ml.c5.large", 1)),
-        together=Side(1, Held("ml.r5.2xlarge", 1)),
+        apart=Side(1000, HeldInstances("ml.c5.large", 1)),
+        together=Side(1, HeldInstances("ml.r5.2xlarge", 1)),
         published=None,
     ),
     replace(
         THOUSAND_MODELS,
         what="the same instance class on both sides: the published sums change it",
-        together=Side(1, Held("ml.c5.large", 2)),
+        together=Side(1, HeldInstances("ml.c5.large", 2)),
         published=None,
     ),
     replace(
         THOUSAND_MODELS,
         what="a month of 730 hours, as AWS's calculators count: the published sums have 720",
-        terms=Terms(PRICES_2019.prices),
+        terms=CostTerms(PRICES_2019.prices),
         published=None,
     ),
     THOUSAND_MODELS_TODAY,
@@ -78,9 +78,9 @@ def _ten(size: str, instances: int) -> Comparison:
     return Comparison(
         f"{instances} x {size}",
         10,
-        Side(10, Held(size, instances)),
-        Side(1, Held(size, instances)),
-        Terms(PRICES_2019.prices, BLOG_MONTH_H),
+        Side(10, HeldInstances(size, instances)),
+        Side(1, HeldInstances(size, instances)),
+        CostTerms(PRICES_2019.prices, BLOG_MONTH_H),
         Published(None, None, 3_000, 0.90),
     )
 
@@ -95,8 +95,8 @@ notebook deploys one ml.m4.xlarge; two ml.c5.xlarge come nearest.
 GPU_TWIN = Comparison(
     "as published in 2023, with GPUs: 25 endpoints of four models, not one",
     100,
-    Side(100, Held("ml.g5.2xlarge", 2)),
-    Side(25, Held("ml.g5.2xlarge", 2)),
-    Terms(PRICES_2023.prices, BLOG_MONTH_H),
+    Side(100, HeldInstances("ml.g5.2xlarge", 2)),
+    Side(25, HeldInstances("ml.g5.2xlarge", 2)),
+    CostTerms(PRICES_2023.prices, BLOG_MONTH_H),
     Published(218_880, 54_720, None, 0.75),
 )

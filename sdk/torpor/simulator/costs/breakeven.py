@@ -5,24 +5,24 @@ They count money alone. A price that is not known makes the answer None; what ne
 
 from math import exp, expm1, inf, log1p
 
-from torpor.simulator.costs.alternatives import TERMS, Calls, Cost, Held, Terms
+from torpor.simulator.costs.alternatives import TERMS, Calls, Cost, CostTerms, HeldInstances
 from torpor.simulator.costs.costing import multi_model, serverless
 from torpor.spans import HOUR_S
 
 
-def models(each: Held, together: Held, terms: Terms = TERMS) -> float | None:
+def models(each: HeldInstances, together: HeldInstances, terms: CostTerms = TERMS) -> float | None:
     """From so many models on, one multi-model endpoint is cheaper than an endpoint for each."""
     return _ratio(multi_model(together, terms).usd, multi_model(each, terms).usd)
 
 
-def rate_per_s(rival: Cost, memory_mib: int, one: Calls, terms: Terms = TERMS) -> float | None:
+def rate_per_s(rival: Cost, memory_mib: int, one: Calls, terms: CostTerms = TERMS) -> float | None:
     """Below this rate, over all models, serverless inference is cheaper than `rival`, which costs what it costs for
     the hours of `terms` at any rate. `one` is what a request takes."""
     seconds = terms.hours * HOUR_S
     return _ratio(rival.usd, _times(seconds, serverless(memory_mib, one, terms).usd))
 
 
-def affordable_share(rival: Cost, held: Held, terms: Terms = TERMS) -> float | None:
+def affordable_share(rival: Cost, held: HeldInstances, terms: CostTerms = TERMS) -> float | None:
     """The part of the time that `held`, which sleeps, may be awake until `rival` is cheaper. From 1 on, sleeping is
     cheaper even if it never sleeps."""
     return _ratio(rival.usd, multi_model(held, terms).usd)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torpor.simulator.costs.alternatives import Held, Terms
+from torpor.simulator.costs.alternatives import CostTerms, HeldInstances
 from torpor.simulator.costs.costing import endpoint_per_model
 
 
@@ -12,7 +12,7 @@ class Side:
     """Endpoints that are alike, each with its own instances."""
 
     endpoints: int
-    each: Held
+    each: HeldInstances
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Comparison:
     models: int
     apart: Side
     together: Side
-    terms: Terms
+    terms: CostTerms
     published: Published | None = None
 
     @property

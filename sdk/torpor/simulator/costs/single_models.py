@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
 
-from torpor.simulator.costs.alternatives import MONTH_H, Calls, Cost, Held, Terms, per_month
+from torpor.simulator.costs.alternatives import MONTH_H, Calls, Cost, CostTerms, HeldInstances, per_month
 from torpor.simulator.costs.costing import endpoint_per_model, serverless
-from torpor.simulator.engine.instance import FOUND, Call, called
+from torpor.simulator.engine.instance import FOUND, SimulatedCall, called
 from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.latency import Latencies
-from torpor.simulator.outcome import Tally
-from torpor.simulator.running import Counted, Given
+from torpor.simulator.outcome import OutcomeTally
+from torpor.simulator.running import CountedTrace, Given
 from torpor.simulator.scenario import MIB, Scenario
 from torpor.spans import HOUR_S
 from torpor.workloads import Paced
@@ -55,15 +55,15 @@ class Apart:
 
 def on_endpoints(given: Given, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
     """Every model has an instance of this type to itself, always on. Its vCPUs predict. Raises BadScenario."""
-    tally = Tally(overhead_s)
+    tally = OutcomeTally(overhead_s)
     models, duration_s = _at_desks(given, Scenario(size).plan.machine.threads, tally)
-    cost = endpoint_per_model(models, Held(size), Terms(prices, duration_s / HOUR_S))
+    cost = endpoint_per_model(models, HeldInstances(size), CostTerms(prices, duration_s / HOUR_S))
     return Apart(cost, duration_s, tally.warm.count, 0, tally.warm)
 
 
 def alone(given: Given, overhead_s: float = 0.0) -> Latencies:
     """With every model in memory and nobody waiting for anybody: predicting by itself. Nothing is faster."""
-    tally = Tally(overhead_s)
+    tally = OutcomeTally(overhead_s)
     _at_desks(given, UNBOUNDED, tally)
     return tally.warm
 
@@ -83,46 +83,46 @@ def on_serverless(
     A request takes the newest idle instance of its model, or waits for a new one: `wake_s`, then download and load,
     and `beside_load_s` on top of that.
     """
-    tally, kernel = Tally(overhead_s, beside_load_s), Kernel()
+    tally, kernel = OutcomeTally(overhead_s, beside_load_s), Kernel()
     pools = _Pools(kernel, given, given.spread(), wake_s, expires_s)
     duration_s, moved_bytes = _play(given, kernel, pools.arrive, pools.done, tally)
     largest_bytes = max(profile.memory_bytes for profile in map(given.profiles.__getitem__, pools.idle))
     memory_mib = ceil(largest_bytes / MIB) + OWN_MIB
     requests = tally.warm.count + tally.cold.count
     calls = Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes)
-    cost = serverless(memory_mib, calls, Terms(prices, duration_s / HOUR_S), starts_billed)
+    cost = serverless(memory_mib, calls, CostTerms(prices, duration_s / HOUR_S), starts_billed)
     return Apart(cost, duration_s, requests, tally.cold.count, tally.warm + tally.cold)
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _at_desks(given: Given, servers: int, tally: Tally) -> tuple[int, float]:
+def _at_desks(given: Given, servers: int, tally: OutcomeTally) -> tuple[int, float]:
     """How many models were called, and how long it took by its own clock."""
-    kernel, done = Kernel(), list[Call]()
-    spread, desks = given.spread(), dict[str, _Desk]()
+    kernel, done = Kernel(), list[SimulatedCall]()
+    spread, desks = given.spread(), dict[str, _ModelServer]()
 
     def arrive(model: str) -> None:
         if model not in desks:
             profile = given.profile(model)
-            desks[model] = _Desk(kernel, servers, profile, spread.predict, done.append)
-        desks[model].ask(Call(model, kernel.now_s))
+            desks[model] = _ModelServer(kernel, servers, profile, spread.predict, done.append)
+        desks[model].ask(SimulatedCall(model, kernel.now_s))
 
     duration_s, _ = _play(given, kernel, arrive, done, tally)
     return len(desks), duration_s
 
 
 @dataclass(slots=True, eq=False)
-class _Desk:
+class _ModelServer:
     """One model's instance: so many requests at once, and a queue."""
 
     kernel: Kernel
     servers: int
     profile: ModelProfile
     spread: Callable[[], float]
-    ended: Callable[[Call], None]
+    ended: Callable[[SimulatedCall], None]
     busy: int = 0
-    queue: deque[Call] = field(default_factory=deque)
+    queue: deque[SimulatedCall] = field(default_factory=deque)
 
-    def ask(self, call: Call) -> None:
+    def ask(self, call: SimulatedCall) -> None:
         call.asked_s = call.ready_s = call.arrived_s
         call.outcome = FOUND
         if self.busy < self.servers:
@@ -131,7 +131,7 @@ class _Desk:
         else:
             self.queue.append(call)
 
-    def done(self, call: Call) -> None:
+    def done(self, call: SimulatedCall) -> None:
         if self.queue:
             self.kernel.after(self._takes_s(), self.done, self.queue.popleft())
         else:
@@ -153,12 +153,12 @@ class _Pools:
     wake_s: float
     expires_s: float
     idle: dict[str, list[float]] = field(default_factory=dict)
-    done: list[Call] = field(default_factory=list)
+    done: list[SimulatedCall] = field(default_factory=list)
 
     def arrive(self, model: str) -> None:
         now_s, profile = self.kernel.now_s, self.given.profile(model)
         since_s = self.idle.setdefault(model, [])
-        call = Call(model, now_s)
+        call = SimulatedCall(model, now_s)
         call.asked_s = now_s
         if since_s and now_s - since_s[-1] < self.expires_s:
             since_s.pop()
@@ -171,17 +171,17 @@ class _Pools:
         predict_s = profile.predict_delay_s + profile.predict_s * self.spread.predict()
         self.kernel.at(call.ready_s + predict_s, self.served, call)
 
-    def served(self, call: Call) -> None:
+    def served(self, call: SimulatedCall) -> None:
         call.done_s = self.kernel.now_s
         self.idle[call.model].append(call.done_s)
         self.done.append(call)
 
 
 def _play(
-    given: Given, kernel: Kernel, arrive: Callable[[str], None], done: list[Call], tally: Tally
+    given: Given, kernel: Kernel, arrive: Callable[[str], None], done: list[SimulatedCall], tally: OutcomeTally
 ) -> tuple[float, int]:
     """How long it took by its own clock, quiet included, and the bytes that came with the requests."""
-    trace = Counted(Paced(given.trace))
+    trace = CountedTrace(Paced(given.trace))
 
     def told() -> None:
         if done:

@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 
 from torpor.simulator.engine.kernel import Action, Kernel
 from torpor.simulator.engine.processors import Processors
-from torpor.simulator.engine.waiting import Bell
+from torpor.simulator.engine.waiting import WaitingRoom
 from torpor.workloads import Trace
 from torpor.workloads.profile import EXACT, ModelProfile, Spread
 from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Refuse, Residency
 from torpor_container.core.resting import Resting
-from torpor_container.core.turns import Line, Turns
-from torpor_endpoint.core.placement import Instance
+from torpor_container.core.turns import ModelQueue, Turns
+from torpor_endpoint.core.placement import PlacedInstance
 from torpor_endpoint.core.traffic import Traffic
 
 TOLD_MAX = 8_192
@@ -30,14 +30,14 @@ FAILED: Final = 2  # its model fits in nowhere
 HELD: Final = 4  # besides: it waited for an instance
 
 
-class Call:
+class SimulatedCall:
     """One request. Times are virtual seconds; all are there once it has ended."""
 
     __slots__ = (
         "arrived_s", "asked_s", "begun_s", "charged_s", "done_s", "lent", "model", "outcome", "ready_s", "site",
     )  # fmt: skip
 
-    site: "Site"
+    site: "SimulatedInstance"
     asked_s: float  # at its instance: until then it was held
     ready_s: float  # its model was there: until then it waited for it
     begun_s: float  # its prediction: until then it waited for its turn
@@ -71,8 +71,8 @@ class Lent:
         self.name = name
         self.profile = profile
         self.expected = False  # it comes before anybody calls
-        self.waiting: list[Call] = []
-        self.line = Line()
+        self.waiting: list[SimulatedCall] = []
+        self.line = ModelQueue()
 
 
 def called(trace: Trace) -> Iterator[Iterator[tuple[float, str]]]:
@@ -85,7 +85,7 @@ def called(trace: Trace) -> Iterator[Iterator[tuple[float, str]]]:
             yield zip(times_s, [names[number] for number in numbers], strict=True)
 
 
-class Columns(NamedTuple):
+class CallColumns(NamedTuple):
     """Calls that have ended, field by field."""
 
     models: list[str]
@@ -95,10 +95,10 @@ class Columns(NamedTuple):
     outcomes: bytes  # LOADED, FOUND or FAILED; and HELD
 
 
-def columns(calls: list[Call]) -> Columns:
+def columns(calls: list[SimulatedCall]) -> CallColumns:
     """Here, where calls are: compiled code reads their fields without looking for them, and makes lists of lists
     in one go."""
-    return Columns(
+    return CallColumns(
         [call.model for call in calls],
         [call.arrived_s for call in calls],
         [call.ready_s for call in calls],
@@ -108,7 +108,7 @@ def columns(calls: list[Call]) -> Columns:
 
 
 @dataclass(slots=True)
-class Counts:
+class VariantCounts:
     """What all instances of one variant did."""
 
     loads: int = 0
@@ -125,15 +125,15 @@ class Callers:
 
     def __init__(self) -> None:
         self.traffic = Traffic()
-        self.done: list[Call] = []  # those who have their answers, in that order
+        self.done: list[SimulatedCall] = []  # those who have their answers, in that order
 
-    def ended(self, call: Call) -> None:
+    def ended(self, call: SimulatedCall) -> None:
         self.traffic.went(call.done_s)
         self.done.append(call)
 
 
 @dataclass(slots=True, eq=False)
-class Site(Instance):
+class SimulatedInstance(PlacedInstance):
     """`turns` says who predicts; `emptied` is told the slot when nobody is served any more where nobody asks any more.
     Without `cache` a model leaves, from disk too, once it has served its callers. `stored` is what the slot's disk
     holds, the oldest first: it outlives the instance. Until `leaving_until_s` models are on their way out."""
@@ -143,10 +143,10 @@ class Site(Instance):
     memory: Residency
     disk: Residency
     profiles: Mapping[str, ModelProfile]
-    turns: Turns[Call]
+    turns: Turns[SimulatedCall]
     callers: Callers
     emptied: Callable[[str], None]
-    counts: Counts
+    counts: VariantCounts
     processors: Processors
     spread: Spread = EXACT
     cache: bool = True
@@ -156,8 +156,8 @@ class Site(Instance):
     in_flight: int = 0  # asked, and not ended
     retired: bool = False  # nobody asks it any more
     _lent: dict[str, Lent] = field(default_factory=dict)  # those of whom the memory's books know
-    _bell: Bell = field(init=False)  # the tiers' bells are two, as the keeper's and the shelf's
-    _disk_bell: Bell = field(init=False)
+    _bell: WaitingRoom = field(init=False)  # the tiers' bells are two, as the keeper's and the shelf's
+    _disk_bell: WaitingRoom = field(init=False)
     _pulled: Action = field(init=False)  # the steps that are planned over and over are bound once: that takes long
     _begun: Action = field(init=False)
     _ready: Action = field(init=False)
@@ -165,13 +165,13 @@ class Site(Instance):
     _served: Action = field(init=False)
 
     def __post_init__(self) -> None:
-        self._bell, self._disk_bell = Bell(self.kernel, self.memory), Bell(self.kernel, self.disk)
+        self._bell, self._disk_bell = WaitingRoom(self.kernel, self.memory), WaitingRoom(self.kernel, self.disk)
         self._pulled, self._begun, self._ready = self._pull, self._load, self._loaded
         self._left, self._served = self._unloaded, self._done
         for name in self.stored:
             self.disk.found(name, self.profiles[name].disk_bytes, self.kernel.now_s)
 
-    def ask(self, call: Call) -> None:
+    def ask(self, call: SimulatedCall) -> None:
         """A request for a model has come to this instance."""
         call.site = self
         call.asked_s = now_s = self.kernel.now_s
@@ -198,7 +198,7 @@ class Site(Instance):
                 yield name
 
     # -- the model -------------------------------------------------------------------------------------------------
-    def _request(self, call: Call) -> None:
+    def _request(self, call: SimulatedCall) -> None:
         plan = self.memory.request(call.model, self.kernel.now_s)
         if plan is HIT:
             call.outcome = FOUND
@@ -345,7 +345,7 @@ class Site(Instance):
             call.ready_s = call.done_s = now_s
             self._answer(call)
 
-    def _answer(self, call: Call) -> None:
+    def _answer(self, call: SimulatedCall) -> None:
         self.in_flight -= 1
         self.callers.ended(call)
         if self.retired and not self.in_flight:
@@ -356,7 +356,7 @@ class Site(Instance):
         return model is not None and model.pins > 0
 
     # -- the prediction --------------------------------------------------------------------------------------------
-    def _start(self, call: Call, model: Lent) -> None:
+    def _start(self, call: SimulatedCall, model: Lent) -> None:
         call.ready_s = now_s = self.kernel.now_s
         call.lent = model
         charged_s = self.turns.begin(model.line)
@@ -370,7 +370,7 @@ class Site(Instance):
         while turn := self.turns.next(self.kernel.now_s):
             self._predict(turn.asked[0], turn.charged_s)
 
-    def _predict(self, call: Call, charged_s: float) -> None:
+    def _predict(self, call: SimulatedCall, charged_s: float) -> None:
         call.charged_s, call.begun_s = charged_s, self.kernel.now_s
         profile = call.lent.profile
         if profile.predict_delay_s:
@@ -378,10 +378,10 @@ class Site(Instance):
         else:
             self.processors.after(profile.predict_s * self.spread.predict(), self._served, call)
 
-    def _compute(self, call: Call) -> None:
+    def _compute(self, call: SimulatedCall) -> None:
         self.processors.after(call.lent.profile.predict_s * self.spread.predict(), self._served, call)
 
-    def _done(self, call: Call) -> None:
+    def _done(self, call: SimulatedCall) -> None:
         call.done_s = now_s = self.kernel.now_s
         self.turns.ended(call.lent.line, call.charged_s, now_s - call.begun_s)
         if self.turns.waiting:

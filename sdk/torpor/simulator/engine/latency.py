@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from torpor.validation import NUMBER, Rule, check
+from torpor.validation import NUMBER, ValueRule, check
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -17,7 +17,7 @@ LEAST_S, MOST_S = 1e-6, 1e6
 
 EXACT = 1e-12
 """What binary fractions are off by: 7 % of 100 requests are 7, and not a trifle more."""
-QUANTILE = (NUMBER, Rule("is from 0 to 1", lambda share: 0 <= share <= 1))
+QUANTILE = (NUMBER, ValueRule("is from 0 to 1", lambda share: 0 <= share <= 1))
 
 _FIRST = float(np.log(LEAST_S))
 _BINS = int(np.ceil((np.log(MOST_S) - _FIRST) * BINS_PER_E)) + 1

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torpor.errors import TorporError
-from torpor.simulator.engine.instance import Call
-from torpor.simulator.engine.variant import PERIOD_S, Life, Look, Simulation
+from torpor.simulator.engine.instance import SimulatedCall
+from torpor.simulator.engine.variant import PERIOD_S, SimulatedLife, Simulation, VariantReading
 from torpor_container.core.residency import Decision
 
 LOOK_S = 31.4159265
@@ -31,7 +31,7 @@ class Inconsistent(TorporError):
 
 
 @dataclass
-class Books:
+class MemoryRecount:
     """One instance's memory, as its decisions tell it: what each model takes, and when it was there."""
 
     loading: dict[str, int] = field(default_factory=dict)
@@ -60,15 +60,17 @@ class Books:
 class AllBooks:
     """The books of all instances: one set for each life of a slot, since a new instance begins with nothing."""
 
-    def __init__(self, lives: Sequence[Life], budget_bytes: int) -> None:
+    def __init__(self, lives: Sequence[SimulatedLife], budget_bytes: int) -> None:
         self._budget_bytes = budget_bytes
         self._ready_s: dict[str, list[float]] = defaultdict(list)
-        self._books: dict[str, list[tuple[float, Books]]] = defaultdict(list)  # until when requests came, and the books
+        self._books: dict[str, list[tuple[float, MemoryRecount]]] = defaultdict(
+            list
+        )  # until when requests came, and the books
         for life in lives:  # those of one slot follow each other
             if life.ready_s is not None:
                 self._ready_s[life.slot].append(life.ready_s)
                 until_s = inf if life.retired_s is None else life.retired_s
-                self._books[life.slot].append((until_s, Books()))
+                self._books[life.slot].append((until_s, MemoryRecount()))
 
     def told(self, slot: str, decision: Decision) -> None:
         _, books = self._books[slot][bisect_right(self._ready_s[slot], decision.at_s) - 1]
@@ -80,7 +82,7 @@ class AllBooks:
             planned = f"{books.planned_bytes:,} bytes are planned with {self._budget_bytes:,}"
             raise Inconsistent(f"{slot} at {decision.at_s} s: {planned}")
 
-    def ready(self, at_s: float) -> Iterator[tuple[str, Books]]:
+    def ready(self, at_s: float) -> Iterator[tuple[str, MemoryRecount]]:
         """Of the instances that get requests then, by slot."""
         for slot, ready_s in self._ready_s.items():
             if number := bisect_right(ready_s, at_s):
@@ -105,11 +107,11 @@ class Recount:
     decision: for traces that fit into memory."""
 
     def __init__(self) -> None:
-        self._calls: list[Call] = []
+        self._calls: list[SimulatedCall] = []
         self._decisions: list[tuple[str, Decision]] = []
-        self._looks: list[Look] = []
+        self._looks: list[VariantReading] = []
 
-    def told(self, calls: Sequence[Call]) -> None:
+    def told(self, calls: Sequence[SimulatedCall]) -> None:
         self._calls.extend(calls)
 
     def recorded(self, slot: str, decision: Decision) -> None:
@@ -125,7 +127,7 @@ class Recount:
 
         simulation.kernel.after(LOOK_S, look, simulation)
 
-    def verify(self, simulation: Simulation, looks: Sequence[Look] = ()) -> None:
+    def verify(self, simulation: Simulation, looks: Sequence[VariantReading] = ()) -> None:
         """Raises Inconsistent. `looks` are more of the simulation's own, taken while it ran."""
         looks = sorted([*self._looks, *looks], key=lambda look: look.at_s)
         self._check_pins(self._check_memory(simulation, looks))
@@ -135,7 +137,7 @@ class Recount:
         self._check_looks(simulation, looks)
 
     # -- memory ----------------------------------------------------------------------------------------------------
-    def _check_memory(self, simulation: Simulation, looks: Sequence[Look]) -> AllBooks:
+    def _check_memory(self, simulation: Simulation, looks: Sequence[VariantReading]) -> AllBooks:
         """Never more than fits, and at every look and at the end as much as was said."""
         books, to_tell = AllBooks(simulation.lives, simulation.plan.machine.memory_bytes), deque(self._decisions)
         for look in [*looks, simulation.look()]:
@@ -196,7 +198,7 @@ class Recount:
         if not least <= simulation.counts.wakes <= most:
             raise Inconsistent(f"{simulation.counts.wakes:,} wakes were counted, {least:,} to {most:,} by the log")
 
-    def _check_looks(self, simulation: Simulation, looks: Sequence[Look]) -> None:
+    def _check_looks(self, simulation: Simulation, looks: Sequence[VariantReading]) -> None:
         at_s = np.array([look.at_s for look in looks])
         arrived_s, done_s = [call.arrived_s for call in self._calls], [call.done_s for call in self._calls]
         in_flight, instances = _there(at_s, arrived_s, done_s), _there(at_s, *_lives(simulation))
@@ -206,7 +208,7 @@ class Recount:
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _same(look: Look, what: str, counted: int) -> None:
+def _same(look: VariantReading, what: str, counted: int) -> None:
     if getattr(look, what) != counted:
         raise Inconsistent(f"at {look.at_s} s: {getattr(look, what):,} {what}, {counted:,} by the log")
 

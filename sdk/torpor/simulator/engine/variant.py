@@ -12,7 +12,7 @@ from functools import partial
 from math import floor, inf
 from sys import intern
 
-from torpor.simulator.engine.instance import Call, Callers, Counts, Site, called
+from torpor.simulator.engine.instance import Callers, SimulatedCall, SimulatedInstance, VariantCounts, called
 from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.processors import Processors
 from torpor.workloads import Trace
@@ -23,7 +23,7 @@ from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Sharing, Turns
 from torpor_endpoint.core.placement import Placement
-from torpor_endpoint.core.scaling import SHRINK_S, Habits, Range
+from torpor_endpoint.core.scaling import SHRINK_S, Habits, InstanceRange
 
 PERIOD_S = 1.0
 """How often the sizing rule is asked, and each instance looks for models that rest: as the endpoint's own."""
@@ -57,19 +57,19 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Plan:
+class VariantPlan:
     """How a variant is run: so many instances always, or a range of them with a keep-alive."""
 
     machine: Machine
     instances: int = 1
-    sizes: Range | None = None
+    sizes: InstanceRange | None = None
     keep_alive: str = "fixed"
     idle_s: float = 1200.0
     begun: bool = False  # the first instances are ready when the trace begins; else they are on their way
 
 
 @dataclass
-class Life:
+class SimulatedLife:
     """One instance's time: what is paid for."""
 
     slot: str
@@ -80,7 +80,7 @@ class Life:
 
 
 @dataclass(frozen=True)
-class Look:
+class VariantReading:
     """What there is at one moment."""
 
     at_s: float
@@ -90,7 +90,7 @@ class Look:
     memory_bytes: int  # theirs, and of those that are being loaded
 
 
-Told = Callable[[list[Call]], None]
+Told = Callable[[list[SimulatedCall]], None]
 Recorded = Callable[[str, Decision], None]
 
 
@@ -99,23 +99,23 @@ class Simulation:
     """`told` gets the calls that have ended, some at a time, in the order in which they ended; `recorded` every
     decision with the slot that made it. `make_policy` stands in for the machine's, for those that know the trace."""
 
-    plan: Plan
+    plan: VariantPlan
     profiles: Mapping[str, ModelProfile]
     told: Told
     recorded: Recorded | None = None
     spread: Spread = EXACT
     make_policy: Callable[[], Policy] | None = None
     kernel: Kernel = field(default_factory=Kernel)
-    lives: list[Life] = field(default_factory=list)
+    lives: list[SimulatedLife] = field(default_factory=list)
     lasts_s: float = 0.0  # the trace, with the quiet at its end; known once it was read
-    counts: Counts = field(default_factory=Counts)
+    counts: VariantCounts = field(default_factory=VariantCounts)
 
     def __post_init__(self) -> None:
-        self._ready: Placement[Site] = Placement()
-        self._wanted: dict[str, Life] = {}
-        self._draining: dict[str, tuple[Life, Site]] = {}
+        self._ready: Placement[SimulatedInstance] = Placement()
+        self._wanted: dict[str, SimulatedLife] = {}
+        self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
         self._disks: dict[str, dict[str, None]] = {}  # what each slot's disk holds, whether an instance is there or not
-        self._held: deque[Call] = deque()
+        self._held: deque[SimulatedCall] = deque()
         self._callers = Callers()
         self._keep_alive = keep_alive(self.plan.keep_alive, self.plan.idle_s)
         self._habits = Habits(self._keep_alive)
@@ -150,10 +150,12 @@ class Simulation:
         over = self.over and self.kernel.now_s >= self.lasts_s
         return over and not self.in_flight and len(self._wanted) <= least
 
-    def look(self) -> Look:
+    def look(self) -> VariantReading:
         books = [site.memory for site in self._ready]
         models = sum(1 for book in books for _ in book)
-        return Look(self.kernel.now_s, len(self._wanted), self.in_flight, models, sum(b.planned_bytes for b in books))
+        return VariantReading(
+            self.kernel.now_s, len(self._wanted), self.in_flight, models, sum(b.planned_bytes for b in books)
+        )
 
     def planned_bytes(self) -> dict[str, int]:
         """What each ready instance's memory holds and is about to hold."""
@@ -166,7 +168,7 @@ class Simulation:
             self.told(done)
 
     def _arrive(self, model: str) -> None:
-        call = Call(model, self.kernel.now_s)
+        call = SimulatedCall(model, self.kernel.now_s)
         if self._left_out_s < inf:
             self._look_again(floor(call.arrived_s) + PERIOD_S)
         self._callers.traffic.came(call.arrived_s)
@@ -184,7 +186,7 @@ class Simulation:
         while len(self._wanted) < size:
             slot = intern(f"endpoint/variant/{number}")  # as the endpoint writes it: placement hashes it
             if slot not in self._wanted and slot not in self._draining:
-                self._start(Life(slot, self.kernel.now_s))
+                self._start(SimulatedLife(slot, self.kernel.now_s))
             number += 1
         for slot in sorted(self._wanted, key=self._stays)[size:]:
             self._retire(slot)
@@ -193,7 +195,7 @@ class Simulation:
         """The lower, the longer: as in the endpoint, those that are not ready go first."""
         return self._ready.get(slot) is None, _number(slot)
 
-    def _start(self, life: Life) -> None:
+    def _start(self, life: SimulatedLife) -> None:
         self._wanted[life.slot] = life
         self.lives.append(life)
         if self._beginning:
@@ -201,7 +203,7 @@ class Simulation:
         else:
             self.kernel.after(self.plan.machine.wake_s * self.spread.wake(), self._become_ready, life)
 
-    def _become_ready(self, life: Life) -> None:
+    def _become_ready(self, life: SimulatedLife) -> None:
         slot = life.slot
         if self._wanted.get(slot) is not life:
             return  # it was retired meanwhile
@@ -212,7 +214,7 @@ class Simulation:
         if self.plan.machine.models_rest is not None:
             self.kernel.after(PERIOD_S, self._rest, (site, life))
 
-    def _let_go(self, held: deque[Call]) -> None:
+    def _let_go(self, held: deque[SimulatedCall]) -> None:
         """Those who were held go, once all that become ready at this moment are."""
         while held and len(self._ready):
             call = held.popleft()
@@ -244,11 +246,11 @@ class Simulation:
         life.ended_s = self.kernel.now_s
         self._disks[slot] = dict(site.stored)  # what still ends in this instance touches the next one's disk no more
 
-    def _site(self, slot: str) -> Site:
+    def _site(self, slot: str) -> SimulatedInstance:
         machine, rests = self.plan.machine, self.plan.machine.models_rest
         record = None if self.recorded is None else partial(self.recorded, slot)
         chosen = policy(machine.policy) if self.make_policy is None else self.make_policy()
-        return Site(
+        return SimulatedInstance(
             slot,
             self.kernel,
             Residency(machine.memory_bytes, chosen, machine.loads_max, record),
@@ -266,7 +268,7 @@ class Simulation:
         )
 
     # -- how many --------------------------------------------------------------------------------------------------
-    def _look(self, allowed: Range) -> None:
+    def _look(self, allowed: InstanceRange) -> None:
         now_s = self.kernel.now_s
         if wanted := self._habits.wanted(allowed, len(self._wanted), self._callers.traffic, now_s):
             self._scale(wanted.size)
@@ -300,7 +302,7 @@ class Simulation:
         self._left_out_s = inf
         self.kernel.at(next_s, self._look, allowed)
 
-    def _rest(self, instance: tuple[Site, Life]) -> None:
+    def _rest(self, instance: tuple[SimulatedInstance, SimulatedLife]) -> None:
         """Once a second since it became ready, as the instance itself does."""
         site, life = instance
         if life.ended_s is None and not self.quiet:

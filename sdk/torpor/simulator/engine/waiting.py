@@ -13,7 +13,7 @@ OTHER: Final = -1
 MOST: Final = 2**63 - 1
 
 
-class Bell:
+class WaitingRoom:
     """Rung after a change: everybody asks again, in order. Whoever cannot be served yet waits anew.
 
     While the books have no room for so many bytes, or so many loads are in flight that none is admitted, whoever waits

@@ -5,10 +5,10 @@ The ledger has no sizes on disk: a model's bytes in memory stand for them, here 
 
 from torpor.simulator.fitting.files import given, write
 from torpor.simulator.fitting.laws import Law
-from torpor.simulator.fitting.lines import Line
+from torpor.simulator.fitting.lines import FittedLine
 from torpor.simulator.fitting.records import Memory
 from torpor.simulator.fitting.sound import sound
 from torpor.simulator.fitting.sources import divided, source
 from torpor.simulator.fitting.variant import Fitted, fitted
 
-__all__ = ["Fitted", "Law", "Line", "Memory", "divided", "fitted", "given", "sound", "source", "write"]
+__all__ = ["Fitted", "FittedLine", "Law", "Memory", "divided", "fitted", "given", "sound", "source", "write"]

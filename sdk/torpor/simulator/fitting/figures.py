@@ -7,17 +7,19 @@ from statistics import fmean, median
 import numpy as np
 
 from torpor.simulator.fitting.laws import LOADS_MIN, Laws, grouped
-from torpor.simulator.fitting.records import Effort, Load, Record, quiet_s
+from torpor.simulator.fitting.records import RecordedEffort, RecordedWait, VariantRecord, quiet_s
 from torpor.simulator.fitting.times import DELAYS, FITTED, WAITS
 from torpor.workloads.profile import ModelProfile
-from torpor_container.wire import Step
+from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import ERROR_FROM, NOTICED_S
 
 SINGLES_MIN = 30
 """So many predictions that are known one by one tell their spread."""
 
 
-def profile(name: str, loads: Sequence[Load], laws: Laws, predicts: Effort, busy: float) -> ModelProfile:
+def profile(
+    name: str, loads: Sequence[RecordedWait], laws: Laws, predicts: RecordedEffort, busy: float
+) -> ModelProfile:
     """The middles of the model's own loads where they are enough, otherwise what the laws say at its size."""
     memory_bytes = laws.size_bytes(name)
     times_s = {what: laws.of(what, name).line.seconds(memory_bytes) for what in ("unload_s", *FITTED)}
@@ -36,17 +38,17 @@ def noticed_s(delay_s: float) -> float:
     return delay_s if delay_s > NOTICED_S else 0.0
 
 
-def predictions(record: Record) -> dict[str, Effort]:
+def predictions(record: VariantRecord) -> dict[str, RecordedEffort]:
     """Means by model: of the warm requests, or of those known one by one where none was warm."""
     single = grouped((row.model, row.prediction) for row in record.whole if row.prediction is not None)
-    means = {name: Effort(*map(fmean, zip(*own, strict=True))) for name, own in single.items()}
+    means = {name: RecordedEffort(*map(fmean, zip(*own, strict=True))) for name, own in single.items()}
     means |= {name: warm.prediction for name, warm in record.warm.items()}
     single_s = [(row.model, row.effort["delay_s"]) for row in record.whole if row.prediction and row.effort]
     delays_s = grouped([*record.delays_s, *single_s]).items()
-    return means | {name: Effort(means[name].work_s, quiet_s(own_s, record.busy)) for name, own_s in delays_s}
+    return means | {name: RecordedEffort(means[name].work_s, quiet_s(own_s, record.busy)) for name, own_s in delays_s}
 
 
-def predict_sigma(record: Record) -> float:
+def predict_sigma(record: VariantRecord) -> float:
     """From predictions known one by one: minutes of many requests do not tell the spread within them.
 
     Those that followed a load are slower and differ more: they count only where there are few others.
@@ -60,7 +62,7 @@ def predict_sigma(record: Record) -> float:
     return sigma
 
 
-def load_sigma(loads: Sequence[Load], laws: Laws) -> float:
+def load_sigma(loads: Sequence[RecordedWait], laws: Laws) -> float:
     """Of a model's loads around its own middle; where each was loaded once, of the models around their law."""
     seconds = grouped((load.model, load.times_s["load_s"]) for load in loads if "load_s" in load.times_s)
     sigma, freedom = _spread(seconds.values())
@@ -68,22 +70,24 @@ def load_sigma(loads: Sequence[Load], laws: Laws) -> float:
     return sigma if freedom or not around else max(around, key=lambda law: law.loads).line.sigma
 
 
-def wake_s(record: Record) -> float | None:
+def wake_s(record: VariantRecord) -> float | None:
     """What those waited who found no instance; otherwise how long starts took. None where there was none."""
-    waited_s = [row.steps[Step.WAKE] for row in record.whole if Step.WAKE in row.steps and row.status < ERROR_FROM]
+    waited_s = [
+        row.steps[WaitStep.WAKE] for row in record.whole if WaitStep.WAKE in row.steps and row.status < ERROR_FROM
+    ]
     seen_s = waited_s or record.starts_s
     return median(seen_s) if seen_s else None
 
 
-def overhead_s(record: Record) -> float:
+def overhead_s(record: VariantRecord) -> float:
     """The mean beyond the prediction: of warm requests, or of those known one by one where none was warm."""
     if not record.warm:
-        return fmean(row.steps.get(Step.OVERHEAD, 0.0) for row in record.whole if row.prediction)
+        return fmean(row.steps.get(WaitStep.OVERHEAD, 0.0) for row in record.whole if row.prediction)
     beyond_s = sum(warm.spent_s - warm.predict_s for warm in record.warm.values())
     return max(0.0, beyond_s) / sum(warm.requests for warm in record.warm.values())
 
 
-def beside_load_s(record: Record, profiles: Mapping[str, ModelProfile]) -> float:
+def beside_load_s(record: VariantRecord, profiles: Mapping[str, ModelProfile]) -> float:
     """A model is looked at before it is loaded and measured after it, and its first prediction is a slow one."""
     beside_s = [
         load.queue_s + load.first.whole_s - profiles[load.model].predict_s - profiles[load.model].predict_delay_s

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from torpor.simulator.fitting.lines import Line, constant_line, line_through
-from torpor.simulator.fitting.records import MEMORY, STORE, Load, quiet_s
+from torpor.simulator.fitting.lines import FittedLine, constant_line, line_through
+from torpor.simulator.fitting.records import MEMORY, STORE, RecordedWait, quiet_s
 from torpor.simulator.fitting.times import FITTED, TIMES, WAITS
 
 LOADS_MIN = 3
@@ -29,7 +29,7 @@ class Law:
     what: str
     format: str  # the artifacts' suffix, or ANY
     tier: str  # where the models came from: the store or the disk; or what they left: the memory
-    line: Line
+    line: FittedLine
     models: int = 0  # 0 of ModelProfile's own default
     loads: int = 0
 
@@ -37,7 +37,7 @@ class Law:
 class Laws:
     """`told` are those of every format and tier that was seen, and those that had to be made of all formats."""
 
-    def __init__(self, loads: Sequence[Load], busy: float = 0.0) -> None:
+    def __init__(self, loads: Sequence[RecordedWait], busy: float = 0.0) -> None:
         self._loads = loads
         self._busy = busy
         sizes = grouped((load.model, load.memory_bytes) for load in loads)
@@ -52,7 +52,7 @@ class Laws:
         found = [law for law in self.told if law.what == what and law.format in (suffix, ANY)]
         if not found:
             found = [law for law in self._fitted(ANY, self._loads) if law.what == what]
-            found = found or [Law(what, ANY, MEMORY if what == "unload_s" else STORE, Line(TIMES[what]))]
+            found = found or [Law(what, ANY, MEMORY if what == "unload_s" else STORE, FittedLine(TIMES[what]))]
             self.told += found
         return max(found, key=lambda law: (law.format == suffix, law.loads))
 
@@ -63,7 +63,7 @@ class Laws:
         alike = [size for name, size in self._sizes.items() if _format(name) == _format(model)]
         return round(median(alike or self._sizes.values()))
 
-    def _fitted(self, suffix: str, loads: Sequence[Load]) -> Iterator[Law]:
+    def _fitted(self, suffix: str, loads: Sequence[RecordedWait]) -> Iterator[Law]:
         """A point per model, so that one that was loaded often does not bend the law."""
         for tier, brought in sorted(grouped((load.tier, load) for load in loads).items()):
             for what in FITTED:
@@ -76,7 +76,7 @@ class Laws:
                         line = self._at_rest(line, brought, what)
                     yield Law(what, suffix, tier, line, len(seconds), count)
 
-    def _at_rest(self, line: Line, loads: Sequence[Load], what: str) -> Line:
+    def _at_rest(self, line: FittedLine, loads: Sequence[RecordedWait], what: str) -> FittedLine:
         """The same line, lowered to where it is quiet."""
         lawful = [(load.times_s[what], line.seconds(self._sizes[load.model])) for load in loads if what in load.times_s]
         parts = [seconds / lawful_s for seconds, lawful_s in lawful if lawful_s]
@@ -89,7 +89,7 @@ def _format(model: str) -> str:
     return found[0] if found else ""
 
 
-def _unload_law(loads: Sequence[Load], busy: float) -> list[Law]:
+def _unload_law(loads: Sequence[RecordedWait], busy: float) -> list[Law]:
     """What was measured, or what loads queued that made others leave.
 
     What others queue is taken off; where there are too few others to tell it by, it stays in.

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Line:
+class FittedLine:
     """Seconds by bytes: the middle of what was seen, log-normally `sigma` wide. The errors are standard errors,
     infinite where nothing tells them."""
 
@@ -41,12 +41,12 @@ class Line:
     def seconds(self, size_bytes: float) -> float:
         return max(0.0, self.fixed_s + size_bytes * self.s_per_byte)
 
-    def times(self, factor: float) -> "Line":
+    def times(self, factor: float) -> "FittedLine":
         """As much longer or shorter at every size. The errors stay what they were."""
         return replace(self, fixed_s=self.fixed_s * factor, s_per_byte=self.s_per_byte * factor)
 
 
-def line_through(sizes: Floats, seconds: Floats) -> Line:
+def line_through(sizes: Floats, seconds: Floats) -> FittedLine:
     """A slope only where there are points enough and it is distinguishable from 0."""
     constant = constant_line(seconds)
     if len(sizes) < MODELS_MIN or np.ptp(sizes) == 0:
@@ -60,15 +60,15 @@ def line_through(sizes: Floats, seconds: Floats) -> Line:
     return replace(constant, s_per_byte_error=line.s_per_byte_error)
 
 
-def constant_line(seconds: Floats) -> Line:
+def constant_line(seconds: Floats) -> FittedLine:
     """The median, with the error that it has of log-normal values."""
     middle_s = float(np.median(seconds))
     sigma = _scale(np.log(np.maximum(seconds, GRAIN_S) / max(middle_s, GRAIN_S)))
     error_s = middle_s * sigma * sqrt(pi / 2 / len(seconds)) if len(seconds) > 1 else inf
-    return Line(middle_s, error_s, sigma=sigma)
+    return FittedLine(middle_s, error_s, sigma=sigma)
 
 
-def _sloped(sizes: Floats, seconds: Floats) -> Line:
+def _sloped(sizes: Floats, seconds: Floats) -> FittedLine:
     """Huber's regression, of the logarithms: noise that multiplies has the same weight at every size."""
     middle, width = float(sizes.mean()), float(sizes.std())
     points = np.column_stack((np.ones(len(sizes)), (sizes - middle) / width))
@@ -85,7 +85,7 @@ def _sloped(sizes: Floats, seconds: Floats) -> Line:
     _, rest, scale = _linearised(points, seconds, line)
     (fixed_s, s_per_byte), (fixed_error_s, s_per_byte_error) = (to_origin @ line).tolist(), errors.tolist()
     sigma = scale * sqrt(len(sizes) / (len(sizes) - 2))
-    return Line(fixed_s, fixed_error_s, s_per_byte, s_per_byte_error, sigma)
+    return FittedLine(fixed_s, fixed_error_s, s_per_byte, s_per_byte_error, sigma)
 
 
 def _covariance(points: Floats, seconds: Floats, line: Floats) -> Floats:

@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from torpor.simulator.fitting.records import Cold, Memory, Record, Warm, Whole
+from torpor.simulator.fitting.records import Memory, RecordedLoad, RecordedWarm, VariantRecord, Whole
 from torpor.workloads.reading.ledger import ONE, be_ledger, one_variant
 from torpor.workloads.trace import BadTrace
 from torpor_container import wire
@@ -58,7 +58,7 @@ ALONE = f"""SELECT model, CASE WHEN measured THEN work_s ELSE predict_s END FROM
     WHERE measured = 1 OR requests = 1 AND NOT EXISTS (SELECT 1 FROM warm WHERE measured) LIMIT {SINGLES_MAX}"""
 
 
-def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
+def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord:
     """As of one moment, also where the endpoint runs. Raises BadTrace."""
     if not path.is_file():
         what = "a folder" if path.is_dir() else "not there"
@@ -75,7 +75,7 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
                 for model, instance, status, steps, cold, effort in ledger.execute(WHOLE, one)
             ]
             ledger.execute(MINUTES, one * 2)
-            warm = {model or one[1]: Warm(*sums) for model, *sums in ledger.execute(WARM)}
+            warm = {model or one[1]: RecordedWarm(*sums) for model, *sums in ledger.execute(WARM)}
             delays_s = [(model or one[1], delay_s) for model, delay_s in ledger.execute(DELAYS)]
             alone = [(model or one[1], predict_s) for model, predict_s in ledger.execute(ALONE)]
             memory = ledger.execute(MEMORY, one * 2).fetchone() if ledger.execute(KEPT).fetchone() else None
@@ -83,16 +83,18 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> Record:
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
     single_model, seen = one[1] if "" in called else None, None if memory is None else Memory(*memory)
-    return Record(path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen)
+    return VariantRecord(
+        path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen
+    )
 
 
-def _cold(told: str | None) -> Cold | None:
+def _cold(told: str | None) -> RecordedLoad | None:
     if told is None:
         return None
-    cold: wire.Cold = json.loads(told)
-    return Cold(cold["bytes"], cold["took_s"], bool(cold["victims"]), cold.get("efforts", {}))
+    cold: wire.ColdLoad = json.loads(told)
+    return RecordedLoad(cold["bytes"], cold["took_s"], bool(cold["victims"]), cold.get("efforts", {}))
 
 
-def _effort(told: str | None) -> wire.Effort | None:
-    effort: wire.Effort | None = None if told is None else json.loads(told)
+def _effort(told: str | None) -> wire.EffortFields | None:
+    effort: wire.EffortFields | None = None if told is None else json.loads(told)
     return effort

@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from torpor.workloads.profile import ModelProfile
-from torpor_container.wire import Step
+from torpor_container.wire import WaitStep
 
 TIMES: Mapping[str, float] = {one.name: one.default for one in fields(ModelProfile) if isinstance(one.default, float)}
 """A profile's times, with what is assumed of each where nothing is known."""
-BROUGHT: Mapping[str, Step] = {"download_s": Step.DOWNLOAD, "unpack_s": Step.UNPACK, "load_s": Step.LOAD}
+BROUGHT: Mapping[str, WaitStep] = {
+    "download_s": WaitStep.DOWNLOAD,
+    "unpack_s": WaitStep.UNPACK,
+    "load_s": WaitStep.LOAD,
+}
 """Those that are steps of a request that loads its model."""
 DELAYS: Mapping[str, str] = {"unpack_s": "unpack_delay_s", "load_s": "load_delay_s"}
 """Of those, the ones that are work where it was measured, and what else they wait for."""

@@ -8,7 +8,7 @@ from statistics import median
 from torpor.simulator.fitting import figures
 from torpor.simulator.fitting.laws import Law, Laws, grouped
 from torpor.simulator.fitting.reading import read
-from torpor.simulator.fitting.records import Effort, Memory
+from torpor.simulator.fitting.records import Memory, RecordedEffort
 from torpor.workloads.profile import ModelProfile
 from torpor.workloads.trace import BadTrace
 
@@ -53,7 +53,7 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
     if not predictions:
         raise BadTrace(f"{record} has no request on record that went well: call it, or give profiles in a CSV")
 
-    laws, usual = Laws(record.loads, record.busy), Effort(*map(median, zip(*predictions.values(), strict=True)))
+    laws, usual = Laws(record.loads, record.busy), RecordedEffort(*map(median, zip(*predictions.values(), strict=True)))
     own = grouped((load.model, load) for load in record.loads)
     profiles = {
         name: figures.profile(name, own.get(name, ()), laws, predictions.get(name, usual), record.busy)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torpor.simulator.costs.alternatives import MONTH_H
 from torpor.simulator.costs.single_models import Apart
 from torpor.simulator.outcome import Result
-from torpor.simulator.planning.searching import Candidate
+from torpor.simulator.planning.searching import PlanCandidate
 from torpor.simulator.planning.space import Goal
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, burstable
 from torpor_endpoint.core.pricing.prices import Prices
@@ -31,7 +31,7 @@ class Priced:
         return self.usd is None, round(self.usd or 0.0, 2), self.late
 
 
-def of_candidate(one: Candidate, seeds: Sequence[Result], goal: Goal, prices: Prices) -> Priced | None:
+def of_candidate(one: PlanCandidate, seeds: Sequence[Result], goal: Goal, prices: Prices) -> Priced | None:
     """None of one that was not played to its end. `seeds` are those of the plan, for others only their own."""
     if one.result is None:
         return None

@@ -13,7 +13,7 @@ SPREAD_MAX = 6.0
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class TraceBounds:
     """What the trace asks for, whoever serves it. A slow model is one that is late whenever it has to be loaded."""
 
     requests: int
@@ -25,7 +25,7 @@ class Asked:
     kept: Floats  # the byte-seconds that it takes to keep slow models for so many of their next calls, at the least
 
     @classmethod
-    def of(cls, given: Given, late_s: float) -> "Asked":
+    def of(cls, given: Given, late_s: float) -> "TraceBounds":
         """One reading of the trace. Where two calls of a model are both in time, it was kept from when the first one
         had it, which is no later than `late_s` after it came."""
         chunks, names = list(given.trace.chunks()), given.trace.names

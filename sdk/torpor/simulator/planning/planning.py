@@ -9,13 +9,13 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from torpor.pages.frames import pandas
-from torpor.plots import Point, dollars_against_p99
+from torpor.plots import CostPoint, dollars_against_p99
 from torpor.simulator.costs.alternatives import MONTH_H
 from torpor.simulator.costs.single_models import WAKE_S, Apart, on_endpoints, on_serverless
 from torpor.simulator.engine.latency import Latencies
 from torpor.simulator.outcome import Result
 from torpor.simulator.planning.answering import Priced, at_full_speed, cheapest, left_out, of_apart, of_candidate
-from torpor.simulator.planning.searching import Candidate, Glance, Search
+from torpor.simulator.planning.searching import Glance, PlanCandidate, Search
 from torpor.simulator.planning.space import EXACT, Goal, Space
 from torpor.simulator.running import Given, Profiles, Spreads, load, run
 from torpor.simulator.scenario import BadScenario, Scenario
@@ -59,9 +59,9 @@ class Planned:
     prices: Prices = field(repr=False)
     requests: int  # so many of the trace were played, from its beginning
     peak: Peak  # its busiest stretch, simulated before the rest; all of a trace that is short enough
-    best: Candidate | None
+    best: PlanCandidate | None
     seeds: Sequence[Result] = field(repr=False)  # the best one, and its like with other draws
-    candidates: Sequence[Candidate] = field(repr=False)  # in the order in which they were tried
+    candidates: Sequence[PlanCandidate] = field(repr=False)  # in the order in which they were tried
     policies: Sequence[Result] = field(repr=False)  # one scenario with each; last, a Belady's, which knows it
     apart: Mapping[str, Apart]  # the same traffic without a multi-model endpoint, by what that is
     floor: Latencies  # predicting by itself: every model in memory, and nobody waiting
@@ -166,13 +166,13 @@ class Planned:
     def plot(self) -> "Figure":
         """Dollars a month against p99, of all that was simulated to its end. Raises MissingExtra."""
         points = [
-            Point(one.scenario.name, usd, one.result.p99_s, "multi-model", one.result.cost(self.prices).sold_by_aws)
+            CostPoint(one.scenario.name, usd, one.result.p99_s, "multi-model", one.result.cost(self.prices).sold_by_aws)
             for one in self.candidates
             if one.result is not None and (usd := one.result.usd_per_month(self.prices)) is not None
         ]
         for way, one in self.apart.items():
             if (usd := one.usd_per_month(MONTH_H)) is not None:
-                points.append(Point(way, usd, one.p99_s, "apart"))
+                points.append(CostPoint(way, usd, one.p99_s, "apart"))
         terms = f"prices of {self.prices.priced_on}; a month of {MONTH_H:.0f} h"
         slo_s = self.goal.slo_s if self.goal.quantile == P99 else None  # the axis has no other one
         return dollars_against_p99(points, slo_s, f"{self.goal}; {terms}; {self.requests:,} requests")
@@ -244,10 +244,10 @@ def _glance(given: Given, peak: Peak, goal: Goal) -> Glance:
     return Glance(replace(given, trace=stretch.trace), stretch.lead_s, late_max)
 
 
-def _confirmed(search: Search, given: Given, seeds: int) -> tuple[Candidate | None, list[Result]]:
+def _confirmed(search: Search, given: Given, seeds: int) -> tuple[PlanCandidate | None, list[Result]]:
     """The cheapest that other draws confirm; if none is, the one that most of them confirm."""
     seeds = seeds if given.drawn else 1
-    confirmed: list[tuple[int, Candidate, list[Result]]] = []
+    confirmed: list[tuple[int, PlanCandidate, list[Result]]] = []
     found = search.found()
     found = sorted([*found, *(search.as_cheap(found[0]) if found else ())], key=search.rank)
     for candidate in found:
@@ -265,7 +265,7 @@ def _confirmed(search: Search, given: Given, seeds: int) -> tuple[Candidate | No
     return best, results
 
 
-def _policies(search: Search, best: Candidate | None) -> list[Result]:
+def _policies(search: Search, best: PlanCandidate | None) -> list[Result]:
     """Of the plan. Where nothing has to leave memory in it, for which they are all the same, or there is no plan: of
     the cheapest scenario that was simulated to its end and had to evict. Of a long trace, around its busiest stretch.
     """
@@ -312,7 +312,7 @@ def _apart(search: Search) -> dict[str, Apart]:
 
 
 def _again(
-    search: Search, apart: Mapping[str, Apart], best: Candidate | None, seeds: int
+    search: Search, apart: Mapping[str, Apart], best: PlanCandidate | None, seeds: int
 ) -> Mapping[str, Sequence[Apart]]:
     """What is cheaper than the plan and meets the goal, with the other seeds too: it may be the answer."""
     usd = inf if best is None else search.rank(best)[0]

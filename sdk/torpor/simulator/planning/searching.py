@@ -13,10 +13,10 @@ from math import inf
 
 from torpor.simulator.costs.alternatives import MONTH_H
 from torpor.simulator.costs.single_models import alone
-from torpor.simulator.engine.instance import Call
+from torpor.simulator.engine.instance import SimulatedCall
 from torpor.simulator.engine.latency import Latencies
 from torpor.simulator.outcome import Result
-from torpor.simulator.planning.bounds import Asked
+from torpor.simulator.planning.bounds import TraceBounds
 from torpor.simulator.planning.space import Goal, Space
 from torpor.simulator.running import Given, run
 from torpor.simulator.scenario import Scenario
@@ -34,7 +34,7 @@ SAVES_MIN = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class PlanCandidate:
     """A scenario that was looked at. It meets the goal if nothing says why not."""
 
     scenario: Scenario
@@ -65,10 +65,10 @@ class Search:
     prices: Prices
     says: Callable[[str], None]
     glance: Glance | None = None  # what is simulated first; None: nothing but all of it
-    tried: list[Candidate] = field(default_factory=list)
+    tried: list[PlanCandidate] = field(default_factory=list)
     _awake: dict[float, float] = field(default_factory=dict, init=False)  # the least share of the time, by keep-alive
 
-    def found(self) -> list[Candidate]:
+    def found(self) -> list[PlanCandidate]:
         """Those that meet the goal, the cheapest first; what is always on before what saves less than a cent."""
         always = self._always_on()
         found = [] if always is None else [always]
@@ -78,7 +78,7 @@ class Search:
                 found.extend(one for one in [next(serving, None)] if one is not None)
         return sorted(found, key=lambda one: round(self._usd(one), 2))
 
-    def as_cheap(self, best: Candidate) -> list[Candidate]:
+    def as_cheap(self, best: PlanCandidate) -> list[PlanCandidate]:
         """What costs the same as this one, which never sleeps, and meets the goal too: with another policy where any
         model had to leave, or on other instances. One of them may be less late."""
         if best.result is None or best.scenario.scaled is not None or not self.goal.late(best.result):
@@ -87,7 +87,7 @@ class Search:
         alike = [one for one in self.space.always_on(self.prices) if abs(self._usd_always(one) - usd) < CENT]
         return [tried for one in alike for tried in self._with_each_policy(one, best) if tried.meets]
 
-    def _with_each_policy(self, scenario: Scenario, best: Candidate) -> Iterator[Candidate]:
+    def _with_each_policy(self, scenario: Scenario, best: PlanCandidate) -> Iterator[PlanCandidate]:
         """Those that were not tried; one is enough where nothing has to leave memory."""
         done = {one.scenario: one for one in self.tried}
         for policy in self.space.policies:
@@ -99,7 +99,7 @@ class Search:
             if known.result is not None and not known.result.evictions:
                 return
 
-    def rank(self, candidate: Candidate) -> tuple[float, int]:
+    def rank(self, candidate: PlanCandidate) -> tuple[float, int]:
         """The lower, the better: its price; of the same price, the share of late requests."""
         late = 0 if candidate.result is None else self.goal.late(candidate.result)
         return round(self._usd(candidate), 2), late
@@ -116,8 +116,8 @@ class Search:
         return self._without_room(room_bytes)
 
     @cached_property
-    def asked(self) -> Asked:
-        return Asked.of(self.given, self.goal.late_s)
+    def asked(self) -> TraceBounds:
+        return TraceBounds.of(self.given, self.goal.late_s)
 
     @cached_property
     def floor(self) -> Latencies:
@@ -129,7 +129,7 @@ class Search:
         return self.goal.late_max(self.asked.requests)
 
     # -- one after the other ---------------------------------------------------------------------------------------
-    def _always_on(self) -> Candidate | None:
+    def _always_on(self) -> PlanCandidate | None:
         """The first that serves, by price."""
         for scenario in self.space.always_on(self.prices):
             for policy in self.space.policies:
@@ -140,7 +140,7 @@ class Search:
                     break
         return None
 
-    def _to_be_scaled(self, always: Candidate) -> Iterator[Scenario]:
+    def _to_be_scaled(self, always: PlanCandidate) -> Iterator[Scenario]:
         """What serves, and dearer instances that are no more in number."""
         served = always.scenario
         yield served
@@ -150,31 +150,33 @@ class Search:
             if not same and usd <= self._usd_always(one) <= DEARER_MAX * usd and one.instances <= served.instances:
                 yield one.altered(policy=self.space.policies[0])
 
-    def _try(self, scenario: Scenario) -> Candidate:
+    def _try(self, scenario: Scenario) -> PlanCandidate:
         self.says(scenario.name)
         candidate = self._looked_at(scenario)
         self.tried.append(candidate)
         return candidate
 
-    def _looked_at(self, scenario: Scenario) -> Candidate:
+    def _looked_at(self, scenario: Scenario) -> PlanCandidate:
         if why_not := self._impossible(scenario):
-            return Candidate(scenario, why_not, simulated=False)
+            return PlanCandidate(scenario, why_not, simulated=False)
         peak_late = None
         if self.glance is not None:
             if why_not := self._no_saving(scenario):
-                return Candidate(scenario, why_not)
+                return PlanCandidate(scenario, why_not)
             late = self._late(self.glance.late_max, scenario, self.glance.since_s)
             if self._played(self.glance.given, scenario, late) is None:
-                return Candidate(scenario, f"over {self.glance.late_max:,} requests of the busiest stretch are late")
+                return PlanCandidate(
+                    scenario, f"over {self.glance.late_max:,} requests of the busiest stretch are late"
+                )
             peak_late = late.late
             self.says(f"{scenario.name}, all of the trace")
         late_max = self.late_max * (LATE_MAX if scenario.policy == self.space.policies[0] else 1)
         result = self._played(self.given, scenario, self._late(late_max, scenario))
         if result is None:
-            return Candidate(scenario, f"over {late_max:,} requests are late; it was broken off", None, peak_late)
+            return PlanCandidate(scenario, f"over {late_max:,} requests are late; it was broken off", None, peak_late)
         misses = result.slo_misses(self.goal.slo_s)
         why_not = "" if self.goal.met(result) else f"{misses:.2%} of the requests are late"
-        return Candidate(scenario, why_not, result, peak_late)
+        return PlanCandidate(scenario, why_not, result, peak_late)
 
     def _late(self, late_max: int, scenario: Scenario, since_s: float = 0.0) -> "_Late":
         return _Late(self.goal.late_s - scenario.overhead_s, late_max, since_s)
@@ -235,7 +237,7 @@ class Search:
         """A month of what is always on."""
         return (self.prices.usd_per_hour(scenario.instance_type) or inf) * scenario.instances * MONTH_H
 
-    def _usd(self, candidate: Candidate) -> float:
+    def _usd(self, candidate: PlanCandidate) -> float:
         usd = None if candidate.result is None else candidate.result.usd_per_month(self.prices)
         return inf if usd is None else usd
 
@@ -254,7 +256,7 @@ class _Late:
     since_s: float = 0.0  # who came earlier is not counted
     late: int = 0
 
-    def __call__(self, calls: Sequence[Call]) -> None:
+    def __call__(self, calls: Sequence[SimulatedCall]) -> None:
         late_s, since_s = self.late_s, self.since_s
         late = (call.arrived_s for call in calls if call.failed or call.done_s - call.arrived_s > late_s)
         self.late += sum(arrived_s >= since_s for arrived_s in late)

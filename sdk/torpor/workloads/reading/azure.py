@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 
 from torpor.spans import DAY_S, MINUTE_S
-from torpor.validation import Rule, check, several
+from torpor.validation import ValueRule, check, several
 from torpor.workloads.reading.delimited import opened
-from torpor.workloads.spread import Counts, spread, together
-from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Names, Sizes, checked
+from torpor.workloads.spread import MinuteCounts, spread, together
+from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, ModelNumbers, Sizes, checked
 
 MINUTES = [str(minute) for minute in range(1, 1441)]
 FUNCTION = ["HashOwner", "HashApp", "HashFunction", "Trigger"]
 SINGLE = ["app", "func", "end_timestamp", "duration"]
 DAYS = (
     *several("[Path('invocations_per_function_md.anon.d01.csv')]"),
-    Rule("is at least one file", lambda days: len(days) > 0),
+    ValueRule("is at least one file", lambda days: len(days) > 0),
 )
 
 
@@ -35,7 +35,7 @@ class Azure2019:
 
     days: Sequence[Path]
     seed: int = 0
-    _names: Names = field(default_factory=Names, repr=False)
+    _names: ModelNumbers = field(default_factory=ModelNumbers, repr=False)
 
     def __post_init__(self) -> None:
         check(BadTrace, {"days": DAYS}, self.__dict__)
@@ -56,7 +56,7 @@ class Azure2019:
         for number, day in enumerate(self.days):
             yield from spread(self._counts(day, number * DAY_S), rng)
 
-    def _counts(self, day: Path, midnight_s: float) -> Counts:
+    def _counts(self, day: Path, midnight_s: float) -> MinuteCounts:
         parts = []
         with opened(day, "rt") as file:
             rows = filter(None, csv.reader(file))
@@ -65,7 +65,7 @@ class Azure2019:
                 counts = _integers(day, number, row)
                 minutes = np.flatnonzero(counts)
                 model = np.full(len(minutes), self._names["/".join(row[:3])], np.int32)
-                parts.append(Counts((midnight_s + MINUTE_S * minutes).astype(np.float64), model, counts[minutes]))
+                parts.append(MinuteCounts((midnight_s + MINUTE_S * minutes).astype(np.float64), model, counts[minutes]))
         return together(parts)
 
 

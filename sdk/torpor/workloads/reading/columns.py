@@ -27,7 +27,7 @@ WANTED = (TIME, MODEL)
 
 
 @dataclass(frozen=True)
-class Columns:
+class TraceColumns:
     """The places of the columns in a table. `bytes` is None where there is none."""
 
     time: int
@@ -54,7 +54,7 @@ class Columns:
         )
 
 
-def found(source: str, header: Sequence[str], chosen: Mapping[str, str] | None = None) -> Columns:
+def found(source: str, header: Sequence[str], chosen: Mapping[str, str] | None = None) -> TraceColumns:
     """`chosen` names columns by what they are, as in `{"time": "t0", "model": "func"}`; others are then left unread.
 
     Raises BadTrace for a column that is missing, there twice, or unknown.
@@ -72,7 +72,7 @@ def found(source: str, header: Sequence[str], chosen: Mapping[str, str] | None =
     if missing:
         names = chosen[missing[0]] if chosen else ", ".join(NAMES[missing[0]])
         raise BadTrace(f"{source} has no column for the {missing[0]}: looked for {names}, among {', '.join(header)}")
-    return Columns(places[TIME], places[MODEL], places.get(BYTES), header[places[TIME]])
+    return TraceColumns(places[TIME], places[MODEL], places.get(BYTES), header[places[TIME]])
 
 
 def with_commas(source: object, header: Sequence[str]) -> None:

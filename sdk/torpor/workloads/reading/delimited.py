@@ -14,7 +14,7 @@ from typing import Any, Literal, TextIO
 
 import numpy as np
 
-from torpor.workloads.reading.columns import BYTES, MODEL, NAMES, TIME, Columns, found, no_size
+from torpor.workloads.reading.columns import BYTES, MODEL, NAMES, TIME, TraceColumns, found, no_size
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Trace
 
 Row = list[str]
@@ -39,7 +39,7 @@ class Delimited(Filed):
                 yield self._chunk(batch, columns, read)
                 read += len(batch)
 
-    def _chunk(self, rows: list[Row], columns: Columns, read: int) -> Chunk:
+    def _chunk(self, rows: list[Row], columns: TraceColumns, read: int) -> Chunk:
         times = self._column(rows, columns.time, _time(columns.unit), read, float)
         models = self._column(rows, columns.model, self._names.__getitem__, read)
         sizes = None if columns.bytes is None else self._column(rows, columns.bytes, _bytes, read)

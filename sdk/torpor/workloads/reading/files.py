@@ -8,7 +8,7 @@ from torpor.workloads.reading import delimited, parquet
 from torpor.workloads.reading.azure import recognised
 from torpor.workloads.reading.contents import csv_or_refused
 from torpor.workloads.reading.delimited import Delimited
-from torpor.workloads.reading.ledger import Ledger
+from torpor.workloads.reading.ledger import LedgerFile
 from torpor.workloads.reading.parquet import Parquet
 from torpor.workloads.trace import BadTrace, Trace
 
@@ -32,7 +32,7 @@ READERS: Mapping[str, Read] = {
     ".csv.gz": _text,
     ".txt": _text,
     ".parquet": Parquet,
-    ".sqlite": lambda path, columns: Ledger.so_far(path),
+    ".sqlite": lambda path, columns: LedgerFile.so_far(path),
 }
 ACCEPTED = f"A trace with such a name is CSV; other traces end in {', '.join(end for end in READERS if end[1] in 'ps')}"
 WRITERS: Mapping[str, Write] = {".csv": delimited.write, ".csv.gz": delimited.write, ".parquet": parquet.write}

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torpor.spans import MINUTE_S
-from torpor.workloads.reading.stays import SEEN_WITHIN_S, Called, Stays, Told
+from torpor.workloads.reading.stays import SEEN_WITHIN_S, Stays, Told, WarmStretch
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Sizes, Times
 from torpor_endpoint.core.ledger import Span
 
@@ -55,29 +55,29 @@ class Minute(NamedTuple):
     span: Span | None = None  # of the warm ones
 
     @property
-    def called(self) -> Called:
+    def called(self) -> WarmStretch:
         if self.span is None:
-            return Called(self.requests, self.begins_s, self.begins_s + MINUTE_S, seen=False)
-        return Called(self.requests, self.span.first_s, self.span.last_s + SEEN_WITHIN_S, seen=True)
+            return WarmStretch(self.requests, self.begins_s, self.begins_s + MINUTE_S, seen=False)
+        return WarmStretch(self.requests, self.span.first_s, self.span.last_s + SEEN_WITHIN_S, seen=True)
 
 
 Cold = tuple[float, str, int]  # when, model, bytes
 
 
-class Part(NamedTuple):
+class LedgerPart(NamedTuple):
     """Some minutes one after another, and the cold starts in them that are kept whole."""
 
     minutes: list[Minute]
     cold: list[Cold]
 
-    def without(self, names: Container[str]) -> "Part":
-        return Part(
+    def without(self, names: Container[str]) -> "LedgerPart":
+        return LedgerPart(
             [row for row in self.minutes if row[1] not in names], [row for row in self.cold if row[1] not in names]
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Ledger(Filed):
+class LedgerFile(Filed):
     """`ledger.sqlite` of an endpoint, also of one that runs. Times are epoch seconds.
 
     A warm request is set at a random moment of its minute, with the seed, at which its model was in memory, as far as
@@ -93,7 +93,7 @@ class Ledger(Filed):
     until_s: float = inf
 
     @classmethod
-    def so_far(cls, path: Path, endpoint: str | None = None, variant: str | None = None) -> "Ledger":
+    def so_far(cls, path: Path, endpoint: str | None = None, variant: str | None = None) -> "LedgerFile":
         """Up to the last minute that is over, so that each reading is the same trace while the endpoint runs."""
         return cls(path, endpoint, variant, until_s=(time.time() - WRITTEN_WITHIN_S) // MINUTE_S * MINUTE_S)
 
@@ -134,7 +134,7 @@ class Ledger(Filed):
                 yield self._chunk(part.without(refused), rng, one[1])
                 since_s = part.minutes[-1][0]
 
-    def _chunk(self, part: Part, rng: np.random.Generator, own: str) -> Chunk:
+    def _chunk(self, part: LedgerPart, rng: np.random.Generator, own: str) -> Chunk:
         cold, warm = part.cold, _less(*part)
         counts = np.array([row.requests for row in warm], dtype=np.int64)
         warm_s = self._moments_s(rng, warm, counts)
@@ -200,7 +200,7 @@ def be_ledger(ledger: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, until_s: float) -> Part:
+def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, until_s: float) -> LedgerPart:
     """What follows the minute that began at `since_s`, as of one moment. Each part is asked for anew: a statement that
     stayed open for as long as a replay lasts would keep the endpoint's log of writes growing."""
     with ledger:
@@ -208,12 +208,12 @@ def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, unti
         with closing(ledger.execute(MINUTES, (*one, since_s, until_s))) as rows:
             minutes = _enough(Minute(*row) for row in rows)
         if not minutes:
-            return Part([], [])
+            return LedgerPart([], [])
         if ledger.execute(HAS_SPANS).fetchone():
             kept = ledger.execute(SPANS, (*one, minutes[0].begins_s, minutes[-1].begins_s))
             spans = {(begins_s, model): Span(*span_s) for begins_s, model, *span_s in kept}
             minutes = [row._replace(span=spans.get(row[:2])) for row in minutes]
-        return Part(minutes, ledger.execute(COLD, (*one, minutes[0][0], minutes[-1][0] + MINUTE_S)).fetchall())
+        return LedgerPart(minutes, ledger.execute(COLD, (*one, minutes[0][0], minutes[-1][0] + MINUTE_S)).fetchall())
 
 
 def _enough(rows: Iterator[Minute]) -> list[Minute]:

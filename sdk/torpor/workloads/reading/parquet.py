@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torpor.extras import require
-from torpor.workloads.reading.columns import BYTES, MODEL, NAMES, TIME, Columns, found, no_size
+from torpor.workloads.reading.columns import BYTES, MODEL, NAMES, TIME, TraceColumns, found, no_size
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Trace
 
 PER_S = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -33,7 +33,7 @@ class Parquet(Filed):
                 yield self._chunk({name: batch.column(name) for name in wanted}, header, columns, read)
                 read += batch.num_rows
 
-    def _chunk(self, arrays: Mapping[str, Any], header: Sequence[str], columns: Columns, read: int) -> Chunk:
+    def _chunk(self, arrays: Mapping[str, Any], header: Sequence[str], columns: TraceColumns, read: int) -> Chunk:
         for name, array in arrays.items():
             if array.null_count:
                 row = array.is_null().to_pylist().index(True)
@@ -45,7 +45,7 @@ class Parquet(Filed):
             sizes,
         )
 
-    def _times_s(self, arrays: Mapping[str, Any], columns: Columns, read: int) -> Any:
+    def _times_s(self, arrays: Mapping[str, Any], columns: TraceColumns, read: int) -> Any:
         name = columns.time_name
         if str(arrays[name].type).startswith("timestamp"):
             return arrays[name].cast("int64").to_numpy(zero_copy_only=False) / PER_S[arrays[name].type.unit]

@@ -36,7 +36,7 @@ class Told(NamedTuple):
     left: Mapping[str, tuple[float, int]]  # seconds since the last use, and requests that had found it
 
 
-class Called(NamedTuple):
+class WarmStretch(NamedTuple):
     """So many warm requests for one model between two moments: when the first and the last came, if that was `seen`, or
     the minute's beginning and end."""
 
@@ -82,7 +82,7 @@ class Stays:
         ordered = {name: sorted(some, key=lambda stay: stay.since_s) for name, some in by_model.items()}
         return cls(ordered, median(idle_s) if idle_s else inf)
 
-    def placed(self, rng: np.random.Generator, called: Called, model: str) -> Times | None:
+    def placed(self, rng: np.random.Generator, called: WarmStretch, model: str) -> Times | None:
         """Moments of so many warm requests for this model: the last use of each stay, its other hits before that, and
         what is left in the stays that go on. None where no stay is known."""
         known, begins_s, ends_s = self.by_model.get(model, ()), called.first_s, called.last_s
@@ -119,7 +119,7 @@ def _closer(moments_s: Times, before: Sequence[float], after: Sequence[float], i
     return moved_s[len(before) : len(before) + len(moments_s)]
 
 
-def _drawn(rng: np.random.Generator, over: Sequence[Stay], count: int, called: Called) -> Times:
+def _drawn(rng: np.random.Generator, over: Sequence[Stay], count: int, called: WarmStretch) -> Times:
     """Each moment of these stays is as likely as the next."""
     since_s = np.array([max(stay.since_s, called.first_s) for stay in over])
     spans_s = np.maximum(np.array([min(stay.until_s, called.last_s) for stay in over]) - since_s, 1e-9)

@@ -11,7 +11,7 @@ import xgboost
 from torpor_container.app import body_max_bytes
 from torpor_container.errors import BadInput, ContainerError, UnsupportedContentType
 from torpor_container.formats import Conventions
-from torpor_container.formats.format import Model
+from torpor_container.formats.format import ServableModel
 from torpor_container.formats.xgboost import boosters
 from torpor_container.invocation import Invocation
 from torpor_container.settings import Settings
@@ -25,7 +25,7 @@ def booster() -> Any:
     return xgboost.train({"nthread": 1, "max_depth": 3}, xgboost.DMatrix(ROWS, ROWS.sum(axis=1)), 5)
 
 
-def model(conventions: Conventions = AWS, pickled: bool = False) -> Model:
+def model(conventions: Conventions = AWS, pickled: bool = False) -> ServableModel:
     return boosters.serve(booster(), conventions, pickled=pickled)
 
 
@@ -37,7 +37,7 @@ def predicted(*row: float) -> list[float]:
     return scores
 
 
-def answer(model: Model, body: bytes, content_type: str = "text/csv") -> Any:
+def answer(model: ServableModel, body: bytes, content_type: str = "text/csv") -> Any:
     return json.loads(model.invoke(Invocation(body, content_type, "application/json")).body)
 
 

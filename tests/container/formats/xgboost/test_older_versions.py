@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
-from torpor_container.formats import Conventions, Model, detect
+from torpor_container.formats import Conventions, ServableModel, detect
 from torpor_container.formats.xgboost import older_versions
 from torpor_container.invocation import Invocation
 
@@ -38,7 +38,7 @@ def placed(folder: Path, name: str, saved: str) -> Path:
     return directory
 
 
-def load(directory: Path, conventions: Conventions = Conventions()) -> Model:  # noqa: B008  frozen
+def load(directory: Path, conventions: Conventions = Conventions()) -> ServableModel:  # noqa: B008  frozen
     known, path = detect(directory)
     return known.load(path, conventions)
 

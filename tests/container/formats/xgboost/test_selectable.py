@@ -14,7 +14,7 @@ import xgboost
 
 from torpor_container.errors import LoadFailed, NotAcceptable
 from torpor_container.formats import Conventions
-from torpor_container.formats.format import Model
+from torpor_container.formats.format import ServableModel
 from torpor_container.formats.xgboost import boosters
 from torpor_container.formats.xgboost.selectable import OBJECTIVES
 from torpor_container.image.aws_images import SELECTABLE, selected
@@ -35,7 +35,7 @@ def booster(objective: str) -> Any:
     )
 
 
-def model(objective: str, keys: str, **conventions: Any) -> Model:
+def model(objective: str, keys: str, **conventions: Any) -> ServableModel:
     return boosters.serve(booster(objective), Conventions(inference_output=keys, **conventions))
 
 

@@ -5,8 +5,18 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.autoscaling.deciding import Change, Cooldown, Held, Reach, Reason, Wish, base, decide, within
-from torpor_endpoint.core.autoscaling.samples import Load, Samples, Seen, invocations_per_instance
+from torpor_endpoint.core.autoscaling.deciding import (
+    Change,
+    Cooldown,
+    NoChange,
+    Reach,
+    Reason,
+    Wish,
+    base,
+    decide,
+    within,
+)
+from torpor_endpoint.core.autoscaling.samples import Samples, Seen, VariantLoad, invocations_per_instance
 from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, agrees_to_scale_in, wish
 
 FOUR = Reach(4, least=1, most=8)
@@ -22,7 +32,7 @@ def inwards(to: int) -> Wish:
     return Wish(False, to, f"in to {to}", 300.0, yields=True)
 
 
-def to_of(decision: Change | Held | None) -> int | None:
+def to_of(decision: Change | NoChange | None) -> int | None:
     return decision.to if isinstance(decision, Change) else None
 
 
@@ -53,10 +63,10 @@ def test_a_step_counts_from_where_the_scale_out_began_while_it_cools_down() -> N
 
 
 def test_why_a_target_is_not_scaled() -> None:
-    assert decide(Reach(8, 1, 8), [out(9)], None, 0.0) == Held(Reason.AT_MAX, "out to 9")
-    assert decide(Reach(1, 1, 8), [inwards(0)], None, 0.0) == Held(Reason.AT_MIN, "in to 0")
-    assert decide(FOUR, [inwards(4)], None, 0.0) == Held(Reason.FLAPPING, "in to 4")
-    assert decide(Reach(0, 0, 8), [out(0)], None, 0.0) == Held(Reason.AT_DESIRED, "out to 0")
+    assert decide(Reach(8, 1, 8), [out(9)], None, 0.0) == NoChange(Reason.AT_MAX, "out to 9")
+    assert decide(Reach(1, 1, 8), [inwards(0)], None, 0.0) == NoChange(Reason.AT_MIN, "in to 0")
+    assert decide(FOUR, [inwards(4)], None, 0.0) == NoChange(Reason.FLAPPING, "in to 4")
+    assert decide(Reach(0, 0, 8), [out(0)], None, 0.0) == NoChange(Reason.AT_DESIRED, "out to 0")
 
 
 def test_what_is_suspended_stays_as_it_is() -> None:
@@ -100,7 +110,7 @@ def capacities(rates: list[int]) -> list[tuple[float, int]]:
     for rate in rates:
         for _ in range(30):
             now_s, came = now_s + 10.0, came + rate
-            seen = Seen(now_s, Load(came, 0, capacity, capacity), capacity)
+            seen = Seen(now_s, VariantLoad(came, 0, capacity, capacity), capacity)
             samples = samples.noted(seen, 60.0, invocations_per_instance)
             wanted = wish(RULE, samples.points, capacity, Causes("high", "low"))
             agreed = agrees_to_scale_in(RULE, samples.points)

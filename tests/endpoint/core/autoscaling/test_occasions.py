@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.autoscaling.occasions import Span, following
+from torpor_endpoint.core.autoscaling.occasions import Recurrence, following
 from torpor_endpoint.core.autoscaling.schedules import parse
 
 BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
@@ -20,10 +20,10 @@ def at(text: str) -> float:
 
 
 NEW_YEAR_S = at("2027-01-01")
-SINCE_NEW_YEAR = Span(NEW_YEAR_S)
+SINCE_NEW_YEAR = Recurrence(NEW_YEAR_S)
 
 
-def occasions(expression: str, zone: ZoneInfo, count: int, span: Span = SINCE_NEW_YEAR) -> list[str]:
+def occasions(expression: str, zone: ZoneInfo, count: int, span: Recurrence = SINCE_NEW_YEAR) -> list[str]:
     """The first so many after new year of 2027, as the clock on the wall says."""
     found, after_s = list[str](), NEW_YEAR_S
     while len(found) < count and (next_s := following(parse(expression), zone, span, after_s)) is not None:
@@ -70,13 +70,13 @@ def test_an_hour_that_the_clocks_skip_comes_later_and_one_they_repeat_comes_once
 
 
 def test_a_rate_counts_from_its_start_or_else_from_when_it_was_made() -> None:
-    made, started = Span(at("2026-12-31T23:45")), Span(NEW_YEAR_S, start_s=at("2027-01-02"))
+    made, started = Recurrence(at("2026-12-31T23:45")), Recurrence(NEW_YEAR_S, start_s=at("2027-01-02"))
     assert occasions("rate(1 hour)", ZoneInfo("UTC"), 2, made) == ["2027-01-01 00:45", "2027-01-01 01:45"]
     assert occasions("rate(1 hour)", ZoneInfo("UTC"), 2, started) == ["2027-01-02 00:00", "2027-01-02 01:00"]
 
 
 def test_nothing_recurs_before_its_start_or_after_its_end() -> None:
-    span = Span(NEW_YEAR_S, at("2027-02-03T00:00"), at("2027-02-04T00:00"))
+    span = Recurrence(NEW_YEAR_S, at("2027-02-03T00:00"), at("2027-02-04T00:00"))
     expected = ["2027-02-03 00:00", "2027-02-03 12:00", "2027-02-04 00:00"]
     assert occasions("cron(0 0/12 * * ? *)", ZoneInfo("UTC"), 9, span) == expected
     assert occasions("rate(12 hours)", ZoneInfo("UTC"), 9, span) == expected

@@ -6,10 +6,10 @@ import pytest
 
 from torpor_endpoint.core.autoscaling.samples import (
     POINTS_MAX,
-    Load,
-    Point,
+    DataPoint,
     Samples,
     Seen,
+    VariantLoad,
     concurrent_requests_per_instance,
     invocations_per_instance,
     provisioned_utilization,
@@ -17,7 +17,7 @@ from torpor_endpoint.core.autoscaling.samples import (
 
 
 def seen(at_s: float, invocations: int = 0, ready: int = 1, in_flight: int = 0, provisioned: int = 0) -> Seen:
-    return Seen(at_s, Load(invocations, in_flight, ready, ready, provisioned), ready)
+    return Seen(at_s, VariantLoad(invocations, in_flight, ready, ready, provisioned), ready)
 
 
 def noted(*looks: Seen, period_s: float = 60.0) -> Samples:
@@ -29,25 +29,25 @@ def noted(*looks: Seen, period_s: float = 60.0) -> Samples:
 
 def test_a_minute_of_looks_is_one_data_point_with_the_rate_by_instance() -> None:
     looks = [seen(10.0 * turn, 4 * turn, ready=2) for turn in range(13)]
-    assert noted(*looks).points == (Point(60.0, 12.0, 2), Point(120.0, 12.0, 2))
+    assert noted(*looks).points == (DataPoint(60.0, 12.0, 2), DataPoint(120.0, 12.0, 2))
 
 
 def test_a_rate_is_a_minutes_whatever_the_period() -> None:
-    assert noted(seen(0.0), seen(1.0, 5), period_s=1.0).points == (Point(1.0, 300.0, 1),)
+    assert noted(seen(0.0), seen(1.0, 5), period_s=1.0).points == (DataPoint(1.0, 300.0, 1),)
 
 
 def test_each_invocation_counts_with_the_instances_of_its_time() -> None:
     [point] = noted(seen(0.0), seen(30.0, 10, ready=1), seen(60.0, 30, ready=4)).points
-    assert point == Point(60.0, 10 + 20 / 4, 1)
+    assert point == DataPoint(60.0, 10 + 20 / 4, 1)
 
 
 def test_a_count_that_begins_anew_is_not_negative() -> None:
-    assert noted(seen(0.0, 900), seen(60.0, 7)).points == (Point(60.0, 7.0, 1),)
+    assert noted(seen(0.0, 900), seen(60.0, 7)).points == (DataPoint(60.0, 7.0, 1),)
 
 
 def test_a_clock_that_is_set_back_begins_a_new_period() -> None:
     samples = noted(seen(0.0), seen(60.0, 1), seen(120.0, 2), seen(90.0, 3), seen(120.0, 9))
-    assert samples.points == (Point(60.0, 1.0, 1), Point(120.0, 12.0, 1))
+    assert samples.points == (DataPoint(60.0, 1.0, 1), DataPoint(120.0, 12.0, 1))
 
 
 def test_only_so_many_are_kept_and_those_of_late_can_be_held_back() -> None:

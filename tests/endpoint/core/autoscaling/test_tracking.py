@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 
 from torpor_endpoint.core.alarms import State
 from torpor_endpoint.core.autoscaling.deciding import Wish
-from torpor_endpoint.core.autoscaling.samples import Point
+from torpor_endpoint.core.autoscaling.samples import DataPoint
 from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, desired, state, wish
 
 SEVENTY = Tracking(70.0, scale_out_cooldown_s=300.0, scale_in_cooldown_s=600.0)
 CAUSES = Causes("high", "low")
 
 
-def row(*values: float | None, capacity: int = 2) -> list[Point]:
+def row(*values: float | None, capacity: int = 2) -> list[DataPoint]:
     """One data point a minute."""
-    return [Point(60.0 * minute, value, capacity) for minute, value in enumerate(values)]
+    return [DataPoint(60.0 * minute, value, capacity) for minute, value in enumerate(values)]
 
 
 def test_three_minutes_above_the_target_scale_out_in_proportion() -> None:
@@ -54,7 +54,7 @@ def test_nothing_is_not_scaled_out_of_by_tracking_alone() -> None:
 
 @pytest.mark.parametrize(("target", "value", "capacity"), [(0.7, 0.7, 10), (0.1, 0.1, 3), (70.0, 70.0, 3)])
 def test_arithmetic_adds_no_instance(target: float, value: float, capacity: int) -> None:
-    assert desired(Tracking(target), Point(0.0, value, capacity)) == round(capacity * value / target)
+    assert desired(Tracking(target), DataPoint(0.0, value, capacity)) == round(capacity * value / target)
 
 
 loads = st.floats(0.0, 1e6)
@@ -64,10 +64,10 @@ loads = st.floats(0.0, 1e6)
 def test_more_load_never_wants_less(one: float, other: float, capacity: int, target: float) -> None:
     low, high = sorted((one, other))
     tracking = Tracking(target)
-    assert desired(tracking, Point(0.0, low, capacity)) <= desired(tracking, Point(0.0, high, capacity))
+    assert desired(tracking, DataPoint(0.0, low, capacity)) <= desired(tracking, DataPoint(0.0, high, capacity))
 
 
 @given(loads, st.integers(1, 100), st.floats(0.1, 1e3))
 def test_what_is_wanted_brings_the_metric_to_the_target(value: float, capacity: int, target: float) -> None:
-    wanted = desired(Tracking(target), Point(0.0, value, capacity))
+    wanted = desired(Tracking(target), DataPoint(0.0, value, capacity))
     assert value * capacity <= (wanted + 1e-6) * target * (1 + 1e-9)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.ledger_site import life
 from torpor_endpoint.core.ledger import Sums
-from torpor_endpoint.core.pricing.accounts import Account, Traffic, Window
-from torpor_endpoint.core.pricing.alternatives import Alternative, alternatives, peak
+from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window
+from torpor_endpoint.core.pricing.alternatives import PricedAlternative, alternatives, peak
 from torpor_endpoint.core.pricing.catalogue import InstanceType
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
@@ -25,19 +25,19 @@ BLOG = replace(
 """The prices of 2019."""
 
 
-def traffic(models: int, size: str, predict_ms: int = 1, errors: int = 0) -> list[Traffic]:
+def traffic(models: int, size: str, predict_ms: int = 1, errors: int = 0) -> list[ModelTraffic]:
     sums = Sums(1, 0, errors, 0.0, 0.0, predict_ms / 1000, predict_ms, predict_ms, 0, 0)
-    return [Traffic("houses", "v", f"model {number}", size, sums) for number in range(models)]
+    return [ModelTraffic("houses", "v", f"model {number}", size, sums) for number in range(models)]
 
 
-def by_way(account: Account, window: Window = MONTH, prices: Prices = PRICES) -> list[Alternative]:
+def by_way(account: VariantUse, window: Window = MONTH, prices: Prices = PRICES) -> list[PricedAlternative]:
     return list(alternatives(account, window, prices))
 
 
 def test_a_thousand_models_come_to_what_awss_blog_says() -> None:
     """1000 endpoints, 2 instances each, 720 h at $0.119 are $171,360; one endpoint of 2 at $0.706 is $1,016.64."""
     lives = [life(0.0, instance=f"i-{slot}", slot=slot, size="ml.r5.2xlarge") for slot in range(2)]
-    one, two, multi, _ = by_way(Account("houses", "v", lives, traffic(1000, "ml.r5.2xlarge")), prices=BLOG)
+    one, two, multi, _ = by_way(VariantUse("houses", "v", lives, traffic(1000, "ml.r5.2xlarge")), prices=BLOG)
     assert (one.usd, two.usd, multi.usd) == pytest.approx((85_680.0, 171_360.0, 1_016.64))
     assert "1,000 models that answered, on ml.c5.large" in two.assumes
     assert "2 instances, as many as ran at once, on ml.r5.2xlarge" in multi.assumes
@@ -45,30 +45,32 @@ def test_a_thousand_models_come_to_what_awss_blog_says() -> None:
 
 def test_serverless_bills_no_loading_and_always_on_takes_the_cheapest_that_fits() -> None:
     calls = traffic(4, "serverless-3072", predict_ms=1_000_000)
-    one, _, multi, serverless = by_way(Account("houses", "v", [life(0.0, size="serverless-3072")], calls))
+    one, _, multi, serverless = by_way(VariantUse("houses", "v", [life(0.0, size="serverless-3072")], calls))
     assert serverless.usd == pytest.approx(4 * 1000 * 3 * 0.00002)
     assert multi.usd == pytest.approx(720 * 0.0464)
     assert one.usd == pytest.approx(4 * 720 * 0.0464)
 
 
 def test_nothing_is_always_on_before_it_began() -> None:
-    *_, multi, _ = by_way(Account("houses", "v", [life(700 * HOUR_S, 701 * HOUR_S)]))
+    *_, multi, _ = by_way(VariantUse("houses", "v", [life(700 * HOUR_S, 701 * HOUR_S)]))
     assert multi.usd == pytest.approx(20 * 0.115)
 
 
 def test_a_name_that_never_answered_is_no_model() -> None:
     calls = [*traffic(2, "ml.m5.large"), *traffic(50, "ml.m5.large", errors=1)]
-    one, *_ = by_way(Account("houses", "v", [life(0.0)], calls))
+    one, *_ = by_way(VariantUse("houses", "v", [life(0.0)], calls))
     assert one.assumes.startswith("2 models that answered")
 
 
 def test_what_is_not_known_is_said() -> None:
-    *_, multi, _ = by_way(Account("houses", "v", [life(0.0, size="ml.m4.xlarge")]))
+    *_, multi, _ = by_way(VariantUse("houses", "v", [life(0.0, size="ml.m4.xlarge")]))
     assert multi.usd is None
-    one, _, _, serverless = by_way(Account("houses", "v", [life(0.0, size="ml.g5.xlarge")], traffic(1, "ml.g5.xlarge")))
+    one, _, _, serverless = by_way(
+        VariantUse("houses", "v", [life(0.0, size="ml.g5.xlarge")], traffic(1, "ml.g5.xlarge"))
+    )
     assert one.usd == pytest.approx(720 * 0.7364)
     assert (serverless.usd, serverless.assumes) == (None, "serverless inference has no GPU")
-    assert by_way(Account("houses", "v", [], traffic(1, ""))) == []
+    assert by_way(VariantUse("houses", "v", [], traffic(1, ""))) == []
 
 
 def test_an_instance_that_takes_anothers_place_is_not_one_more() -> None:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.ledger_site import life
 from torpor_endpoint.core.ledger import Sums
-from torpor_endpoint.core.ledger_records import Life
-from torpor_endpoint.core.pricing.accounts import Account, Traffic, Window, accounts
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window, accounts
 from torpor_endpoint.core.pricing.costs import VariantCosts, costs, total
 from torpor_endpoint.core.pricing.prices import PRICES
 
@@ -17,14 +17,14 @@ HOUR_S = 3600.0
 SIZES = ("ml.m5.large", "ml.c5.xlarge", "serverless-1024", "serverless-6144")
 
 
-def traffic(model: str = "a", size: str = "ml.m5.large", busy_s: float = 0.0, moved_bytes: int = 0) -> Traffic:
+def traffic(model: str = "a", size: str = "ml.m5.large", busy_s: float = 0.0, moved_bytes: int = 0) -> ModelTraffic:
     busy_ms = round(busy_s * 1000)
     sums = Sums(1, 0, 0, busy_s, 0.0, busy_s, busy_ms, busy_ms, moved_bytes, 0)
-    return Traffic("houses", "v", model, size, sums)
+    return ModelTraffic("houses", "v", model, size, sums)
 
 
-def of(lives: list[Life], called: list[Traffic], window: Window) -> VariantCosts:
-    return costs(Account("houses", "v", [one for one in lives if window.alive_s(one)], called), window, PRICES)
+def of(lives: list[InstanceLife], called: list[ModelTraffic], window: Window) -> VariantCosts:
+    return costs(VariantUse("houses", "v", [one for one in lives if window.alive_s(one)], called), window, PRICES)
 
 
 def test_an_instance_costs_its_hours_and_the_idle_ones_are_nobodys() -> None:
@@ -52,7 +52,7 @@ def test_a_price_that_is_not_known_is_never_nothing() -> None:
 
 
 def test_without_a_serverless_price_the_sum_is_not_known() -> None:
-    account = Account("houses", "v", [], [traffic(size="serverless-1024", busy_s=1.0)])
+    account = VariantUse("houses", "v", [], [traffic(size="serverless-1024", busy_s=1.0)])
     found = costs(account, Window(0, HOUR_S), replace(PRICES, usd_per_gb_s=None))
     assert (found.usd, found.models[0].usd) == (None, None)
 
@@ -91,7 +91,7 @@ timed_traffic = st.lists(
 
 @given(lives_of, timed_traffic, spans, st.floats(0, 1))
 def test_costs_of_windows_that_meet_add_up(
-    lives: list[Life], called: list[tuple[int, Traffic]], span: list[float], share: float
+    lives: list[InstanceLife], called: list[tuple[int, ModelTraffic]], span: list[float], share: float
 ) -> None:
     since_s, until_s = span
     cut_s = since_s + share * (until_s - since_s)
@@ -107,7 +107,9 @@ def test_costs_of_windows_that_meet_add_up(
 
 
 @given(lives_of, timed_traffic)
-def test_the_models_and_the_idle_time_are_the_whole(lives: list[Life], called: list[tuple[int, Traffic]]) -> None:
+def test_the_models_and_the_idle_time_are_the_whole(
+    lives: list[InstanceLife], called: list[tuple[int, ModelTraffic]]
+) -> None:
     found = of(lives, [one for _, one in called], Window(0, 10_000))
     shares = [model.usd for model in found.models]
     assert total([*shares, found.idle_usd]) == pytest.approx(found.usd)

@@ -6,9 +6,9 @@ from typing import Any
 from tests.endpoint.services.autoscaling.autoscaling_desk import ACCOUNT, INSTANCES, OF, refused
 from torpor_endpoint.aws.calls import Unanswered
 from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.asgi import AwsRequest
 from torpor_endpoint.core.autoscaling.delays import TimeScale
-from torpor_endpoint.core.autoscaling.samples import Load
+from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
@@ -26,7 +26,7 @@ NOON_S = 1_772_366_400.0
 """2026-03-01, a Sunday."""
 
 
-async def no_topics(service: str, operation: str, request: Request) -> Any:
+async def no_topics(service: str, operation: str, request: AwsRequest) -> Any:
     raise Unanswered(service)
 
 
@@ -71,9 +71,9 @@ class Site:
     def clock(self) -> float:
         return self.now_s
 
-    def load(self, endpoint: str, variant: str) -> Load | None:
+    def load(self, endpoint: str, variant: str) -> VariantLoad | None:
         assert (endpoint, variant) == ("ep", "v")
-        load = Load(int(self.came), self.in_flight, self.wanted, self.ready, self.provisioned)
+        load = VariantLoad(int(self.came), self.in_flight, self.wanted, self.ready, self.provisioned)
         return load if self.serving else None
 
     async def apply(self, endpoint: str, variant: str, to: int, dimension: str) -> None:

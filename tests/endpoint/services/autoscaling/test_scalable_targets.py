@@ -16,7 +16,7 @@ from tests.endpoint.services.autoscaling.autoscaling_desk import (
     desk_over,
 )
 from torpor_endpoint.services.autoscaling.acting.variants import refusal
-from torpor_endpoint.storage.records import Container, Endpoint, EndpointStatus, Serverless, Variant
+from torpor_endpoint.storage.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 
@@ -148,13 +148,13 @@ def test_a_variant_is_a_target_only_if_it_is_there_and_can_be_scaled_so() -> Non
     small = Variant("small", "m", container, serverless=Serverless(1024, 5))
     database = opened(":memory:")
     store = Store(database, lambda: NOW_S)
-    store.add_endpoint(Endpoint("ep", "arn", NOW_S, NOW_S, EndpointStatus.IN_SERVICE, "ep", (big, small)))
+    store.add_endpoint(EndpointRecord("ep", "arn", NOW_S, NOW_S, EndpointStatus.IN_SERVICE, "ep", (big, small)))
     refused, strictly = refusal(store, strict=False), refusal(store, strict=True)
     assert refused("endpoint/ep/variant/big", INSTANCES, 1) is None
     assert "Minimum capacity cannot be less than 1" in str(refused("endpoint/ep/variant/big", INSTANCES, 0))
     assert refused("endpoint/ep/variant/small", CONCURRENCY, 0) is None
     assert refused("endpoint/nope/variant/big", INSTANCES, 1) == "Could not find endpoint nope."
-    assert refused("endpoint/ep/variant/nope", INSTANCES, 1) == "Endpoint ep has no production variant nope."
+    assert refused("endpoint/ep/variant/nope", INSTANCES, 1) == "EndpointRecord ep has no production variant nope."
     assert "not serverless" in str(refused("endpoint/ep/variant/big", CONCURRENCY, 1))
     assert "it has no instances to count" in str(refused("endpoint/ep/variant/small", INSTANCES, 1))
     assert "no inference components" in str(refused("inference-component/c", INSTANCES, 1))

@@ -10,7 +10,7 @@ from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.metrics.metrics import INVOCATIONS, LOADED_MODEL_COUNT, MODEL_CACHE_HIT, MODEL_LATENCY
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.cloudwatch.service import OPERATIONS, CloudWatch, cloudwatch_service
-from torpor_endpoint.services.runtime.meter import Samples, VariantMeter
+from torpor_endpoint.services.runtime.meter import AlikeRequests, VariantMeter
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOON_S = NOON.timestamp()
@@ -105,7 +105,7 @@ def test_percentiles(boto: Any, registry: MetricRegistry) -> None:
 def test_the_extremes_of_flags_are_numbers(boto: Any, registry: MetricRegistry) -> None:
     meter = VariantMeter(registry, *VARIANT.values())
     for status in (200, 500):
-        meter.add(Samples(1, status, hit=status == 200, model_s=[0.1], overhead_s=[0.0], loading_s=[0.0]), NOON_S)
+        meter.add(AlikeRequests(1, status, hit=status == 200, model_s=[0.1], overhead_s=[0.0], loading_s=[0.0]), NOON_S)
     for metric in ("Invocations", "Invocation5XXErrors", "InvocationModelErrors", "ModelCacheHit"):
         asked = {**LATENCY, "MetricName": metric, "Period": 300, "Statistics": ["Minimum", "Maximum"]}
         (point,) = boto.get_metric_statistics(**asked, **span())["Datapoints"]

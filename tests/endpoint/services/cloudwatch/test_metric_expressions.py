@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.services.cloudwatch.arithmetic import ExpressionError, Line
+from torpor_endpoint.services.cloudwatch.arithmetic import ExpressionError, TimeSeries
 from torpor_endpoint.services.cloudwatch.expressions import evaluate
 
 GRID = range(0, 240, 60)
-A = Line({0: 1.0, 60: 2.0, 180: 4.0}, GRID)
-B = Line({0: 10.0, 60: 0.0, 120: 30.0}, GRID)
+A = TimeSeries({0: 1.0, 60: 2.0, 180: 4.0}, GRID)
+B = TimeSeries({0: 10.0, 60: 0.0, 120: 30.0}, GRID)
 
 
 @pytest.mark.parametrize(
@@ -36,24 +36,24 @@ B = Line({0: 10.0, 60: 0.0, 120: 30.0}, GRID)
 )
 def test_arithmetic_and_functions(text: str, expected: dict[int, float]) -> None:
     line = evaluate({"e": text}, {"a": A, "b": B})["e"]
-    assert isinstance(line, Line)
+    assert isinstance(line, TimeSeries)
     assert line.values == pytest.approx(expected)
 
 
 def test_a_formula_may_use_another() -> None:
-    assert evaluate({"e": "f + 1", "f": "a * 2"}, {"a": A})["e"] == Line({0: 3, 60: 5, 180: 9}, GRID)
+    assert evaluate({"e": "f + 1", "f": "a * 2"}, {"a": A})["e"] == TimeSeries({0: 3, 60: 5, 180: 9}, GRID)
 
 
 def test_a_formula_may_be_several_lines_and_another_may_use_them() -> None:
     found = evaluate({"all": "METRICS() * 2", "sum": "SUM(all)"}, {"a": A, "b": B})
-    assert found["all"] == [Line({0: 2, 60: 4, 180: 8}, GRID), Line({0: 20, 60: 0, 120: 60}, GRID)]
-    assert found["sum"] == Line({0: 22, 60: 4, 120: 60, 180: 8}, GRID)
+    assert found["all"] == [TimeSeries({0: 2, 60: 4, 180: 8}, GRID), TimeSeries({0: 20, 60: 0, 120: 60}, GRID)]
+    assert found["sum"] == TimeSeries({0: 22, 60: 4, 120: 60, 180: 8}, GRID)
 
 
 def test_what_lies_outside_all_values_is_not_filled_by_them() -> None:
-    middle = {"m": Line({60: 1.0}, GRID)}
-    assert evaluate({"e": "FILL(m, LINEAR)"}, middle)["e"] == Line({60: 1}, GRID)
-    assert evaluate({"e": "FILL(m, REPEAT)"}, middle)["e"] == Line({60: 1, 120: 1, 180: 1}, GRID)
+    middle = {"m": TimeSeries({60: 1.0}, GRID)}
+    assert evaluate({"e": "FILL(m, LINEAR)"}, middle)["e"] == TimeSeries({60: 1}, GRID)
+    assert evaluate({"e": "FILL(m, REPEAT)"}, middle)["e"] == TimeSeries({60: 1, 120: 1, 180: 1}, GRID)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_what_is_not_understood_is_an_error(text: str) -> None:
 
 
 def test_what_is_not_finite_is_a_gap() -> None:
-    great = {"a": Line({0: 2.0**360, 60: 1.0}, GRID)}
-    assert evaluate({"e": "a * a * a"}, great)["e"] == Line({60: 1.0}, GRID)
+    great = {"a": TimeSeries({0: 2.0**360, 60: 1.0}, GRID)}
+    assert evaluate({"e": "a * a * a"}, great)["e"] == TimeSeries({60: 1.0}, GRID)
     assert evaluate({"e": "FILL(a, 1e300 * 1e300)"}, great)["e"] == great["a"]
 
 
@@ -85,7 +85,7 @@ def test_time_series_do_not_multiply_without_end() -> None:
 @pytest.mark.parametrize("text", ["FILL(METRICS(), 0)", "+".join(["SUM(METRICS())"] * 140)])
 def test_datapoints_are_counted_over_the_whole_request(text: str) -> None:
     grid = range(0, 60 * 10_000, 60)
-    lines = {f"m{number}": Line(dict.fromkeys(grid[:100], 1.0), grid) for number in range(50)}
+    lines = {f"m{number}": TimeSeries(dict.fromkeys(grid[:100], 1.0), grid) for number in range(50)}
     assert evaluate({"e": text}, lines)
     with pytest.raises(ExpressionError, match="more than 1,000,000 datapoints"):
         evaluate({"e": text, "f": text}, lines)

@@ -16,7 +16,7 @@ from torpor_endpoint.metrics.metrics import (
 )
 from torpor_endpoint.metrics.prometheus import exposition
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.pages.app import Own
+from torpor_endpoint.pages.app import OwnPages
 from torpor_endpoint.pages.ledger import Pages
 from torpor_endpoint.services.cloudwatch.list_metrics import list_metrics
 from torpor_endpoint.services.cloudwatch.put_metric_data import put_metric_data
@@ -85,7 +85,7 @@ def test_deleted_endpoints_are_on_the_page_no_more_and_in_cloudwatch_still() -> 
     for name in ("houses", "villas"):
         fleet.serve(LiveEndpoint(name, "arn"))
         registry.series(INVOCATIONS, {**VARIANT, "EndpointName": name}).add(1, NOON_S)
-    own = Own(fleet, registry, lambda: asyncio.sleep(0), Path(), never).app()
+    own = OwnPages(fleet, registry, lambda: asyncio.sleep(0), Path(), never).app()
 
     def shown() -> list[str]:
         _, body = asyncio.run(answer(own, "/_torpor/metrics"))

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.endpoint.services.iam.iam_desk import database, iam_over, trust
-from torpor_endpoint.aws.wire.asgi import Request, Response
+from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 
 POLICY = "arn:aws:iam::210987654321:policy/team/p"
 XML = '<{0}Response xmlns="https://iam.amazonaws.com/doc/2010-05-08/"></{0}Response>'
@@ -20,7 +20,7 @@ class Others:
 
     asked: list[str] = field(default_factory=list)
 
-    async def __call__(self, service: str, operation: str, request: Request) -> Response:
+    async def __call__(self, service: str, operation: str, request: AwsRequest) -> Response:
         self.asked.append(operation)
         return Response(200, XML.format(operation).encode(), {"content-type": "text/xml"})
 

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from tests.endpoint.services.logs.logs_site import GROUP, NOON_MS, STREAM, LogsSite
 from torpor_endpoint.aws.calls import NotOurs
-from torpor_endpoint.services.logs.files.gauge import Gauge
+from torpor_endpoint.services.logs.files.gauge import LogGrowth
 from torpor_endpoint.services.logs.files.retention import STREAMS_MAX, leaving
 
 ARN = f"arn:aws:logs:us-east-1:123456789012:log-group:{GROUP}"
@@ -109,7 +109,7 @@ def test_retention_is_shown_and_old_streams_go(site: LogsSite, boto: Any) -> Non
     old = site.say("a\n", site.now_ms - 4 * DAY_MS, "V/i-old")
     site.say("a\n", site.now_ms - 4 * DAY_MS, "V/i-older")
     site.say("b\n", site.now_ms - 2 * DAY_MS, "V/i-new")
-    Gauge(site.logs).tidy({old})  # which is still being written
+    LogGrowth(site.logs).tidy({old})  # which is still being written
     assert names(boto.describe_log_streams(logGroupName=GROUP)) == ["V/i-new", "V/i-old"]
     boto.delete_retention_policy(logGroupName=GROUP)
     assert "retentionInDays" not in boto.describe_log_groups()["logGroups"][0]
@@ -136,7 +136,7 @@ def test_the_chore_notes_what_is_written_and_once_more_what_no_longer_is(site: L
             raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(Gauge(site.logs, second).run())
+        asyncio.run(LogGrowth(site.logs, second).run())
     _, *marks = log.with_suffix(".marks").read_text().split("\n")[:-1]
     assert [mark.split()[0] for mark in marks][-1] == "13"
 

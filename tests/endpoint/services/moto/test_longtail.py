@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from torpor_endpoint.aws.calls import Answer, Call, NotOurs
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.aws.service import Service
-from torpor_endpoint.aws.wire.asgi import Message, Request, Response
+from torpor_endpoint.aws.wire.asgi import AwsRequest, Message, Response
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.services.moto.long_polls import poll_of, polled
 from torpor_endpoint.services.moto.longtail import SERVICES, LongTail
@@ -199,7 +199,7 @@ def test_a_call_reaches_moto_whole_but_for_what_belonged_to_its_connection() -> 
 
     headers = {"host": "h", "content-length": "9", "x-amz-target": "AmazonSQS.ListQueues", "x-odd": "1"}
     json_1_0 = {"content-type": "application/x-amz-json-1.0", "authorization": SIGNED.format("sqs")}
-    request = Request("POST", "/1 2/q", {**headers, **json_1_0}, "a=b%20c", b"{}")
+    request = AwsRequest("POST", "/1 2/q", {**headers, **json_1_0}, "a=b%20c", b"{}")
     response = asyncio.run(LongTail(ACCOUNT, ask).answer("sqs", "ListQueues", request))
     assert dict(response.headers) == {"x-amzn-requestid": "r", "content-type": "application/x-amz-json-1.0"}
     (asked,) = seen
@@ -217,7 +217,7 @@ def test_moto_is_given_no_body_of_a_get_for_it_would_do_what_stands_there() -> N
         return 200, {}, b"<ListTopicsResponse/>"
 
     form = {"content-type": "application/x-www-form-urlencoded"}
-    request = Request("GET", "/", form, "Action=ListTopics&Version=2010-03-31", b"Action=CreateTopic&Name=a")
+    request = AwsRequest("GET", "/", form, "Action=ListTopics&Version=2010-03-31", b"Action=CreateTopic&Name=a")
     asyncio.run(LongTail(ACCOUNT, ask).answer("sns", "ListTopics", request))
     assert [one.body for one in seen] == [b""]
 
@@ -271,7 +271,7 @@ def test_a_long_poll_holds_up_nobody_and_ends_with_the_message(tail: LongTail) -
 def test_a_poll_that_finds_nothing_is_repeated_until_its_time_is_over(body: bytes) -> None:
     asked: list[bytes] = []
 
-    async def ask(operation: str, request: Request) -> Response:
+    async def ask(operation: str, request: AwsRequest) -> Response:
         asked.append(request.body)
         return Response(200, b"{}")
 
@@ -333,13 +333,13 @@ asyncio.run(story())
     assert asyncio.run(asyncio.wait_for(_run(code), 20)).split() == ["True"]
 
 
-def request_of(body: bytes) -> Request:
+def request_of(body: bytes) -> AwsRequest:
     """A ReceiveMessage in the protocol of its body."""
     form = b"=" in body
     content_type = "application/x-www-form-urlencoded" if form else "application/x-amz-json-1.0"
     target = {} if form else {"x-amz-target": "AmazonSQS.ReceiveMessage"}
     headers = {"content-type": content_type, "authorization": SIGNED.format("sqs"), **target}
-    return Request("POST", "/", headers, "", body)
+    return AwsRequest("POST", "/", headers, "", body)
 
 
 async def sqs(tail: LongTail, operation: str, **members: Any) -> Any:

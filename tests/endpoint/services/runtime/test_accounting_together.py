@@ -14,16 +14,16 @@ from tests.endpoint.crew_world import World
 from tests.endpoint.mortal_host import MortalHost
 from tests.endpoint.virtual_time import run
 from torpor_container import wire
-from torpor_container.transport.upstream import Answer, Body
+from torpor_container.transport.upstream import Body, UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
-from torpor_endpoint.core.ledger_records import Invocation, Warm
+from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.metrics import Metric
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.runtime.accounting import TOGETHER, WITHIN_S, Accounting
-from torpor_endpoint.services.runtime.app import Account, Clocks, RuntimeApp
-from torpor_endpoint.services.runtime.errors import Place, RuntimeFault, Situation
+from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
+from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation
 from torpor_endpoint.services.runtime.journey import Journey
 from torpor_endpoint.services.runtime.meter import Meters
 from torpor_endpoint.services.runtime.request import Invoke
@@ -45,10 +45,10 @@ class Pages:
     def __init__(self) -> None:
         self.sums: dict[tuple[object, ...], Sums] = defaultdict(Sums)
 
-    def invoked(self, invocation: Invocation) -> None:
+    def invoked(self, invocation: InvocationRecord) -> None:
         self._of(invocation).add(invocation, is_cold(invocation.steps))
 
-    def warmed(self, warm: Warm) -> None:
+    def warmed(self, warm: WarmRequests) -> None:
         self._of(warm).add_warm(warm)
 
     def instances(self) -> list[str]:
@@ -60,7 +60,7 @@ class Pages:
         told = {kind: asdict(sums) for kind, sums in self.sums.items()}
         return {kind: {name: round(value, 6) for name, value in sums.items()} for kind, sums in told.items()}
 
-    def _of(self, told: Invocation | Warm) -> Sums:
+    def _of(self, told: InvocationRecord | WarmRequests) -> Sums:
         return self.sums[minute_of(told.at_s), told.endpoint, told.variant, told.model, told.instance]
 
 
@@ -99,7 +99,7 @@ def routes(host: MortalHost) -> list[Route]:
 
 
 def served(status: int, headers: list[tuple[bytes, bytes]], instances: int = 1) -> Served:
-    return Served(Answer(status, headers), "i-1", instances, 7, {}, 0.25)
+    return Served(UpstreamAnswer(status, headers), "i-1", instances, 7, {}, 0.25)
 
 
 def ended(
@@ -242,9 +242,9 @@ class Answering(Router):
         self._status = status
 
     def _served(self) -> Served:
-        return Served(Answer(self._status, [], [b"much", b"more"]), "i-1", 1, 1, {}, 0.25)
+        return Served(UpstreamAnswer(self._status, [], [b"much", b"more"]), "i-1", 1, 1, {}, 0.25)
 
-    async def send(self, route: Route, request: Invoke, body: Body, place: Place) -> Served:
+    async def send(self, route: Route, request: Invoke, body: Body, place: ErrorPlace) -> Served:
         return self._served()
 
     def send_at_once(
@@ -252,7 +252,7 @@ class Answering(Router):
         route: Route,
         request: Invoke,
         body: bytes,
-        place: Place,
+        place: ErrorPlace,
         then: Callable[[Served | RuntimeFault | None], None],
     ) -> bool:
         then(self._at_once())
@@ -269,7 +269,7 @@ class Gone(Answering):
         super().__init__(route, outcome if isinstance(outcome, int) else 200)
         self._outcome = outcome
 
-    async def send(self, route: Route, request: Invoke, body: Body, place: Place) -> Served:
+    async def send(self, route: Route, request: Invoke, body: Body, place: ErrorPlace) -> Served:
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return await super().send(route, request, body, place)
@@ -308,7 +308,7 @@ def test_no_body_waits_with_a_request_to_be_accounted_for(status: int) -> None:
             route, _ = routes(host)
             asked = {"path": "/endpoints/shop/invocations", "headers": []}
             clocks = Clocks(lambda: NOON_S, lambda: 0.0)
-            app = RuntimeApp(Answering(route, status), Waiting(waiting), Account("1"), clocks)
+            app = RuntimeApp(Answering(route, status), Waiting(waiting), AccountAndRegion("1"), clocks)
             assert app.at_once(asked, b"1,2", lambda *answer: told.append(answer[0]))
             await app(asked, receive, send)
             with pytest.raises(ConnectionError):
@@ -333,7 +333,7 @@ def test_what_was_never_sent_is_sent_again_and_told_once(outcome: int | Exceptio
         with MortalHost() as host:
             route, _ = routes(host)
             clocks = Clocks(lambda: NOON_S, lambda: 0.0)
-            app = RuntimeApp(Gone(route, outcome), Waiting(waiting), Account("1"), clocks)
+            app = RuntimeApp(Gone(route, outcome), Waiting(waiting), AccountAndRegion("1"), clocks)
             asked = {"path": "/endpoints/shop/invocations", "headers": []}
             assert app.at_once(asked, b"1,2", lambda *answer: told.append(answer[0]))
             assert told == []

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from torpor_container.transport.upstream import Answer
+from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_container.wire import Fault
 from torpor_endpoint.services.runtime.app import request_id
 from torpor_endpoint.services.runtime.errors import (
     FAULTS,
     MESSAGE_MAX,
     ORIGINAL_MAX,
-    Place,
+    ErrorPlace,
     RuntimeFault,
     Situation,
     from_answer,
@@ -21,7 +21,7 @@ from torpor_endpoint.services.runtime.errors import (
     wire_form,
 )
 
-PLACE = Place("Houses", "123456789012", "us-east-1", "request-1")
+PLACE = ErrorPlace("Houses", "123456789012", "us-east-1", "request-1")
 FIELDS: dict[str, Any] = {"detail": "why", "variant": "A", "variants": "A, B", "limit": 1, "held": 2, "status": 500}
 
 
@@ -36,7 +36,7 @@ def test_every_situation_has_a_wire_form(situation: Situation) -> None:
 @pytest.mark.parametrize("fault", Fault)
 def test_every_fault_of_an_instance_becomes_a_situation(fault: Fault) -> None:
     body = json.dumps({"message": "why {so}"}).encode()
-    found = from_answer(Answer(500, [(b"x-torpor-fault", fault.value.encode())], [body]), PLACE)
+    found = from_answer(UpstreamAnswer(500, [(b"x-torpor-fault", fault.value.encode())], [body]), PLACE)
     assert found.situation is FAULTS.get(fault, Situation.MODEL_SERVER)
     assert wire_form(found, PLACE)[0] == found.situation.status
 
@@ -64,7 +64,7 @@ def test_a_model_s_failure_names_where_its_log_is_and_in_strict_mode_aws_s_conso
 
 
 def test_a_body_that_is_no_text_is_still_a_model_error() -> None:
-    found = from_answer(Answer(502, [], [b"\xff\xfe"]), PLACE)
+    found = from_answer(UpstreamAnswer(502, [], [b"\xff\xfe"]), PLACE)
     assert found.original == (502, "\ufffd\ufffd")
 
 

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from hashlib import md5
 from pathlib import Path
 
-from torpor_endpoint.services.s3.storage.entries import Entry, ObjectName, Traits
+from torpor_endpoint.services.s3.storage.entries import ObjectEntry, ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.index import Index
-from torpor_endpoint.services.s3.storage.listing import Listing
+from torpor_endpoint.services.s3.storage.listing import ObjectListing
 from torpor_endpoint.services.s3.storage.objects import Draft, Objects
-from torpor_endpoint.services.s3.storage.paging import Query
+from torpor_endpoint.services.s3.storage.paging import KeyQuery
 from torpor_endpoint.services.s3.storage.staging import Staging
 from torpor_endpoint.services.s3.storage.tree import Survey, Tree
 
@@ -34,12 +34,12 @@ class Bench:
         self.tree = tree
         self.staging = Staging(staging or root / ".torpor" / "tmp")
         self.objects = Objects(index, tree, lambda: 0.0)
-        self._listing = Listing(index, tree, self.objects.head)
+        self._listing = ObjectListing(index, tree, self.objects.head)
 
-    def put(self, key: str, body: bytes = b"") -> Entry:
+    def put(self, key: str, body: bytes = b"") -> ObjectEntry:
         staged = self.staging.new()
         staged.write(body)
-        return self.objects.put(ObjectName("bucket", key), Draft(staged, md5(body).hexdigest(), Traits()))
+        return self.objects.put(ObjectName("bucket", key), Draft(staged, md5(body).hexdigest(), ObjectTraits()))
 
     def delete(self, key: str) -> None:
         self.objects.delete(ObjectName("bucket", key))
@@ -50,7 +50,7 @@ class Bench:
             return opened.file.read()
 
     def listed(self, prefix: str = "") -> list[str]:
-        return [entry.key for entry in self._listing.page("bucket", Query(prefix)).items]
+        return [entry.key for entry in self._listing.page("bucket", KeyQuery(prefix)).items]
 
 
 @contextmanager

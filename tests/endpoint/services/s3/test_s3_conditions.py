@@ -13,7 +13,7 @@ from torpor_endpoint.services.s3.wire.conditions import (
     check_write,
     ranges,
 )
-from torpor_endpoint.services.s3.wire.ranges import Span, copied_span, span
+from torpor_endpoint.services.s3.wire.ranges import ByteSpan, copied_span, span
 
 MODIFIED_S = 1_700_000_000.75
 THEN, BEFORE, LATER = (
@@ -47,11 +47,11 @@ READS = [
 
 RANGES = [
     (None, None),
-    ("bytes=0-4", Span(0, 4)),
-    ("bytes=5-", Span(5, 9)),
-    ("bytes=5-100", Span(5, 9)),
-    ("bytes=-3", Span(7, 9)),
-    ("bytes=-30", Span(0, 9)),
+    ("bytes=0-4", ByteSpan(0, 4)),
+    ("bytes=5-", ByteSpan(5, 9)),
+    ("bytes=5-100", ByteSpan(5, 9)),
+    ("bytes=-3", ByteSpan(7, 9)),
+    ("bytes=-30", ByteSpan(0, 9)),
     ("bytes=4-2", None),
     ("bytes=-", None),
     ("bytes=0-1,3-4", None),
@@ -103,7 +103,7 @@ def test_a_range_of_what_has_changed_is_passed_over(if_range: str | None, heeded
 
 
 @pytest.mark.parametrize(("header", "expected"), RANGES)
-def test_a_range_is_read_as_s3_reads_it(header: str | None, expected: Span | None) -> None:
+def test_a_range_is_read_as_s3_reads_it(header: str | None, expected: ByteSpan | None) -> None:
     assert span(header, 10) == expected
 
 
@@ -128,7 +128,7 @@ def test_a_range_beyond_the_object_is_refused(header: str, size_bytes: int) -> N
     ],
 )
 def test_a_copy_takes_bytes_that_are_all_there(header: str, refusal: Refusal) -> None:
-    assert (copied_span(None, 10), copied_span("bytes=9-9", 10)) == (Span(0, 9), Span(9, 9))
+    assert (copied_span(None, 10), copied_span("bytes=9-9", 10)) == (ByteSpan(0, 9), ByteSpan(9, 9))
     with pytest.raises(S3Error) as refused:
         copied_span(header, 10)
     assert refused.value.refusal is refusal

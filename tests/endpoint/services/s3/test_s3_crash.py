@@ -12,10 +12,10 @@ import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
 from tests.endpoint.services.s3.s3_server import client, serving
-from torpor_endpoint.services.s3.storage.entries import ObjectName, Traits
+from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.index import Index
 from torpor_endpoint.services.s3.storage.objects import Draft, Objects
-from torpor_endpoint.services.s3.storage.paging import Query
+from torpor_endpoint.services.s3.storage.paging import KeyQuery
 from torpor_endpoint.services.s3.storage.tree import Tree
 from torpor_endpoint.services.s3.store import ObjectStore
 
@@ -52,7 +52,7 @@ def root(tmp_path: Path) -> Path:
 def put(store: ObjectStore, objects: Objects, key: str, body: bytes) -> None:
     staged = store.staging.new()
     staged.write(body)
-    traits = Traits(headers={"x-amz-meta-body": body.decode()}, tags={"body": body.decode()})
+    traits = ObjectTraits(headers={"x-amz-meta-body": body.decode()}, tags={"body": body.decode()})
     objects.put(ObjectName("bucket", key), Draft(staged, md5(body).hexdigest(), traits))
 
 
@@ -74,7 +74,7 @@ def test_a_put_cut_short_leaves_one_whole_object(root: Path, key: str, moved: bo
         assert opened.file.read() == survivor
     assert opened.entry.etag == md5(survivor).hexdigest()
     assert opened.entry.traits.tags == {"body": survivor.decode()}
-    assert [entry.key for entry in again.listing.page("bucket", Query()).items] == [key]
+    assert [entry.key for entry in again.listing.page("bucket", KeyQuery()).items] == [key]
     assert list((root / ".torpor" / "tmp").iterdir()) == []
     again.close()
 

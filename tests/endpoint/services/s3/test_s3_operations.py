@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 from tests.endpoint.services.s3.s3_server import Server
 from torpor_endpoint.services.s3.differences import DIFFERENCES
 from torpor_endpoint.services.s3.errors import S3Error
-from torpor_endpoint.services.s3.names import Address
+from torpor_endpoint.services.s3.names import ObjectAddress
 from torpor_endpoint.services.s3.routes import OPERATIONS, operation
-from torpor_endpoint.services.s3.wire.exchange import Request
+from torpor_endpoint.services.s3.wire.exchange import S3Request
 
 S3 = botocore.session.Session().get_service_model("s3")
 OLD_NAMES = {
@@ -25,7 +25,7 @@ OLD_NAMES = {
 }
 
 
-def asked(name: str) -> Request:
+def asked(name: str) -> S3Request:
     """The least that botocore's own model says of a request for the operation."""
     model = S3.operation_model(name)
     path, _, literal = model.http["requestUri"].partition("?")
@@ -38,8 +38,8 @@ def asked(name: str) -> Request:
             query[where["name"]] = "1"
         elif where.get("location") == "header":
             headers[where["name"].lower()] = "x"
-    address = Address("bucket" if "Bucket" in path else None, "key" if "Key" in path else None)
-    return Request(model.http["method"], "", address, query, headers, body=None)  # type: ignore[arg-type]
+    address = ObjectAddress("bucket" if "Bucket" in path else None, "key" if "Key" in path else None)
+    return S3Request(model.http["method"], "", address, query, headers, body=None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", S3.operation_names)

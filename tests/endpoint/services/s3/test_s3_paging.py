@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.services.s3.storage.paging import Page, Query, after_all, page
+from torpor_endpoint.services.s3.storage.paging import KeyPage, KeyQuery, after_all, page
 
 TEXT = st.text(alphabet="ab/é\U0010ffff", max_size=4)
 KEYS = st.lists(TEXT.filter(bool), unique=True, max_size=12).map(sorted)
@@ -22,18 +22,18 @@ def read_from(keys: list[str], start: str) -> Iterator[Item]:
     return (Item(key) for key in keys[bisect_left(keys, start) :])
 
 
-def every_page(keys: list[str], query: Query) -> Iterator[Page[Item]]:
+def every_page(keys: list[str], query: KeyQuery) -> Iterator[KeyPage[Item]]:
     while True:
         found = page(query, lambda start: read_from(keys, start))
         yield found
         if not found.truncated:
             return
-        query = Query(query.prefix, query.delimiter, found.last, query.limit)
+        query = KeyQuery(query.prefix, query.delimiter, found.last, query.limit)
 
 
 @given(KEYS, TEXT, st.sampled_from(["", "/", "a", "b/"]), st.integers(min_value=1, max_value=4))
 def test_the_pages_together_are_the_whole_list(keys: list[str], prefix: str, delimiter: str, limit: int) -> None:
-    query = Query(prefix, delimiter, limit=limit)
+    query = KeyQuery(prefix, delimiter, limit=limit)
     matching = [key for key in keys if key.startswith(prefix)]
     pages = list(every_page(keys, query))
     assert [item.key for one in pages for item in one.items] == [key for key in matching if query.group(key) is None]
@@ -50,7 +50,7 @@ def test_what_follows_a_prefix_is_the_first_key_beyond_it(prefix: str, more: str
 
 
 def test_a_page_of_no_keys_is_empty_and_not_truncated() -> None:
-    assert page(Query(limit=0), lambda start: read_from(["a"], start)) == Page()
+    assert page(KeyQuery(limit=0), lambda start: read_from(["a"], start)) == KeyPage()
 
 
 def test_rolled_up_keys_are_jumped_over() -> None:
@@ -62,5 +62,5 @@ def test_rolled_up_keys_are_jumped_over() -> None:
             seen.append(item.key)
             yield item
 
-    assert page(Query(delimiter="/"), read).prefixes == ("a/",)
+    assert page(KeyQuery(delimiter="/"), read).prefixes == ("a/",)
     assert seen == ["a/0000", "b"]

@@ -9,26 +9,26 @@ from starlette.types import Message, Scope
 from torpor_endpoint.services.s3.edge import served
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.wire.documents import PROLOG
-from torpor_endpoint.services.s3.wire.exchange import Answer, Body
+from torpor_endpoint.services.s3.wire.exchange import Body, S3Answer
 from torpor_endpoint.services.s3.wire.patience import soon_or_aloud
 
-DONE = Answer(headers={"etag": "e"}, body=PROLOG + b"<Result/>")
+DONE = S3Answer(headers={"etag": "e"}, body=PROLOG + b"<Result/>")
 
 
-async def joined() -> Answer:
+async def joined() -> S3Answer:
     return DONE
 
 
-async def refused() -> Answer:
+async def refused() -> S3Answer:
     raise S3Error(Refusal.PreconditionFailed)
 
 
-async def heard(work: Callable[[], Awaitable[Answer]], spaces: int) -> tuple[int, list[bytes]]:
+async def heard(work: Callable[[], Awaitable[S3Answer]], spaces: int) -> tuple[int, list[bytes]]:
     """What a caller hears of work that is done only after it has heard so many spaces."""
     enough = asyncio.Event()
     pieces: list[bytes] = []
 
-    async def slowly() -> Answer:
+    async def slowly() -> S3Answer:
         await enough.wait()
         return await work()
 
@@ -71,8 +71,8 @@ async def answer_to(*messages: Message) -> list[Message]:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    async def read(scope: Scope, body: Body) -> Answer:
-        return Answer(body=b"".join([piece async for piece in body.pieces()]))
+    async def read(scope: Scope, body: Body) -> S3Answer:
+        return S3Answer(body=b"".join([piece async for piece in body.pieces()]))
 
     scope: Scope = {"type": "http", "method": "PUT", "path": "/bucket/key", "headers": []}
     await served(scope, receive, send, read, patience_s=0.001)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
-from torpor_endpoint.services.s3.wire.post_policy import Sizes, allowed
+from torpor_endpoint.services.s3.wire.post_policy import UploadSizes, allowed
 
 END = "2020-01-01T00:00:00Z"
 END_S = 1_577_836_800
@@ -39,7 +39,7 @@ def saying(*conditions: Any, **fields: str) -> dict[str, str]:
     ],
 )
 def test_a_form_that_is_as_its_policy_says_is_allowed_until_its_end(fields: dict[str, str]) -> None:
-    assert allowed("b", fields, END_S) == Sizes()
+    assert allowed("b", fields, END_S) == UploadSizes()
     with pytest.raises(S3Error, match="Policy expired") as refused:
         allowed("b", fields, END_S + 1)
     assert refused.value.refusal is Refusal.AccessDenied
@@ -93,7 +93,7 @@ def test_what_is_no_policy_is_refused(fields: dict[str, str]) -> None:
 
 def test_a_policy_bounds_the_size() -> None:
     sizes = allowed("b", saying(["content-length-range", 2, "9"], ["content-length-range", 1, 5]), END_S)
-    assert sizes == Sizes(2, 5)
+    assert sizes == UploadSizes(2, 5)
     sizes.check(2)
     with pytest.raises(S3Error) as refused:
         sizes.check(1)
@@ -108,4 +108,4 @@ def test_a_policy_comes_with_its_signature(missing: str) -> None:
 
 
 def test_a_form_without_a_policy_is_as_a_request_without_a_signature() -> None:
-    assert allowed("b", {"key": "k", "acl": "public-read"}, END_S) == Sizes()
+    assert allowed("b", {"key": "k", "acl": "public-read"}, END_S) == UploadSizes()

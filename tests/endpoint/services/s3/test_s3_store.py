@@ -11,10 +11,10 @@ import pytest
 
 from tests.endpoint.services.s3.s3_bench import Bench, WatchedTree, bench_at
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
-from torpor_endpoint.services.s3.storage.entries import ObjectName, Traits
+from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
-from torpor_endpoint.services.s3.storage.paging import Query
-from torpor_endpoint.services.s3.storage.parts import Part
+from torpor_endpoint.services.s3.storage.paging import KeyQuery
+from torpor_endpoint.services.s3.storage.parts import UploadedPart
 from torpor_endpoint.services.s3.store import ObjectStore
 
 
@@ -101,11 +101,11 @@ def play(store: ObjectStore, seed: int) -> None:
             case 0:
                 staged = store.staging.new()
                 staged.write(body)
-                store.objects.put(name, Draft(staged, digest, Traits(headers={"x-amz-meta-md5": digest})))
+                store.objects.put(name, Draft(staged, digest, ObjectTraits(headers={"x-amz-meta-md5": digest})))
             case 1:
                 store.objects.delete(name)
             case 2:
-                assert all(entry.etag for entry in store.listing.page("bucket", Query()).items)
+                assert all(entry.etag for entry in store.listing.page("bucket", KeyQuery()).items)
             case _:
                 read_whole(store, name)
 
@@ -125,7 +125,7 @@ def read_whole(store: ObjectStore, name: ObjectName) -> None:
 def test_many_threads_on_few_keys_see_whole_objects_only(tmp_path: Path) -> None:
     with store_at(tmp_path) as store, ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda seed: play(store, seed), range(6)))
-        listed = {entry.key for entry in store.listing.page("bucket", Query()).items}
+        listed = {entry.key for entry in store.listing.page("bucket", KeyQuery()).items}
         for key in KEYS:
             read_whole(store, ObjectName("bucket", key))
         files = {
@@ -137,11 +137,13 @@ def test_many_threads_on_few_keys_see_whole_objects_only(tmp_path: Path) -> None
 
 def begin_and_leave(store: ObjectStore) -> None:
     """An upload of two parts that nobody completes."""
-    upload = store.uploads.begin(ObjectName("bucket", "k"), Traits(), None, None)
+    upload = store.uploads.begin(ObjectName("bucket", "k"), ObjectTraits(), None, None)
     for number in (1, 2):
         staged = store.staging.new()
         staged.write(b"part")
-        store.uploads.add(upload, Part(number, staged.path.name, 4, md5(b"part").hexdigest(), None, 0.0), staged)
+        store.uploads.add(
+            upload, UploadedPart(number, staged.path.name, 4, md5(b"part").hexdigest(), None, 0.0), staged
+        )
 
 
 def removed_and_made_by_hand(store: ObjectStore, root: Path) -> None:
@@ -155,7 +157,7 @@ def test_unfinished_uploads_end_with_their_bucket(tmp_path: Path, end: Callable[
     with store_at(tmp_path) as store:
         begin_and_leave(store)
         end(store, tmp_path)
-        assert not store.uploads.page("bucket", Query()).items
+        assert not store.uploads.page("bucket", KeyQuery()).items
         assert store.uploads.files() == set()
         assert list((tmp_path / ".torpor" / "tmp").iterdir()) == []
 

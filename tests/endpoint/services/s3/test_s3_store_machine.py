@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from torpor_container.artifacts.keys import ordinary
 from torpor_endpoint.services.s3.errors import S3Error
-from torpor_endpoint.services.s3.storage.entries import ObjectName, Traits
+from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
-from torpor_endpoint.services.s3.storage.paging import Query
+from torpor_endpoint.services.s3.storage.paging import KeyQuery
 from torpor_endpoint.services.s3.store import ObjectStore
 
 KEYS = st.sampled_from(["a", "a/b", "a/b/c", "d/e", "d/", "/d", "d//e", "x", "x/y/z", "x/y", "..", ".torpor/objects/q"])
@@ -43,7 +43,7 @@ class StoreMachine(RuleBasedStateMachine):
     def put(self, key: str, body: bytes) -> None:
         staged = self.store.staging.new()
         staged.write(body)
-        traits = Traits(headers={"x-amz-meta-by": "api"})
+        traits = ObjectTraits(headers={"x-amz-meta-by": "api"})
         self.store.objects.put(ObjectName("bucket", key), Draft(staged, md5(body).hexdigest(), traits))
         self.expected[key] = body
 
@@ -97,7 +97,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(delimiter=st.sampled_from(["", "/"]), prefix=st.sampled_from(["", "a/", "x", "x/y"]))
     def list_some(self, delimiter: str, prefix: str) -> None:
-        query = Query(prefix, delimiter)
+        query = KeyQuery(prefix, delimiter)
         matching = [key for key in sorted(self.expected) if key.startswith(prefix)]
         found = self.store.listing.page("bucket", query)
         assert [entry.key for entry in found.items] == [key for key in matching if query.group(key) is None]
@@ -105,7 +105,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_object_is_listed_with_its_etag(self) -> None:
-        listed = {entry.key: entry.etag for entry in self.store.listing.page("bucket", Query()).items}
+        listed = {entry.key: entry.etag for entry in self.store.listing.page("bucket", KeyQuery()).items}
         assert listed == {key: md5(body).hexdigest() for key, body in self.expected.items()}
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from tests.endpoint.services.sagemaker.control_desk import ARN, MULTI_MODEL, Desk, production, serverless
 from torpor_endpoint.core.lifecycle import EndpointEvent
-from torpor_endpoint.storage.records import Endpoint, EndpointStatus, Variant
+from torpor_endpoint.storage.records import EndpointRecord, EndpointStatus, Variant
 
 
-def stored(desk: Desk, name: str = "ep") -> Endpoint:
+def stored(desk: Desk, name: str = "ep") -> EndpointRecord:
     endpoint = desk.store.endpoint(name)
     assert endpoint is not None
     return endpoint

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.services.training.training_site import Site
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 
 
 @pytest.fixture
-def site(tmp_path: Path, warm_parent: WarmParent) -> Site:
+def site(tmp_path: Path, warm_parent: ZygoteClient) -> Site:
     return Site(tmp_path, warm_parent)

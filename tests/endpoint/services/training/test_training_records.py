@@ -6,7 +6,7 @@ from threading import Event
 
 from tests.endpoint.services.training.training_site import Api, Site, job
 from torpor_endpoint.services.training.jobs import Jobs
-from torpor_endpoint.services.training.lifecycle import Stage, begun
+from torpor_endpoint.services.training.lifecycle import JobStage, begun
 from torpor_endpoint.storage.schema import opened
 
 
@@ -36,8 +36,8 @@ def test_of_moves_made_at_once_one_is_made() -> None:
     jobs = Jobs(database, lambda: 1.0)
     jobs.add(begun("job", "arn", {}, 0.0))
     with ThreadPoolExecutor(8) as threads:
-        assert sum(threads.map(lambda _: jobs.move("job", Stage.DOWNLOADING), range(64))) == 1
+        assert sum(threads.map(lambda _: jobs.move("job", JobStage.DOWNLOADING), range(64))) == 1
     found = jobs.get("job")
     assert found is not None
-    assert [past.stage for past in found.transitions] == [Stage.STARTING, Stage.DOWNLOADING]
+    assert [past.stage for past in found.transitions] == [JobStage.STARTING, JobStage.DOWNLOADING]
     database.close()

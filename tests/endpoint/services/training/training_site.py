@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.endpoint.artifacts import packed, put
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.services.s3.store import ObjectStore
@@ -20,7 +20,7 @@ from torpor_endpoint.services.training.jobs import Jobs
 from torpor_endpoint.services.training.operations import OPERATIONS, Training
 from torpor_endpoint.services.training.running.storage import EmbeddedStorage
 from torpor_endpoint.services.training.running.trainer import Trainer
-from torpor_endpoint.services.training.running.workbench import Ground
+from torpor_endpoint.services.training.running.workbench import JobSite
 from torpor_endpoint.storage.record_table import Database
 from torpor_endpoint.storage.schema import opened
 
@@ -36,7 +36,7 @@ class Site:
     """One folder, over as many lives of the endpoint as a test needs. `bucket` is the bucket's folder."""
 
     folder: Path
-    warm_parent: WarmParent
+    warm_parent: ZygoteClient
     tags: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -72,11 +72,11 @@ class Site:
         database, objects = opened(self.folder / "torpor.sqlite"), ObjectStore(self.folder / "s3")
         jobs = Jobs(database, time.time)
 
-        async def parent() -> WarmParent:
+        async def parent() -> ZygoteClient:
             return self.warm_parent
 
         storage = EmbeddedStorage(objects)
-        ground = Ground(self.jobs_folder, self.logs, storage, parent, {}, (FORGOTTEN,), 2, time.time, grace_s)
+        ground = JobSite(self.jobs_folder, self.logs, storage, parent, {}, (FORGOTTEN,), 2, time.time, grace_s)
         trainer = Trainer(jobs, ground, at_once)
         await trainer.start()
         try:

@@ -13,7 +13,7 @@ from tests.sdk.sdk_models import CITIES, ROWS
 from torpor.cli import app
 from torpor.cli.commands.replay import advice, doing, lateness
 from torpor.replay.outcome import Replayed
-from torpor.replay.sending import Pace, Tally
+from torpor.replay.sending import ReplayPace, ReplayTally
 
 ROW = ",".join(map(str, ROWS[0]))
 Run = Callable[..., Result]
@@ -97,7 +97,7 @@ def test_it_says_why_requests_failed_and_that_all_of_them_did(run: Run, tmp_path
 
 
 def test_the_progress_says_what_became_of_those_that_were_sent() -> None:
-    told = doing(Tally(elapsed_s=2.0, sent=2003, done=2000, cold=4, failed=1))
+    told = doing(ReplayTally(elapsed_s=2.0, sent=2003, done=2000, cold=4, failed=1))
     assert told == "1,000/s · 3 in flight · 4 cold · 1 failed"
 
 
@@ -122,4 +122,4 @@ def test_a_pace_that_was_not_kept_comes_with_advice(in_flight_max: int, do: str)
     assert lateness(late) == (
         "0 failed · 0.0% cold · at most 1 in flight · sent late by 1,000 ms at p50, 1,980 ms at p99"
     )
-    assert do in advice(late, Pace(in_flight_max=in_flight_max))
+    assert do in advice(late, ReplayPace(in_flight_max=in_flight_max))

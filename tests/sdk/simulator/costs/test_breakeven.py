@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor.simulator.costs import breakeven
-from torpor.simulator.costs.alternatives import Calls, Cost, Held, Terms
+from torpor.simulator.costs.alternatives import Calls, Cost, CostTerms, HeldInstances
 from torpor.simulator.costs.costing import asleep, endpoint_per_model, multi_model, serverless
 from torpor.spans import HOUR_S
 from torpor_endpoint.core.pricing.catalogue import USD_PER_HOUR
 
-HELD = st.builds(Held, st.sampled_from(sorted(USD_PER_HOUR)), st.integers(1, 8))
-TERMS = st.builds(Terms, hours=st.floats(1, 9000))
+HELD = st.builds(HeldInstances, st.sampled_from(sorted(USD_PER_HOUR)), st.integers(1, 8))
+TERMS = st.builds(CostTerms, hours=st.floats(1, 9000))
 MEMORY = st.sampled_from([1024, 2048, 3072, 4096, 5120, 6144])
 ONE = st.builds(Calls, st.just(1), st.integers(1, 60_000), st.just(0), st.integers(0, 10**7))
 TOO_MUCH_MIB = 7000
@@ -40,19 +40,19 @@ def known(answer: float | None) -> float:
     ],
 )
 def test_serverless_is_cheaper_until_one_slot_is_this_busy(size: str, memory_mib: int, share: float) -> None:
-    busy = breakeven.rate_per_s(multi_model(Held(size)), memory_mib, Calls.alike(1, 1.0))
+    busy = breakeven.rate_per_s(multi_model(HeldInstances(size)), memory_mib, Calls.alike(1, 1.0))
     assert busy == pytest.approx(share, abs=0.0005)
 
 
 def test_two_large_instances_pay_from_84_requests_a_second_on() -> None:
-    two = multi_model(Held("ml.r5.2xlarge", 2))
+    two = multi_model(HeldInstances("ml.r5.2xlarge", 2))
     assert usd(two) == pytest.approx(883.30)
     assert breakeven.rate_per_s(two, 2048, Calls.alike(1, 0.1)) == pytest.approx(84, abs=0.1)
 
 
 @given(HELD, MEMORY, ONE, TERMS)
 def test_at_its_rate_serverless_costs_what_always_on_costs(
-    held: Held, memory_mib: int, one: Calls, terms: Terms
+    held: HeldInstances, memory_mib: int, one: Calls, terms: CostTerms
 ) -> None:
     rival = multi_model(held, terms)
     requests = known(breakeven.rate_per_s(rival, memory_mib, one, terms)) * terms.hours * HOUR_S
@@ -62,7 +62,9 @@ def test_at_its_rate_serverless_costs_what_always_on_costs(
 
 
 @given(HELD, HELD, TERMS)
-def test_from_so_many_models_on_they_are_cheaper_together(each: Held, together: Held, terms: Terms) -> None:
+def test_from_so_many_models_on_they_are_cheaper_together(
+    each: HeldInstances, together: HeldInstances, terms: CostTerms
+) -> None:
     count = known(breakeven.models(each, together, terms))
     fewer, more = int(count), int(count) + 1
     assert usd(endpoint_per_model(fewer, each, terms)) <= usd(multi_model(together, terms)) * (1 + 1e-9)
@@ -70,12 +72,14 @@ def test_from_so_many_models_on_they_are_cheaper_together(each: Held, together: 
 
 
 def test_the_blogs_large_instances_pay_from_the_sixth_model_on() -> None:
-    assert breakeven.models(Held("ml.c5.large", 2), Held("ml.r5.2xlarge", 2)) == pytest.approx(0.605 / 0.102)
+    assert breakeven.models(HeldInstances("ml.c5.large", 2), HeldInstances("ml.r5.2xlarge", 2)) == pytest.approx(
+        0.605 / 0.102
+    )
 
 
 @given(HELD, HELD, TERMS)
 def test_awake_for_the_affordable_share_sleeping_costs_what_the_rival_costs(
-    always_on: Held, sleeper: Held, terms: Terms
+    always_on: HeldInstances, sleeper: HeldInstances, terms: CostTerms
 ) -> None:
     rival = multi_model(always_on, terms)
     share = known(breakeven.affordable_share(rival, sleeper, terms))
@@ -109,7 +113,7 @@ def test_the_formula_is_what_poisson_requests_do() -> None:
 def test_the_longest_keep_alive_at_serverless_prices() -> None:
     """At a request a minute of 1 s on 2 GB, an ml.m5.large may stay awake for 1.26 s after each."""
     calls = Calls.alike(730 * 60, 1.0)
-    share = known(breakeven.affordable_share(serverless(2048, calls), Held("ml.m5.large")))
+    share = known(breakeven.affordable_share(serverless(2048, calls), HeldInstances("ml.m5.large")))
     kept_s = breakeven.keep_alive_s(1 / 60, share)
     assert kept_s == pytest.approx(1.26, abs=0.01)
     awake_s = breakeven.awake_share(1 / 60, kept_s) * 730 * HOUR_S
@@ -117,10 +121,10 @@ def test_the_longest_keep_alive_at_serverless_prices() -> None:
 
 
 def test_what_never_breaks_even_is_infinite_and_what_is_not_known_is_none() -> None:
-    rival = multi_model(Held("ml.m5.large"))
+    rival = multi_model(HeldInstances("ml.m5.large"))
     assert breakeven.rate_per_s(rival, 2048, Calls(1)) == inf
     assert breakeven.keep_alive_s(1.0, 1.5) == inf
     assert breakeven.keep_alive_s(0.0, 0.5) == inf
     assert breakeven.rate_per_s(rival, TOO_MUCH_MIB, Calls(1)) is None
-    assert breakeven.models(Held("ml.m4.xlarge"), Held("ml.m5.large")) is None
-    assert breakeven.affordable_share(multi_model(Held("ml.m4.xlarge")), Held("ml.m5.large")) is None
+    assert breakeven.models(HeldInstances("ml.m4.xlarge"), HeldInstances("ml.m5.large")) is None
+    assert breakeven.affordable_share(multi_model(HeldInstances("ml.m4.xlarge")), HeldInstances("ml.m5.large")) is None

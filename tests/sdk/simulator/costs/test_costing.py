@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.costs.alternatives import Calls, Component, Cost, Held, Terms, Way
+from torpor.simulator.costs.alternatives import Calls, Component, Cost, CostTerms, HeldInstances, Way
 from torpor.simulator.costs.costing import (
     asleep,
     autoscaled,
@@ -62,7 +62,7 @@ def test_components_take_as_many_instances_as_their_reserves_fill() -> None:
     assert instances_for(33, each, "ml.r5.2xlarge") == 2
     assert instances_for(16, replace(each, copies=2), "ml.r5.2xlarge") == 1
     assert instances_for(3, Component(1024, gpus=1), "ml.g5.xlarge") == 3
-    assert usd(components(33, each, "ml.r5.2xlarge")) == usd(multi_model(Held("ml.r5.2xlarge", 2)))
+    assert usd(components(33, each, "ml.r5.2xlarge")) == usd(multi_model(HeldInstances("ml.r5.2xlarge", 2)))
 
 
 def test_a_component_that_no_instance_holds_costs_none() -> None:
@@ -76,10 +76,10 @@ def test_only_the_sleeping_multi_model_endpoint_is_not_sold_by_aws() -> None:
 
 
 def test_an_unknown_price_is_never_nothing() -> None:
-    unpriced = Terms(replace(PRICES, usd_per_gb_s=None))
+    unpriced = CostTerms(replace(PRICES, usd_per_gb_s=None))
     unknown = [
-        endpoint_per_model(0, Held("ml.m4.xlarge")),
-        multi_model(Held("ml.m4.xlarge", 0)),
+        endpoint_per_model(0, HeldInstances("ml.m4.xlarge")),
+        multi_model(HeldInstances("ml.m4.xlarge", 0)),
         autoscaled("ml.m4.xlarge", 0.0),
         asleep("ml.m4.xlarge", 0.0),
         components_scaled("ml.m4.xlarge", 0.0),
@@ -92,11 +92,11 @@ def test_an_unknown_price_is_never_nothing() -> None:
 @pytest.mark.parametrize("amount", [-1, float("nan"), float("inf")])
 def test_what_is_no_amount_is_refused(amount: float) -> None:
     for made in (
-        lambda: Terms(hours=amount),
+        lambda: CostTerms(hours=amount),
         lambda: asleep("ml.m5.large", amount),
-        lambda: Held("ml.m5.large", amount),  # type: ignore[arg-type]  # nan and inf are no int
+        lambda: HeldInstances("ml.m5.large", amount),  # type: ignore[arg-type]  # nan and inf are no int
         lambda: Calls(predict_ms=amount),  # type: ignore[arg-type]
-        lambda: endpoint_per_model(amount, Held("ml.m5.large")),  # type: ignore[arg-type]
+        lambda: endpoint_per_model(amount, HeldInstances("ml.m5.large")),  # type: ignore[arg-type]
     ):
         with pytest.raises(ValueError, match="is a number of 0 or more"):
             made()
@@ -118,16 +118,16 @@ def test_instance_seconds_add_up_and_cost_the_same_asleep_and_scaled(size: str, 
 
 @given(PRICED, COUNTS, st.integers(0, 20), st.floats(0, 9000), st.floats(0, 9000))
 def test_hours_add_up_and_models_multiply(size: str, models: int, instances: int, one: float, other: float) -> None:
-    held = Held(size, instances)
-    parts = [usd(multi_model(held, Terms(hours=hours))) for hours in (one, other)]
-    assert sum(parts) == pytest.approx(usd(multi_model(held, Terms(hours=one + other))))
+    held = HeldInstances(size, instances)
+    parts = [usd(multi_model(held, CostTerms(hours=hours))) for hours in (one, other)]
+    assert sum(parts) == pytest.approx(usd(multi_model(held, CostTerms(hours=one + other))))
     assert usd(endpoint_per_model(models, held)) == pytest.approx(models * usd(multi_model(held)))
 
 
 @given(PRICED, st.integers(0, 10), st.floats(0, 1000))
 def test_never_asleep_is_always_on(size: str, instances: int, hours: float) -> None:
-    awake = asleep(size, instances * hours * HOUR_S, Terms(hours=hours))
-    assert usd(awake) == pytest.approx(usd(multi_model(Held(size, instances), Terms(hours=hours))))
+    awake = asleep(size, instances * hours * HOUR_S, CostTerms(hours=hours))
+    assert usd(awake) == pytest.approx(usd(multi_model(HeldInstances(size, instances), CostTerms(hours=hours))))
 
 
 @given(COUNTS, st.integers(0, 100), st.integers(1, 70_000), st.sampled_from([0.0, 0.25, 0.3, 1.0, 3.0]))

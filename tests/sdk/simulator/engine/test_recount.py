@@ -7,23 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torpor.simulator.engine.recount import Inconsistent, Recount
-from torpor.simulator.engine.variant import Look, Machine, Plan, Rests, Simulation
+from torpor.simulator.engine.variant import Machine, Rests, Simulation, VariantPlan, VariantReading
 from torpor.workloads import Synthetic, zipf
 from torpor.workloads.profile import ModelProfile, Spread
 from torpor_container.core.policies import POLICIES
-from torpor_endpoint.core.scaling import Range
+from torpor_endpoint.core.scaling import InstanceRange
 
 MIB = 1024 * 1024
 MACHINE = Machine(memory_bytes=12 * MIB, disk_bytes=30 * MIB, threads=2)
 
 
-def simulated(plan: Plan, trace: Synthetic) -> tuple[Recount, Simulation, list[Look]]:
+def simulated(plan: VariantPlan, trace: Synthetic) -> tuple[Recount, Simulation, list[VariantReading]]:
     """With a look every few seconds, never at the moment of anything else."""
     profiles = {
         name: ModelProfile(name, (1 + number % 3) * MIB, MIB, load_s=0.3, predict_s=0.05)
         for number, name in enumerate(trace.names)
     }
-    recount, looks = Recount(), list[Look]()
+    recount, looks = Recount(), list[VariantReading]()
     simulation = Simulation(plan, profiles, recount.told, recount.recorded, Spread(0.5, 0.5, 0.5, trace.seed))
     for step in range(1, 40):
         simulation.kernel.at(step * 3.1415926, lambda simulated: looks.append(simulated.look()), simulation)
@@ -34,17 +34,17 @@ def simulated(plan: Plan, trace: Synthetic) -> tuple[Recount, Simulation, list[L
 @settings(max_examples=25, deadline=None)
 @given(
     policy=st.sampled_from(sorted(POLICIES)),
-    sizes=st.sampled_from([None, Range(0, 3, 2), Range(1, 2, 4)]),
+    sizes=st.sampled_from([None, InstanceRange(0, 3, 2), InstanceRange(1, 2, 4)]),
     cache=st.booleans(),
     rests=st.sampled_from([None, Rests("fixed", 2.0), Rests("histogram", 5.0)]),
     rate_hz=st.floats(1.0, 40.0),
     seed=st.integers(0, 99),
 )
 def test_the_log_and_the_counters_tell_one_story(
-    policy: str, sizes: Range | None, cache: bool, rests: Rests | None, rate_hz: float, seed: int
+    policy: str, sizes: InstanceRange | None, cache: bool, rests: Rests | None, rate_hz: float, seed: int
 ) -> None:
     machine = replace(MACHINE, policy=policy, cache=cache, models_rest=rests)
-    plan = Plan(machine, 2 if sizes is None else sizes.floor, sizes, idle_s=7.0)
+    plan = VariantPlan(machine, 2 if sizes is None else sizes.floor, sizes, idle_s=7.0)
     recount, simulation, looks = simulated(plan, zipf(40, 0.9, rate_hz, 100.0, seed))
     recount.verify(simulation, looks)
     assert len(looks) >= 30
@@ -54,22 +54,22 @@ TRACE = zipf(40, 0.9, 10.0, 100.0, 1)
 
 
 def test_a_budget_that_is_smaller_than_what_was_planned_is_found() -> None:
-    recount, simulation, _ = simulated(Plan(MACHINE), TRACE)
-    simulation.plan = Plan(replace(MACHINE, memory_bytes=6 * MIB))
+    recount, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
+    simulation.plan = VariantPlan(replace(MACHINE, memory_bytes=6 * MIB))
     with pytest.raises(Inconsistent, match="bytes are planned with 6,291,456"):
         recount.verify(simulation)
 
 
 def test_a_call_of_a_model_that_was_not_there_is_found() -> None:
-    recount, simulation, _ = simulated(Plan(MACHINE), TRACE)
+    recount, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
     recount._calls[100].ready_s -= 100.0
     with pytest.raises(Inconsistent, match="not there all the time"):
         recount.verify(simulation)
 
 
-def asleep(seed: int = 1) -> tuple[Recount, Simulation, list[Look]]:
+def asleep(seed: int = 1) -> tuple[Recount, Simulation, list[VariantReading]]:
     """What slept and woke, and sleeps at the end: nothing is left to compare but looks and counters."""
-    plan = Plan(replace(MACHINE, disk_bytes=400 * MIB), 0, Range(0, 1, 8), idle_s=0.5)
+    plan = VariantPlan(replace(MACHINE, disk_bytes=400 * MIB), 0, InstanceRange(0, 1, 8), idle_s=0.5)
     return simulated(plan, zipf(40, 0.9, 1.0, 100.0, seed))
 
 
@@ -104,7 +104,7 @@ def test_a_counter_that_is_one_off_is_found(what: str, found: str) -> None:
 
 
 def test_where_a_disk_is_too_small_for_all_downloads_are_between_what_loads_allow() -> None:
-    recount, simulation, _ = simulated(Plan(MACHINE), TRACE)
+    recount, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
     assert 40 < simulation.counts.downloads < simulation.counts.loads
     for told in (30, simulation.counts.loads + 1):
         simulation.counts.downloads = told
@@ -113,13 +113,13 @@ def test_where_a_disk_is_too_small_for_all_downloads_are_between_what_loads_allo
 
 
 def test_bytes_that_are_left_over_at_the_end_are_found() -> None:
-    recount, simulation, _ = simulated(Plan(MACHINE), TRACE)
+    recount, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
     recount._decisions.pop()
     with pytest.raises(Inconsistent, match="by the log"):
         recount.verify(simulation)
 
 
 def test_an_instance_too_many_is_found() -> None:
-    recount, simulation, looks = simulated(Plan(MACHINE, 2), TRACE)
+    recount, simulation, looks = simulated(VariantPlan(MACHINE, 2), TRACE)
     with pytest.raises(Inconsistent, match="3 instances, 2 by the log"):
         recount.verify(simulation, [replace(looks[5], instances=3)])

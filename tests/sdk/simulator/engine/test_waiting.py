@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor.simulator.engine.kernel import Kernel
-from torpor.simulator.engine.waiting import Bell
+from torpor.simulator.engine.waiting import WaitingRoom
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Admit, Residency
 
@@ -16,7 +16,7 @@ def loading(name: str, books: Residency) -> None:
 
 def test_whoever_waits_to_be_admitted_is_asked_when_a_load_can_begin_and_others_at_once() -> None:
     kernel, books, asked = Kernel(), Residency(100, LRU(), loads_max=1), list[str]()
-    bell = Bell(kernel, books)
+    bell = WaitingRoom(kernel, books)
     for name in ("admit-1", "admit-2"):
         bell.wait_for_admission(asked.append, name)
     bell.wait(asked.append, "other")
@@ -35,7 +35,7 @@ def test_whoever_waits_to_be_admitted_is_asked_when_a_load_can_begin_and_others_
 def test_nobody_overtakes_his_like(kinds: list[str], full: list[bool]) -> None:
     """Everybody asks twice in vain, and now and then no load can begin."""
     kernel, books = Kernel(), Residency(100, LRU(), loads_max=1)
-    bell, served, tries = Bell(kernel, books), list[int](), dict.fromkeys(range(len(kinds)), 2)
+    bell, served, tries = WaitingRoom(kernel, books), list[int](), dict.fromkeys(range(len(kinds)), 2)
 
     def wait(number: int) -> None:
         (bell.wait_for_admission if kinds[number] == "admission" else bell.wait)(ask, number)
@@ -66,7 +66,7 @@ def test_while_there_is_no_room_for_the_smallest_nobody_is_asked() -> None:
     books.request("busy", 0.0)
     books.admit("busy", 8, 0.0)
     books.loaded("busy", 8, 0.1, 0.0)
-    bell = Bell(kernel, books)
+    bell = WaitingRoom(kernel, books)
     for name, size_bytes in (("large", 9), ("middle", 5), ("small", 2)):
         bell.wait_for_admission(asked.append, name, size_bytes)
     bell.ring()

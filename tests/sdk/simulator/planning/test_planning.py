@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import torpor
 from torpor.prices import SHIPPED
 from torpor.simulator.costs.single_models import WAKE_S
-from torpor.simulator.engine.instance import Call
+from torpor.simulator.engine.instance import SimulatedCall
 from torpor.simulator.planning.planning import Planned, plan
 from torpor.simulator.planning.searching import Search
 from torpor.simulator.planning.space import Goal, Space
@@ -23,14 +23,14 @@ from torpor.simulator.running import Given, Spreads, load, run
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.workloads import BadTrace, drawn, recorded, zipf
 from torpor.workloads.profile import ModelProfile
-from torpor.workloads.profiles import Laws, Seconds, Sizes
+from torpor.workloads.profiles import ProfileLaws, Seconds, SizeLaw
 from torpor_container.settings import SETTINGS, Settings
 from torpor_endpoint.core.pricing.prices import PRICES
 
 MIB, GIB = 1024**2, 1024**3
 TEXT = "zipf:models=15,rate_hz=2,duration_s=150"
 TINY = Space(("ml.t2.medium", "ml.m5.large"), 2, ("LRU", "GDSF"), (60.0,))
-BIG = Laws(Sizes(700_000_000, 0.8, 3_500_000_000), load=Seconds(0.2, 1_000_000_000))
+BIG = ProfileLaws(SizeLaw(700_000_000, 0.8, 3_500_000_000), load=Seconds(0.2, 1_000_000_000))
 
 
 def search(what: Given, goal: Goal, space: Space = TINY) -> Search:
@@ -127,7 +127,7 @@ def test_so_many_as_are_said_to_be_late_with_any_policy_are_late(
     trace = zipf(models, 0.7, rate_hz, 150.0 / rate_hz, seed)
     profiles, spreads, goal = loads_in(1.0, trace.names), Spreads(load_sigma=load_sigma), Goal(0.25)
     sizes = {"instances_min": 0, "instances_max": instances, "idle_s": 5.0} if asleep else {"instances": instances}
-    tight, calls = Scenario(memory_bytes=room * MIB, loads_max=2, **sizes), list[Call]()
+    tight, calls = Scenario(memory_bytes=room * MIB, loads_max=2, **sizes), list[SimulatedCall]()
     run(load(trace, profiles, spreads=spreads), tight, listener=calls.extend)
     late = [(call.done_s - 0.1, call.model) for call in calls if call.done_s - call.arrived_s > goal.late_s]
     what = load(recorded(sorted([*((call.arrived_s, call.model) for call in calls), *late])), profiles, spreads=spreads)

@@ -6,7 +6,7 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.core.autoscaling.samples import Load
+from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
 from torpor_endpoint.fleet.roster import Fleet
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
@@ -34,14 +34,14 @@ class Rescaling:
         self._region = region
         self._pause = pause
 
-    def load(self, endpoint: str, variant: str) -> Load | None:
+    def load(self, endpoint: str, variant: str) -> VariantLoad | None:
         live = self._fleet.get(endpoint)
         crew = live.crews.get(variant) if live else None
         if crew is None:
             return None
         traffic, serverless = crew.traffic, crew.variant.serverless
         provisioned = serverless.provisioned_concurrency if serverless else 0
-        return Load(traffic.invocations, traffic.in_flight, crew.size, len(crew.ready), provisioned)
+        return VariantLoad(traffic.invocations, traffic.in_flight, crew.size, len(crew.ready), provisioned)
 
     async def apply(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
         """Returns when it is so. Raises Busy or NotApplied."""

@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from torpor_endpoint.core.autoscaling.deciding import Change, Held
+from torpor_endpoint.core.autoscaling.deciding import Change, NoChange
 from torpor_endpoint.core.autoscaling.delays import TimeScale
-from torpor_endpoint.core.autoscaling.samples import Load
+from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.autoscaling.acting import wording
 from torpor_endpoint.services.autoscaling.acting.change import Apply, Means, Undertaking
 from torpor_endpoint.services.autoscaling.acting.standing import moved
 from torpor_endpoint.services.autoscaling.acting.stepped import Invocations
-from torpor_endpoint.services.autoscaling.acting.target_supervisor import Kept, Tended, reach_of
+from torpor_endpoint.services.autoscaling.acting.target_supervisor import TargetRecords, Tended, reach_of
 from torpor_endpoint.services.autoscaling.acting.timetable import Timetable
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.resources import VARIANT
@@ -20,7 +20,7 @@ from torpor_endpoint.services.autoscaling.resources import VARIANT
 SET_BACK_S = 60.0
 """A clock that shows so much less than at the last look was set back."""
 
-Samples = Callable[[str, str], Load | None]
+Samples = Callable[[str, str], VariantLoad | None]
 """Endpoint and variant in; None while the variant does not serve."""
 
 
@@ -86,7 +86,7 @@ class Scaler:
         await asyncio.gather(*(undertaking.close() for undertaking in doing))
 
     # -- one target ------------------------------------------------------------------------------------------------
-    async def _tend(self, kept: Kept, tended: Tended) -> None:
+    async def _tend(self, kept: TargetRecords, tended: Tended) -> None:
         named = VARIANT.fullmatch(kept.target.resource_id)
         load = self._world.samples(named["endpoint"], named["variant"]) if named else None
         if load is None:
@@ -102,7 +102,7 @@ class Scaler:
             decision = await asyncio.to_thread(tended.decision, kept, load, now_s)
             self._act(kept, tended, load, decision)
 
-    def _act(self, kept: Kept, tended: Tended, load: Load, decision: Change | Held | None) -> None:
+    def _act(self, kept: TargetRecords, tended: Tended, load: VariantLoad, decision: Change | NoChange | None) -> None:
         waiting = tended.undertaking
         if isinstance(decision, Change) and (waiting is None or waiting.change.to != decision.to):
             if waiting is not None:
@@ -111,7 +111,7 @@ class Scaler:
             tended.undertaking = Undertaking(kept.target, decision, self._means)
         elif waiting is not None:
             waiting.tried()
-        elif isinstance(decision, Held) and decision.reason is not tended.held:
+        elif isinstance(decision, NoChange) and decision.reason is not tended.held:
             tended.held = decision.reason
             reach = reach_of(kept.target, load)
             self._context.activities.add(wording.not_scaled(kept.target, decision, reach, self._clock()))
@@ -122,12 +122,12 @@ class Scaler:
             return self._tended[name]
         return Tended(self._world.registry, self._scale, Invocations(self._world.registry))
 
-    def _kept(self) -> list[Kept]:
+    def _kept(self) -> list[TargetRecords]:
         targets = self._context.targets.all()
         if not targets:
             return []
         policies, alarms = self._context.policies.all(), self._context.alarms.all()
         return [
-            Kept(target, tuple(policy for policy in policies if policy.target == target.name), alarms)
+            TargetRecords(target, tuple(policy for policy in policies if policy.target == target.name), alarms)
             for target in targets
         ]

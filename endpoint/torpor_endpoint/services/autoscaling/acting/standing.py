@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from torpor_endpoint.core.autoscaling.samples import Point
+from torpor_endpoint.core.autoscaling.samples import DataPoint
 from torpor_endpoint.core.autoscaling.tracking import state
 from torpor_endpoint.services.autoscaling.acting.tracked_metrics import PREDEFINED, tracked
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import of_side, rules
@@ -12,7 +12,7 @@ from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, Standing
 
 
 def moved(
-    alarms: Iterable[Alarm], arn: str, policy: TargetTracking, points: Sequence[Point], now_s: float
+    alarms: Iterable[Alarm], arn: str, policy: TargetTracking, points: Sequence[DataPoint], now_s: float
 ) -> Iterator[tuple[str, Standing]]:
     """The names of those whose state is another one now, and how they stand."""
     by_side = rules(policy)

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.core.alarms import Rule, State, taken
+from torpor_endpoint.core.alarms import AlarmRule, State, taken
 from torpor_endpoint.core.autoscaling.stepping import Breach
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.metrics.series import MINUTE_S
@@ -51,7 +51,7 @@ def _invoked(registry: MetricRegistry, alarm: Alarm, now_s: float) -> Invoked:
     return Invoked(Breach(values, asked.threshold, _rises(asked) == alarming), point_s)
 
 
-def _rises(asked: Rule) -> bool:
+def _rises(asked: AlarmRule) -> bool:
     return asked.comparison.startswith("Greater")
 
 

@@ -5,9 +5,19 @@ from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.alarms import State
 from torpor_endpoint.core.autoscaling import stepping
-from torpor_endpoint.core.autoscaling.deciding import Change, Cooldown, Held, Reach, Reason, Wish, base, decide, within
+from torpor_endpoint.core.autoscaling.deciding import (
+    Change,
+    Cooldown,
+    NoChange,
+    Reach,
+    Reason,
+    Wish,
+    base,
+    decide,
+    within,
+)
 from torpor_endpoint.core.autoscaling.delays import Delay, TimeScale
-from torpor_endpoint.core.autoscaling.samples import Load, Point, Samples, Seen
+from torpor_endpoint.core.autoscaling.samples import DataPoint, Samples, Seen, VariantLoad
 from torpor_endpoint.core.autoscaling.stepping import StepScaling
 from torpor_endpoint.core.autoscaling.tracking import Causes, agrees_to_scale_in, wish
 from torpor_endpoint.metrics.registry import MetricRegistry
@@ -22,7 +32,7 @@ from torpor_endpoint.services.cloudwatch.alarms.records import Alarm
 
 
 @dataclass(frozen=True)
-class Kept:
+class TargetRecords:
     """What is on the shelves at one look: a target's policies, and all alarms."""
 
     target: ScalableTarget
@@ -52,12 +62,12 @@ class Tended:
     undertaking: Undertaking | None = None
     held: Reason | None = None
 
-    def saw(self, kept: Kept, load: Load, now_s: float) -> None:
+    def saw(self, kept: TargetRecords, load: VariantLoad, now_s: float) -> None:
         """One look at the load. Data points of policies that are gone go."""
         seen = Seen(now_s, load, load.provisioned if kept.target.dimension == CONCURRENCY else load.ready)
         self.samples = {policy.arn: self._noted(policy.arn, policy_, seen) for policy, policy_ in kept.tracking()}
 
-    def points(self, arn: str, now_s: float) -> tuple[Point, ...]:
+    def points(self, arn: str, now_s: float) -> tuple[DataPoint, ...]:
         """Those that have reached the policy's alarms."""
         return self.samples[arn].until(now_s - self.scale.of(Delay.LAG))
 
@@ -77,7 +87,7 @@ class Tended:
         self.cooldown = done.cooldown or self.cooldown
         self.rests_until_s = now_s + self.scale.of(Delay.RETRY) if done.failed else 0.0
 
-    def decision(self, kept: Kept, load: Load, now_s: float) -> Change | Held | None:
+    def decision(self, kept: TargetRecords, load: VariantLoad, now_s: float) -> Change | NoChange | None:
         """Bounds first: they wait for no cooldown."""
         reach = reach_of(kept.target, load)
         if self.rebounded:
@@ -98,13 +108,13 @@ class Tended:
         period_s = self.scale.of(tracked(policy).period)
         return self.samples.get(arn, Samples()).noted(seen, period_s, measured(policy, self.registry, self.scale))
 
-    def _tracking(self, kept: Kept, capacity: int, now_s: float) -> Iterator[Wish]:
+    def _tracking(self, kept: TargetRecords, capacity: int, now_s: float) -> Iterator[Wish]:
         for policy, config in kept.tracking():
             points, causes = self.points(policy.arn, now_s), _causes(kept.alarms, policy)
             if wanted := wish(tracking(config, self.scale), points, capacity, causes):
                 yield wanted
 
-    def _stepping(self, kept: Kept, reach: Reach, now_s: float) -> Iterator[Wish]:
+    def _stepping(self, kept: TargetRecords, reach: Reach, now_s: float) -> Iterator[Wish]:
         counted_from = base(reach, self.cooldown, now_s)
         for policy, scaling in kept.stepping(self.scale):
             for alarm in invoking(kept.alarms, policy.arn):
@@ -115,7 +125,7 @@ class Tended:
                     yield wanted
 
 
-def reach_of(target: ScalableTarget, load: Load) -> Reach:
+def reach_of(target: ScalableTarget, load: VariantLoad) -> Reach:
     return Reach(
         load.provisioned if target.dimension == CONCURRENCY else load.wanted,
         target.capacity_min,

@@ -62,10 +62,10 @@ def next_time(action: ScheduledAction, after_s: float) -> float | None:
     """Epoch seconds; None if there is none. Raises ValueError or OverflowError for what no calendar has."""
     from zoneinfo import ZoneInfo  # few endpoints have a schedule
 
-    from torpor_endpoint.core.autoscaling.occasions import Span, following
+    from torpor_endpoint.core.autoscaling.occasions import Recurrence, following
     from torpor_endpoint.core.autoscaling.schedules import parse
 
-    span = Span(action.created_s, action.start_s, action.end_s)
+    span = Recurrence(action.created_s, action.start_s, action.end_s)
     return following(parse(action.schedule), ZoneInfo(action.timezone or "UTC"), span, after_s)
 
 

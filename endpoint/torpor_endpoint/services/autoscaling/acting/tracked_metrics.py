@@ -16,7 +16,7 @@ from torpor_endpoint.core.autoscaling.tracking import Tracking
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.metrics.series import MINUTE_S
-from torpor_endpoint.metrics.windows import Window
+from torpor_endpoint.metrics.windows import PeriodWindow
 from torpor_endpoint.services.autoscaling.records import CustomMetric, TargetTracking
 from torpor_endpoint.services.cloudwatch import querying
 from torpor_endpoint.services.cloudwatch.querying import Query
@@ -112,7 +112,7 @@ def newest(registry: MetricRegistry, queries: list[Query], now_s: float, shorten
     of two: unless it is a sum. None if there is none, and for an expression that cannot be evaluated."""
     opened_s = int(now_s // MINUTE_S) * MINUTE_S
     whole = not shortened or any(query.get("MetricStat", {}).get("Stat") in SUMMED for query in queries)
-    window = Window(opened_s - MINUTE_S, opened_s if whole else opened_s + MINUTE_S, MINUTE_S)
+    window = PeriodWindow(opened_s - MINUTE_S, opened_s if whole else opened_s + MINUTE_S, MINUTE_S)
     try:
         lines = querying.lines(registry, queries, lambda _: window)
     except AwsError:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from torpor_endpoint.core.alarms import Rule, State
+from torpor_endpoint.core.alarms import AlarmRule, State
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.metrics.metrics import SAGEMAKER
 from torpor_endpoint.services.autoscaling.acting.tracked_metrics import PREDEFINED, customized, tracked, tracking
@@ -40,7 +40,7 @@ def invoking(alarms: Iterable[Alarm], arn: str) -> list[Alarm]:
     return [alarm for alarm in alarms if any(arn in alarm.request.get(name, ()) for name in ACTIONS.values())]
 
 
-def rules(policy: TargetTracking) -> dict[str, Rule]:
+def rules(policy: TargetTracking) -> dict[str, AlarmRule]:
     """What the alarms are judged by, by the side of the target."""
     rule = tracking(policy, TimeScale())
     return {HIGH: rule.high, LOW: rule.low}

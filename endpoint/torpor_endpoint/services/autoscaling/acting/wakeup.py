@@ -6,7 +6,7 @@ from contextlib import suppress
 from threading import Lock
 
 
-class Bell:
+class Wakeup:
     """One listener, on its event loop; rung by anybody. Without a listener nobody hears it."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Bell:
         self._rung.clear()
 
 
-class Names:
+class NameSet:
     """A set of names that any thread adds to, and that is taken as a whole."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 import uuid
 from dataclasses import replace
 
-from torpor_endpoint.core.autoscaling.deciding import Change, Held, Reach, Reason
+from torpor_endpoint.core.autoscaling.deciding import Change, NoChange, Reach, Reason
 from torpor_endpoint.services.autoscaling.records import Activity, NotScaledReason, ScalableTarget
 from torpor_endpoint.services.autoscaling.resources import CONCURRENCY, INSTANCES, NAMESPACE
 
@@ -39,7 +39,7 @@ def overridden(activity: Activity, now_s: float) -> Activity:
     return replace(activity, status="Overridden", status_message=message, ended_s=now_s)
 
 
-def not_scaled(target: ScalableTarget, held: Held, reach: Reach, now_s: float) -> Activity:
+def not_scaled(target: ScalableTarget, held: NoChange, reach: Reach, now_s: float) -> Activity:
     """Shown only to who asks for activities that did not scale."""
     status = "Successful" if held.reason is Reason.AT_DESIRED else "Failed"
     activity = _activity(target, "Attempting to scale due to alarm triggered", held.cause, now_s, status)

@@ -5,7 +5,7 @@ from functools import partial
 from urllib.parse import urlencode
 
 from torpor_endpoint.aws.calls import Otherwise, Unanswered
-from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.asgi import AwsRequest
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Act, NoSuchAction, nothing_to_act
 from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, StateChange
 
@@ -32,7 +32,7 @@ async def _notify(topics: Otherwise, alarm: Alarm, change: StateChange) -> None:
     body = urlencode({**form, "Message": json.dumps(_message(alarm, change))}).encode()
     headers = {"content-type": "application/x-www-form-urlencoded", "authorization": _signed(change.action)}
     try:
-        answer = await topics("sns", "Publish", Request("POST", "/", headers, "", body))
+        answer = await topics("sns", "Publish", AwsRequest("POST", "/", headers, "", body))
     except Unanswered as error:
         raise NoSuchAction(str(error)) from error
     if answer.status != 200:

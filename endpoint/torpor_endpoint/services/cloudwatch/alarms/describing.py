@@ -7,7 +7,7 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.paging import cut
 from torpor_endpoint.services.cloudwatch import errors
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
-from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, Entry
+from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, HistoryItem
 from torpor_endpoint.services.cloudwatch.alarms.shapes import ACTIONS, shape
 from torpor_endpoint.services.cloudwatch.lookup import pairs
 
@@ -68,12 +68,12 @@ def _watches(alarm: Alarm, params: dict[str, Any]) -> bool:
     )
 
 
-def _in_span(entry: Entry, params: dict[str, Any]) -> bool:
+def _in_span(entry: HistoryItem, params: dict[str, Any]) -> bool:
     wanted = params.get("HistoryItemType") in (None, entry.kind)
     return wanted and params.get("StartDate", entry.at_s) <= entry.at_s <= params.get("EndDate", entry.at_s)
 
 
-def _item(name: str, entry: Entry) -> dict[str, Any]:
+def _item(name: str, entry: HistoryItem) -> dict[str, Any]:
     return {
         "AlarmName": name,
         "AlarmType": METRIC_ALARM,

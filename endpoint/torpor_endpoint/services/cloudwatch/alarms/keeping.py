@@ -6,9 +6,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, Entry, Kind, Standing, StateChange, decoded
+from torpor_endpoint.services.cloudwatch.alarms.records import (
+    Alarm,
+    HistoryItem,
+    HistoryKind,
+    Standing,
+    StateChange,
+    decoded,
+)
 from torpor_endpoint.services.cloudwatch.alarms.shapes import actions
-from torpor_endpoint.storage.record_table import Database, Shelf
+from torpor_endpoint.storage.record_table import Database, RecordTable
 from torpor_endpoint.storage.store import Store
 
 Act = Callable[[Alarm, StateChange], Awaitable[None]]
@@ -30,7 +37,7 @@ class Alarms:
     """Any thread may call the plain functions. `clock` gives epoch seconds; `store` keeps the tags."""
 
     def __init__(self, database: Database, store: Store, clock: Callable[[], float], act: Act = nothing_to_act) -> None:
-        self._shelf = Shelf(database, "alarms", decoded, key=str)  # two names that differ in case are two alarms
+        self._shelf = RecordTable(database, "alarms", decoded, key=str)  # two names that differ in case are two alarms
         self._act = act
         self.clock = clock
         self.store = store
@@ -84,7 +91,7 @@ class _Entering:
             return replace(alarm, standing=replace(new, since_s=old.since_s))
         summary = f"Alarm updated from {old.state} to {new.state}"
         data = {"version": "1.0", "oldState": _state(old), "newState": _state(new)}
-        entry = Entry(new.since_s, Kind.STATE, summary, json.dumps(data))
+        entry = HistoryItem(new.since_s, HistoryKind.STATE, summary, json.dumps(data))
         return replace(alarm, standing=new).noting(entry)
 
 
@@ -92,11 +99,11 @@ def _state(standing: Standing) -> dict[str, str]:
     return {"stateValue": standing.state, "stateReason": standing.reason}
 
 
-def _acted(alarm: Alarm, action: str, outcome: BaseException | None, now_s: float) -> Entry:
+def _acted(alarm: Alarm, action: str, outcome: BaseException | None, now_s: float) -> HistoryItem:
     if outcome is not None:
         trace = None if isinstance(outcome, NoSuchAction) else outcome
         log.error("the action %s of the alarm %s failed: %s", action, alarm.name, outcome, exc_info=trace)
     done = "Successfully executed" if outcome is None else "Failed to execute"
     error = str(outcome)[:500] if outcome is not None else None
     data = {"actionState": "Failed" if error else "Succeeded", "notificationResource": action, "error": error}
-    return Entry(now_s, Kind.ACTION, f"{done} action {action}"[:255], json.dumps(data))
+    return HistoryItem(now_s, HistoryKind.ACTION, f"{done} action {action}"[:255], json.dumps(data))

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from torpor_endpoint.core.alarms import Rule
+from torpor_endpoint.core.alarms import AlarmRule
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.metrics.series import MINUTE_S
 from torpor_endpoint.metrics.windows import looking_back
@@ -11,7 +11,7 @@ from torpor_endpoint.services.cloudwatch.alarms.reasons import Points
 from torpor_endpoint.services.cloudwatch.alarms.shapes import Request, period_s, queries, rule, watched
 
 
-def by_minutes(asked: Rule, period_s: int) -> Rule:
+def by_minutes(asked: AlarmRule, period_s: int) -> AlarmRule:
     """Samples are kept by the minute: an alarm with a shorter period is judged by as many minutes as its span has."""
     if period_s >= MINUTE_S:
         return asked
@@ -19,7 +19,7 @@ def by_minutes(asked: Rule, period_s: int) -> Rule:
     return replace(asked, periods=minutes, to_alarm=min(-(-asked.to_alarm * period_s // MINUTE_S), minutes))
 
 
-def observed(registry: MetricRegistry, request: Request, now_s: float) -> tuple[Rule, Points]:
+def observed(registry: MetricRegistry, request: Request, now_s: float) -> tuple[AlarmRule, Points]:
     """The rule to judge by, and a datapoint or None for each period of its range. Raises AwsError for an expression
     that cannot be evaluated."""
     judged_by = by_minutes(rule(request), period_s(request))

@@ -10,7 +10,7 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.alarms import State
 from torpor_endpoint.services.cloudwatch.alarms import describing, tags
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
-from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, Entry, Kind, Standing
+from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, HistoryItem, HistoryKind, Standing
 from torpor_endpoint.services.cloudwatch.alarms.rules import check
 
 ALARMS_MAX = 5000
@@ -85,10 +85,10 @@ def _updated(stored: Alarm, new: Alarm) -> Alarm:
     return kept.noting(_configured(new.name, "updated", new.configured_s))
 
 
-def _configured(name: str, what: str, now_s: float) -> Entry:
+def _configured(name: str, what: str, now_s: float) -> HistoryItem:
     kind = {"created": "Create", "updated": "Update"}[what]
-    return Entry(
-        now_s, Kind.CONFIGURATION, f'Alarm "{name}" {what}'[:255], json.dumps({"version": "1.0", "type": kind})
+    return HistoryItem(
+        now_s, HistoryKind.CONFIGURATION, f'Alarm "{name}" {what}'[:255], json.dumps({"version": "1.0", "type": kind})
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from torpor_endpoint.core.alarms import Missing, Rule, State, taken
+from torpor_endpoint.core.alarms import AlarmRule, Missing, State, taken
 
 SHOWN = 5
 """How many datapoints a reason spells out."""
@@ -27,7 +27,7 @@ Points = Sequence[tuple[int, float | None]]
 """When each period began, in epoch seconds, and its datapoint; oldest first."""
 
 
-def reason(rule: Rule, points: Points, state: State) -> str:
+def reason(rule: AlarmRule, points: Points, state: State) -> str:
     """ "Threshold Crossed: 2 out of the last 3 datapoints [...] were greater than the threshold (1.0) (...)." """
     counted = _counted(rule, points)
     alarming = state is State.ALARM
@@ -44,20 +44,20 @@ def reason(rule: Rule, points: Points, state: State) -> str:
     )
 
 
-def _minimum(rule: Rule, alarming: bool) -> str:
+def _minimum(rule: AlarmRule, alarming: bool) -> str:
     if alarming:
         return f"minimum {_many(rule.to_alarm, 'datapoint')} for OK -> ALARM transition"
     return f"minimum {_many(rule.periods - rule.to_alarm + 1, 'datapoint')} for ALARM -> OK transition"
 
 
-def _by_what_is_missing(rule: Rule, counted: int) -> str:
+def _by_what_is_missing(rule: AlarmRule, counted: int) -> str:
     missing = rule.periods - counted
     none = "" if counted else f"no datapoints were received for {_many(rule.periods, 'period')} and "
     filled = f"{_many(missing, 'missing datapoint')} {_was(missing)} treated as [{TREATED[rule.missing]}]"
     return f"Threshold Crossed: {none}{filled}."
 
 
-def reason_data(rule: Rule, points: Points, statistic: str | None, period_s: int, now_s: float) -> str:
+def reason_data(rule: AlarmRule, points: Points, statistic: str | None, period_s: int, now_s: float) -> str:
     """What action handlers, such as scaling policies, read: JSON, `version` 1.0."""
     counted = _counted(rule, points)[-SHOWN * 10 :]
     said: dict[str, Any] = {
@@ -72,7 +72,7 @@ def reason_data(rule: Rule, points: Points, statistic: str | None, period_s: int
     return json.dumps(said)
 
 
-def _counted(rule: Rule, points: Points) -> list[tuple[int, float]]:
+def _counted(rule: AlarmRule, points: Points) -> list[tuple[int, float]]:
     at = taken(rule, [value for _, value in points])
     return [(points[one][0], value) for one in at if (value := points[one][1]) is not None]
 

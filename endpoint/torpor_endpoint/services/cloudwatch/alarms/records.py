@@ -11,7 +11,7 @@ HISTORY_MAX = 100
 """Entries kept for each alarm; AWS keeps thirty days."""
 
 
-class Kind(StrEnum):
+class HistoryKind(StrEnum):
     """HistoryItemType."""
 
     CONFIGURATION = "ConfigurationUpdate"
@@ -20,11 +20,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class HistoryItem:
     """One line of an alarm's history."""
 
     at_s: float
-    kind: Kind
+    kind: HistoryKind
     summary: str
     data: str  # JSON
 
@@ -56,9 +56,9 @@ class Alarm:
     request: dict[str, Any]  # PutMetricAlarm's members as sent, for DescribeAlarms; `shapes` reads them
     actions_enabled: bool
     standing: Standing
-    history: tuple[Entry, ...] = ()  # oldest first
+    history: tuple[HistoryItem, ...] = ()  # oldest first
 
-    def noting(self, *entries: Entry) -> "Alarm":
+    def noting(self, *entries: HistoryItem) -> "Alarm":
         return replace(self, history=(self.history + entries)[-HISTORY_MAX:])
 
 
@@ -68,6 +68,8 @@ def decoded(record: Mapping[str, Any]) -> Alarm:
         **{
             **record,
             "standing": Standing(**{**standing, "state": State(standing["state"])}),
-            "history": tuple(Entry(**{**entry, "kind": Kind(entry["kind"])}) for entry in record["history"]),
+            "history": tuple(
+                HistoryItem(**{**entry, "kind": HistoryKind(entry["kind"])}) for entry in record["history"]
+            ),
         }
     )

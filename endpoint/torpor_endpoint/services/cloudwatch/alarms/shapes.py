@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torpor_endpoint.core.alarms import Missing, Rule, State
+from torpor_endpoint.core.alarms import AlarmRule, Missing, State
 from torpor_endpoint.services.cloudwatch.alarms.records import Alarm
 from torpor_endpoint.services.cloudwatch.querying import Query
 
@@ -17,9 +17,9 @@ METRIC_MEMBERS = ("MetricName", "Namespace", "Dimensions", "Period", "Unit", "St
 """What an alarm on one metric has instead of `Metrics`."""
 
 
-def rule(request: Request) -> Rule:
+def rule(request: Request) -> AlarmRule:
     periods: int = request["EvaluationPeriods"]
-    return Rule(
+    return AlarmRule(
         request["ComparisonOperator"],
         request["Threshold"],
         periods,

@@ -14,7 +14,7 @@ TIDYING_S = 60
 
 
 @dataclass
-class Gauge:
+class LogGrowth:
     """A log's lines have no times of their own: they were written when the file was first seen to have grown so far."""
 
     logs: Logs

@@ -37,7 +37,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Group:
+class LogGroup:
     name: str
     folder: Path
 
@@ -62,7 +62,7 @@ class Groups:
     endpoints: Path
     training: Path
 
-    def place(self, identifier: str) -> Group:
+    def place(self, identifier: str) -> LogGroup:
         """Where the group of this name or ARN is, or would be. Raises NotOurs, or ResourceNotFoundException."""
         name = name_of(identifier)
         if not is_ours(name):
@@ -70,19 +70,19 @@ class Groups:
         ours = GROUP.fullmatch(name)
         if ours is None:  # no endpoint can be called so
             raise errors.no_such_group()
-        return Group(name, self.endpoints / ours[1] if ours[1] else self.training)
+        return LogGroup(name, self.endpoints / ours[1] if ours[1] else self.training)
 
-    def find(self, identifier: str) -> Group:
+    def find(self, identifier: str) -> LogGroup:
         """Raises NotOurs, or ResourceNotFoundException."""
         group = self.place(identifier)
         if not group.folder.is_dir():
             raise errors.no_such_group()
         return group
 
-    def all(self) -> Iterator[Group]:
+    def all(self) -> Iterator[LogGroup]:
         """By name."""
         for folder in sorted(self.endpoints.glob("*")):
             if folder.is_dir():
-                yield Group(f"{ENDPOINTS}{folder.name}", folder)
+                yield LogGroup(f"{ENDPOINTS}{folder.name}", folder)
         if self.training.is_dir():
-            yield Group(TRAINING, self.training)
+            yield LogGroup(TRAINING, self.training)

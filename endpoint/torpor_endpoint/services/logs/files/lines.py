@@ -10,7 +10,7 @@ LINE_MAX_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
-class Line:
+class LogLine:
     """`raw` has its line break, unless it is a piece."""
 
     start: int
@@ -25,14 +25,14 @@ class Line:
         return self.raw.rstrip(b"\r\n").decode(errors="replace")
 
 
-def forward(log: Path, start: int, stop: int) -> Iterator[Line]:
+def forward(log: Path, start: int, stop: int) -> Iterator[LogLine]:
     """Oldest first. The file is open only while a block is read: there may be many readers."""
     while start < stop and (block := _block(log, start, stop)):
         yield from block
         start = block[-1].end
 
 
-def backward(log: Path, start: int, stop: int) -> Iterator[Line]:
+def backward(log: Path, start: int, stop: int) -> Iterator[LogLine]:
     """Newest first. `start` is where a line begins."""
     while start < stop and (block := _block_before(log, start, stop)):
         yield from reversed(block)
@@ -60,18 +60,18 @@ def whole(log: Path, stop: int) -> int:
     return begin + end if end or begin == 0 else stop
 
 
-def _block(log: Path, start: int, stop: int) -> list[Line]:
-    lines: list[Line] = []
+def _block(log: Path, start: int, stop: int) -> list[LogLine]:
+    lines: list[LogLine] = []
     at = start
     with log.open("rb") as file:
         file.seek(start)
         while at < min(start + BLOCK_BYTES, stop) and (raw := file.readline(min(LINE_MAX_BYTES, stop - at))):
-            lines.append(Line(at, raw))
+            lines.append(LogLine(at, raw))
             at += len(raw)
     return lines
 
 
-def _block_before(log: Path, start: int, stop: int) -> list[Line]:
+def _block_before(log: Path, start: int, stop: int) -> list[LogLine]:
     for span in (BLOCK_BYTES, LINE_MAX_BYTES):
         begin = max(start, stop - span)
         with log.open("rb") as file:
@@ -80,9 +80,9 @@ def _block_before(log: Path, start: int, stop: int) -> list[Line]:
         cut = 0 if begin == start else raw.find(b"\n", 0, -1) + 1  # else its first line began earlier
         if cut or begin == start:
             break
-    lines: list[Line] = []
+    lines: list[LogLine] = []
     for one in _split(raw[cut:]):
-        lines.append(Line(lines[-1].end if lines else begin + cut, one))
+        lines.append(LogLine(lines[-1].end if lines else begin + cut, one))
     return lines
 
 

@@ -9,7 +9,7 @@ from torpor_endpoint.services.logs import errors
 from torpor_endpoint.services.logs.files import lines
 from torpor_endpoint.services.logs.files.book import Book
 from torpor_endpoint.services.logs.files.groups import Groups, Stream
-from torpor_endpoint.services.logs.files.lines import Line
+from torpor_endpoint.services.logs.files.lines import LogLine
 from torpor_endpoint.storage.store import Store
 
 REST_MS = 5000
@@ -29,10 +29,10 @@ class Logs:
 
 
 @dataclass(frozen=True)
-class Event:
+class LogEvent:
     at_ms: int
     stream: str
-    line: Line
+    line: LogLine
 
     @property
     def place(self) -> tuple[int, str, int]:
@@ -41,7 +41,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Reader:
+class StreamReader:
     """One stream as it is at this moment, from offset `start` to `stop`, however it grows meanwhile."""
 
     stream: Stream
@@ -49,12 +49,12 @@ class Reader:
     start: int
     stop: int
 
-    def forward(self, offset: int = 0) -> Iterator[Event]:
+    def forward(self, offset: int = 0) -> Iterator[LogEvent]:
         """From `offset` on, oldest first."""
         for line in lines.forward(self.stream.log, max(offset, self.start), self.stop):
             yield self._event(line)
 
-    def backward(self, offset: int | None = None) -> Iterator[Event]:
+    def backward(self, offset: int | None = None) -> Iterator[LogEvent]:
         """What lies before `offset`, newest first."""
         stop = self.stop if offset is None else min(offset, self.stop)
         for line in lines.backward(self.stream.log, self.start, stop):
@@ -64,20 +64,20 @@ class Reader:
         """Where the first line begins that is of `at_ms` or later."""
         return lines.aligned(self.stream.log, self.marks.since(at_ms))
 
-    def _event(self, line: Line) -> Event:
-        return Event(self.marks.seen_ms(line.start), self.stream.name, line)
+    def _event(self, line: LogLine) -> LogEvent:
+        return LogEvent(self.marks.seen_ms(line.start), self.stream.name, line)
 
 
-def opened(logs: Logs, stream: Stream, start_ms: int | None, end_ms: int | None) -> Reader:
+def opened(logs: Logs, stream: Stream, start_ms: int | None, end_ms: int | None) -> StreamReader:
     """For the events from `start_ms` on and before `end_ms`. Raises ResourceNotFoundException."""
     try:
         marks = logs.book.noted(stream.log)
-        reader = Reader(stream, marks, 0, _end(logs, stream, marks))
+        reader = StreamReader(stream, marks, 0, _end(logs, stream, marks))
         start = 0 if start_ms is None else reader.since(start_ms)
         stop = reader.stop if end_ms is None else min(reader.since(end_ms), reader.stop)
     except FileNotFoundError:
         raise errors.no_such_stream() from None
-    return Reader(stream, marks, start, stop)
+    return StreamReader(stream, marks, start, stop)
 
 
 def _end(logs: Logs, stream: Stream, marks: Marks) -> int:

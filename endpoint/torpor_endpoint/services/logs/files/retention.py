@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from torpor_endpoint.services.logs.files.book import Book
-from torpor_endpoint.services.logs.files.groups import Group
+from torpor_endpoint.services.logs.files.groups import LogGroup
 
 DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 """What AWS accepts."""
@@ -16,20 +16,20 @@ STREAMS_MAX = 200
 DAY_S = 86_400
 
 
-def days_of(group: Group) -> int | None:
+def days_of(group: LogGroup) -> int | None:
     with suppress(FileNotFoundError, ValueError):
         return int(_file(group).read_text())
     return None
 
 
-def set_days(group: Group, days: int | None) -> None:
+def set_days(group: LogGroup, days: int | None) -> None:
     if days is None:
         _file(group).unlink(missing_ok=True)
     else:
         _file(group).write_text(str(days))
 
 
-def tidy(group: Group, book: Book, writing: Collection[Path], now_s: float) -> None:
+def tidy(group: LogGroup, book: Book, writing: Collection[Path], now_s: float) -> None:
     """Whole streams go, and never one that is being written."""
     ended = [stream.log for stream in group.streams() if stream.log not in writing]
     for log in leaving({log: _last_written_s(log) for log in ended}, days_of(group), now_s):
@@ -56,5 +56,5 @@ def _last_written_s(log: Path) -> float:
         return 0.0
 
 
-def _file(group: Group) -> Path:
+def _file(group: LogGroup) -> Path:
     return group.folder / ".retention"

@@ -2,35 +2,35 @@
 
 import asyncio
 
-from torpor_endpoint.services.s3.call import Call, xml
+from torpor_endpoint.services.s3.call import S3Call, xml
 from torpor_endpoint.services.s3.wire.documents import document, node, text
-from torpor_endpoint.services.s3.wire.exchange import Answer, document_of
+from torpor_endpoint.services.s3.wire.exchange import S3Answer, document_of
 
 
-async def get_bucket_acl(call: Call) -> Answer:
+async def get_bucket_acl(call: S3Call) -> S3Answer:
     await asyncio.to_thread(_check, call)
     return xml(_full_control(call))
 
 
-async def put_bucket_acl(call: Call) -> Answer:
+async def put_bucket_acl(call: S3Call) -> S3Answer:
     """Accepted and without effect."""
     await document_of(call.request, len)
     await asyncio.to_thread(_check, call)
-    return Answer()
+    return S3Answer()
 
 
 get_object_acl = get_bucket_acl
 put_object_acl = put_bucket_acl
 
 
-def _check(call: Call) -> None:
+def _check(call: S3Call) -> None:
     """The bucket is there, and the object if the call names one."""
     call.store.buckets.get(call.bucket)
     if call.name.key:
         call.store.objects.head(call.name)
 
 
-def _full_control(call: Call) -> bytes:
+def _full_control(call: S3Call) -> bytes:
     kind = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"'
     owner = text("ID", call.site.owner_id) + text("DisplayName", call.site.account)
     grant = node("Grant", f"<Grantee {kind}>{owner}</Grantee>", text("Permission", "FULL_CONTROL"))

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from torpor_endpoint.services.s3.call import Call, moment, xml
+from torpor_endpoint.services.s3.call import S3Call, moment, xml
 from torpor_endpoint.services.s3.edge import refusal
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import US_EAST_1, legal_constraint, only_version
@@ -12,7 +12,7 @@ from torpor_endpoint.services.s3.storage.buckets import Bucket
 from torpor_endpoint.services.s3.storage.entries import ObjectName
 from torpor_endpoint.services.s3.wire.conditions import Conditions
 from torpor_endpoint.services.s3.wire.documents import document, node, text
-from torpor_endpoint.services.s3.wire.exchange import Answer, document_of
+from torpor_endpoint.services.s3.wire.exchange import S3Answer, document_of
 from torpor_endpoint.services.s3.wire.parsing import Element, parsed, required
 
 _DELETIONS_MAX: Final = 1000
@@ -23,7 +23,7 @@ _OF_DIRECTORY_BUCKETS = frozenset({"Location", "Bucket"})
 _OWNERSHIPS: Final = ("BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWriter")
 
 
-async def list_buckets(call: Call) -> Answer:
+async def list_buckets(call: S3Call) -> S3Answer:
     """Paged when the caller asks for it; the token is the last name."""
     prefix, after = call.query.get("prefix", ""), call.query.get("continuation-token", "")
     limit = call.count("max-buckets", _BUCKETS_MAX, _BUCKETS_MAX)
@@ -48,7 +48,7 @@ async def list_buckets(call: Call) -> Answer:
     )
 
 
-async def create_bucket(call: Call) -> Answer:
+async def create_bucket(call: S3Call) -> S3Answer:
     if call.headers.get("x-amz-bucket-object-lock-enabled", "").lower() == "true":
         raise S3Error(Refusal.NotImplemented, "This object store has no Object Lock.")
     wish = await document_of(call.request, _wish)
@@ -78,7 +78,7 @@ async def create_bucket(call: Call) -> Answer:
         there = await asyncio.to_thread(call.store.buckets.get, call.bucket)
         if {region or call.site.region, there.region or call.site.region} != {US_EAST_1}:
             raise
-    return Answer(headers={"location": f"/{call.bucket}"})
+    return S3Answer(headers={"location": f"/{call.bucket}"})
 
 
 def _wish(document: bytes) -> Element:
@@ -94,25 +94,25 @@ def _wish(document: bytes) -> Element:
     return wish
 
 
-async def head_bucket(call: Call) -> Answer:
+async def head_bucket(call: S3Call) -> S3Answer:
     bucket = await asyncio.to_thread(call.store.buckets.get, call.bucket)
     region = {"x-amz-bucket-region": bucket.region or call.site.region, "x-amz-access-point-alias": "false"}
-    return Answer(headers={"content-type": "application/xml", **region})
+    return S3Answer(headers={"content-type": "application/xml", **region})
 
 
-async def delete_bucket(call: Call) -> Answer:
+async def delete_bucket(call: S3Call) -> S3Answer:
     await asyncio.to_thread(call.store.delete_bucket, call.bucket)
-    return Answer(204)
+    return S3Answer(204)
 
 
-async def get_bucket_location(call: Call) -> Answer:
+async def get_bucket_location(call: S3Call) -> S3Answer:
     """AWS: "Buckets in Region us-east-1 have a LocationConstraint of null"."""
     bucket = await asyncio.to_thread(call.store.buckets.get, call.bucket)
     region = bucket.region or call.site.region
     return xml(document("LocationConstraint", "" if region == US_EAST_1 else region))
 
 
-async def delete_objects(call: Call) -> Answer:
+async def delete_objects(call: S3Call) -> S3Answer:
     tree = await document_of(call.request, lambda body: parsed(body, "Delete"))
     asked = tree.findall("Object")
     if not 1 <= len(asked) <= _DELETIONS_MAX:
@@ -127,7 +127,7 @@ async def delete_objects(call: Call) -> Answer:
     return xml(document("DeleteResult", *await asyncio.to_thread(deleted)))
 
 
-def _deleted(call: Call, key: str, item: Element, quiet: bool) -> str:
+def _deleted(call: S3Call, key: str, item: Element, quiet: bool) -> str:
     """What became of one key. One that cannot be deleted does not keep the others."""
     version = item.findtext("VersionId")
     try:
@@ -141,6 +141,6 @@ def _deleted(call: Call, key: str, item: Element, quiet: bool) -> str:
     return "" if quiet else node("Deleted", text("Key", key), text("VersionId", version))
 
 
-def _bucket(bucket: Bucket, call: Call) -> str:
+def _bucket(bucket: Bucket, call: S3Call) -> str:
     region = text("BucketRegion", bucket.region or call.site.region)
     return node("Bucket", text("Name", bucket.name), text("CreationDate", moment(bucket.created_s)), region)

@@ -3,36 +3,36 @@
 import asyncio
 from dataclasses import replace
 
-from torpor_endpoint.services.s3.call import Call, xml
+from torpor_endpoint.services.s3.call import S3Call, xml
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.operations.upload_operations import mismatch, named, upload_of
-from torpor_endpoint.services.s3.storage.entries import Entry
-from torpor_endpoint.services.s3.storage.parts import Asked, Part, chosen, part_number, whole_etag
+from torpor_endpoint.services.s3.storage.entries import ObjectEntry
+from torpor_endpoint.services.s3.storage.parts import NamedPart, UploadedPart, chosen, part_number, whole_etag
 from torpor_endpoint.services.s3.storage.uploads import Upload
 from torpor_endpoint.services.s3.wire.checksums import ALGORITHMS, COMPOSITE, HEADER, said
 from torpor_endpoint.services.s3.wire.conditions import conditions
 from torpor_endpoint.services.s3.wire.documents import document, text
-from torpor_endpoint.services.s3.wire.exchange import Answer, document_of
+from torpor_endpoint.services.s3.wire.exchange import S3Answer, document_of
 from torpor_endpoint.services.s3.wire.headers import encryption_headers
 from torpor_endpoint.services.s3.wire.parsing import Element, parsed, required
 from torpor_endpoint.services.s3.wire.patience import soon_or_aloud
 
 
-async def complete_multipart_upload(call: Call) -> Answer:
+async def complete_multipart_upload(call: S3Call) -> S3Answer:
     # Its checksum headers are the object's, not this document's.
     own = {name: value for name, value in call.headers.items() if not name.startswith(HEADER)}
     asked = await document_of(replace(call.request, headers=own), _asked_of)
     return await soon_or_aloud(asyncio.to_thread(_answered, call, asked))
 
 
-def _asked_of(document: bytes) -> list[Asked]:
-    asked = [_asked(item) for item in parsed(document, "CompleteMultipartUpload").findall("Part")]
+def _asked_of(document: bytes) -> list[NamedPart]:
+    asked = [_asked(item) for item in parsed(document, "CompleteMultipartUpload").findall("UploadedPart")]
     if not asked:
         raise S3Error(Refusal.MalformedXML)
     return asked
 
 
-def _answered(call: Call, asked: list[Asked]) -> Answer:
+def _answered(call: S3Call, asked: list[NamedPart]) -> S3Answer:
     entry = _completed(call, asked)
     result = [*named(call), text("ETag", f'"{entry.etag}"'), text("Location", call.request.url)]
     checksum = entry.traits.checksum
@@ -42,7 +42,7 @@ def _answered(call: Call, asked: list[Asked]) -> Answer:
     return replace(answer, headers={**answer.headers, **encryption_headers(entry.traits.headers)})
 
 
-def _completed(call: Call, asked: list[Asked]) -> Entry:
+def _completed(call: S3Call, asked: list[NamedPart]) -> ObjectEntry:
     """A client that lost the first answer asks again, and is told of the same object."""
     try:
         return _joined(call, asked)
@@ -53,7 +53,7 @@ def _completed(call: Call, asked: list[Asked]) -> Entry:
         return earlier
 
 
-def _joined(call: Call, asked: list[Asked]) -> Entry:
+def _joined(call: S3Call, asked: list[NamedPart]) -> ObjectEntry:
     upload = upload_of(call)
     if upload.algorithm is None:  # nothing was agreed upon that the parts' checksums could be held against
         asked = [replace(part, checksum=None) for part in asked]
@@ -64,7 +64,7 @@ def _joined(call: Call, asked: list[Asked]) -> Entry:
     return call.store.uploads.complete(upload, parts, conditions(call.headers))
 
 
-def _earlier(call: Call, asked: list[Asked]) -> Entry | None:
+def _earlier(call: S3Call, asked: list[NamedPart]) -> ObjectEntry | None:
     """The object, if it consists of just these parts."""
     try:
         entry = call.store.objects.head(call.name)
@@ -73,7 +73,7 @@ def _earlier(call: Call, asked: list[Asked]) -> Entry | None:
         return None
 
 
-def _check_each(algorithm: str, asked: list[Asked]) -> None:
+def _check_each(algorithm: str, asked: list[NamedPart]) -> None:
     """A composite checksum is made of those that the caller names."""
     missing = next((part.number for part in asked if part.checksum is None), None)
     if missing is not None:
@@ -84,7 +84,7 @@ def _check_each(algorithm: str, asked: list[Asked]) -> None:
         raise S3Error(Refusal.InvalidRequest, text)
 
 
-def _check_whole(call: Call, upload: Upload, parts: list[Part]) -> None:
+def _check_whole(call: S3Call, upload: Upload, parts: list[UploadedPart]) -> None:
     """What the caller says of the whole object, held against the parts."""
     checksum = upload.checksum(parts)
     kind = call.headers.get(f"{HEADER}type")
@@ -106,7 +106,9 @@ def _check_whole(call: Call, upload: Upload, parts: list[Part]) -> None:
         )
 
 
-def _asked(item: Element) -> Asked:
+def _asked(item: Element) -> NamedPart:
     checksums = (item.findtext("Checksum" + name) for name in ALGORITHMS)
     number = required(item, "PartNumber").strip()
-    return Asked(part_number(number), required(item, "ETag").strip().strip('"'), next(filter(None, checksums), None))
+    return NamedPart(
+        part_number(number), required(item, "ETag").strip().strip('"'), next(filter(None, checksums), None)
+    )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from torpor_endpoint.services.s3.call import Call, Operation, xml
+from torpor_endpoint.services.s3.call import Operation, S3Call, xml
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.operations.cors_rules import cors_rules
 from torpor_endpoint.services.s3.wire.documents import document, flag, text
-from torpor_endpoint.services.s3.wire.exchange import Answer, document_of
+from torpor_endpoint.services.s3.wire.exchange import S3Answer, document_of
 from torpor_endpoint.services.s3.wire.headers import BUCKET_TAGS_MAX, checked_tags
 from torpor_endpoint.services.s3.wire.parsing import Element, parsed, required
 
@@ -106,10 +106,10 @@ CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
 def get_configuration(name: str) -> Operation:
     rule = CONFIGURATIONS[name]
 
-    async def operation(call: Call) -> Answer:
+    async def operation(call: S3Call) -> S3Answer:
         kept = await asyncio.to_thread(_kept, call, name)
         if kept is not None:
-            return Answer(headers={"content-type": "application/xml" if rule.root else "application/json"}, body=kept)
+            return S3Answer(headers={"content-type": "application/xml" if rule.root else "application/json"}, body=kept)
         if isinstance(rule.unset, Refusal):
             raise S3Error(rule.unset, BucketName=call.bucket)
         return xml(document(rule.root or "", rule.unset))
@@ -120,34 +120,34 @@ def get_configuration(name: str) -> Operation:
 def put_configuration(name: str) -> Operation:
     rule = CONFIGURATIONS[name]
 
-    async def operation(call: Call) -> Answer:
+    async def operation(call: S3Call) -> S3Answer:
         body = await document_of(call.request, partial(_checked, rule))
         await asyncio.to_thread(_configure, call, name, body)
-        return Answer(rule.put_status)
+        return S3Answer(rule.put_status)
 
     return operation
 
 
 def delete_configuration(name: str) -> Operation:
-    async def operation(call: Call) -> Answer:
+    async def operation(call: S3Call) -> S3Answer:
         await asyncio.to_thread(_configure, call, name, None)
-        return Answer(204)
+        return S3Answer(204)
 
     return operation
 
 
-async def get_bucket_policy_status(call: Call) -> Answer:
+async def get_bucket_policy_status(call: S3Call) -> S3Answer:
     if await asyncio.to_thread(_kept, call, "policy") is None:
         raise S3Error(Refusal.NoSuchBucketPolicy, BucketName=call.bucket)
     return xml(document("PolicyStatus", flag("IsPublic", False)))
 
 
-def _kept(call: Call, name: str) -> bytes | None:
+def _kept(call: S3Call, name: str) -> bytes | None:
     call.store.buckets.get(call.bucket)
     return call.store.buckets.configuration(call.bucket, name)
 
 
-def _configure(call: Call, name: str, body: bytes | None) -> None:
+def _configure(call: S3Call, name: str, body: bytes | None) -> None:
     call.store.buckets.get(call.bucket)
     call.store.buckets.configure(call.bucket, name, body)
 

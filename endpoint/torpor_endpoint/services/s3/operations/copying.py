@@ -2,33 +2,33 @@
 
 from dataclasses import dataclass
 
-from torpor_endpoint.services.s3.call import Call
+from torpor_endpoint.services.s3.call import S3Call
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import copy_source
-from torpor_endpoint.services.s3.storage.entries import Entry, ObjectName
+from torpor_endpoint.services.s3.storage.entries import ObjectEntry, ObjectName
 from torpor_endpoint.services.s3.storage.objects import Opened
 from torpor_endpoint.services.s3.storage.staging import Staged
-from torpor_endpoint.services.s3.wire.checksums import DEFAULT, Wanted
+from torpor_endpoint.services.s3.wire.checksums import DEFAULT, WantedChecksum
 from torpor_endpoint.services.s3.wire.conditions import check_copy, conditions
 from torpor_endpoint.services.s3.wire.exchange import BATCH_BYTES
 from torpor_endpoint.services.s3.wire.intake import OBJECT_MAX_BYTES, Intake, Promise, Receipt
-from torpor_endpoint.services.s3.wire.ranges import Span, copied_span
+from torpor_endpoint.services.s3.wire.ranges import ByteSpan, copied_span
 
 
 @dataclass(frozen=True)
 class Copy:
     """What was copied, and what the copy is."""
 
-    source: Entry
+    source: ObjectEntry
     receipt: Receipt
 
 
-def source_name(call: Call) -> ObjectName:
+def source_name(call: S3Call) -> ObjectName:
     source = copy_source(call.headers["x-amz-copy-source"])
     return ObjectName(source.bucket or "", source.key or "")
 
 
-def copied(call: Call, staged: Staged, algorithm: str | None = None) -> Copy:
+def copied(call: S3Call, staged: Staged, algorithm: str | None = None) -> Copy:
     """Copy the source that the headers name, with its preconditions and its range, into a staged file.
 
     The copy has a checksum by `algorithm`, or else by its source's, or else by the default one.
@@ -42,12 +42,12 @@ def copied(call: Call, staged: Staged, algorithm: str | None = None) -> Copy:
             conditions(call.headers, "x-amz-copy-source-"), entry.etag or "", entry.modified_s, call.store.clock()
         )
         wanted = algorithm or (entry.traits.checksum.algorithm if entry.traits.checksum else DEFAULT)
-        intake = Intake(Promise(checksum=Wanted(wanted)), staged)
+        intake = Intake(Promise(checksum=WantedChecksum(wanted)), staged)
         _fed(intake, opened, _span(call, entry))
     return Copy(entry, intake.finish())
 
 
-def _span(call: Call, entry: Entry) -> Span:
+def _span(call: S3Call, entry: ObjectEntry) -> ByteSpan:
     found = copied_span(call.headers.get("x-amz-copy-source-range"), entry.size_bytes)
     if found.size_bytes > OBJECT_MAX_BYTES:
         text = f"The specified copy source is larger than the maximum allowable size for a copy: {OBJECT_MAX_BYTES}"
@@ -55,7 +55,7 @@ def _span(call: Call, entry: Entry) -> Span:
     return found
 
 
-def _fed(intake: Intake, opened: Opened, part: Span) -> None:
+def _fed(intake: Intake, opened: Opened, part: ByteSpan) -> None:
     opened.file.seek(part.first)
     left_bytes = part.size_bytes
     while left_bytes > 0 and (piece := opened.file.read(min(BATCH_BYTES, left_bytes))):

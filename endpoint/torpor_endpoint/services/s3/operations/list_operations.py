@@ -7,32 +7,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from torpor_endpoint.services.s3.call import Call, moment, xml
+from torpor_endpoint.services.s3.call import S3Call, moment, xml
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
-from torpor_endpoint.services.s3.storage.entries import Entry
-from torpor_endpoint.services.s3.storage.paging import PAGE_MAX, Page, Query
+from torpor_endpoint.services.s3.storage.entries import ObjectEntry
+from torpor_endpoint.services.s3.storage.paging import PAGE_MAX, KeyPage, KeyQuery
 from torpor_endpoint.services.s3.storage.uploads import Upload
 from torpor_endpoint.services.s3.wire.documents import document, flag, node, text
-from torpor_endpoint.services.s3.wire.exchange import Answer
+from torpor_endpoint.services.s3.wire.exchange import S3Answer
 
 
 @dataclass(frozen=True)
 class _Asked:
     """What every list takes: prefix, delimiter, how many, and how names are written."""
 
-    query: Query
+    query: KeyQuery
     written: Callable[[str], str]
 
-    def echo(self, call: Call, *names: str) -> list[str]:
+    def echo(self, call: S3Call, *names: str) -> list[str]:
         """The parameters repeated in the answer, as far as they were given."""
         given = {"Delimiter": "delimiter", "StartAfter": "start-after", "KeyMarker": "key-marker"}
         return [text(name, self.written(call.query[given[name]])) for name in names if call.query.get(given[name])]
 
-    def prefixes(self, page: Page[Entry] | Page[Upload]) -> list[str]:
+    def prefixes(self, page: KeyPage[ObjectEntry] | KeyPage[Upload]) -> list[str]:
         return [node("CommonPrefixes", text("Prefix", self.written(prefix))) for prefix in page.prefixes]
 
 
-async def list_objects(call: Call) -> Answer:
+async def list_objects(call: S3Call) -> S3Answer:
     asked = _asked(call, call.query.get("marker", ""), "max-keys")
     page = await asyncio.to_thread(_page, call, asked.query)
     # AWS: "This element is returned only if you have the delimiter request parameter specified."
@@ -49,7 +49,7 @@ async def list_objects(call: Call) -> Answer:
     )
 
 
-async def list_objects_v2(call: Call) -> Answer:
+async def list_objects_v2(call: S3Call) -> S3Answer:
     token = call.query.get("continuation-token")
     after = call.query.get("start-after", "") if token is None else _token_read(token)
     asked = _asked(call, after, "max-keys")
@@ -69,7 +69,7 @@ async def list_objects_v2(call: Call) -> Answer:
     )
 
 
-async def list_object_versions(call: Call) -> Answer:
+async def list_object_versions(call: S3Call) -> S3Answer:
     """Without versioning, every object is its own latest version, and its id is "null"."""
     asked = _asked(call, call.query.get("key-marker", ""), "max-keys")
     page = await asyncio.to_thread(_page, call, asked.query)
@@ -88,13 +88,13 @@ async def list_object_versions(call: Call) -> Answer:
     )
 
 
-async def list_multipart_uploads(call: Call) -> Answer:
+async def list_multipart_uploads(call: S3Call) -> S3Answer:
     """AWS: "If key-marker is not specified, the upload-id-marker parameter is ignored"."""
     after = call.query.get("key-marker", "")
     after_id = call.query.get("upload-id-marker", "") if after else ""
     asked = _asked(call, after, "max-uploads")
 
-    def page_of_uploads() -> Page[Upload]:
+    def page_of_uploads() -> KeyPage[Upload]:
         call.store.buckets.get(call.bucket)
         return call.store.uploads.page(call.bucket, asked.query, after_id)
 
@@ -119,11 +119,11 @@ async def list_multipart_uploads(call: Call) -> Answer:
     )
 
 
-def _asked(call: Call, after: str, limit: str) -> _Asked:
+def _asked(call: S3Call, after: str, limit: str) -> _Asked:
     encoding = call.query.get("encoding-type")
     if encoding not in (None, "", "url"):
         raise S3Error(Refusal.InvalidArgument, "Invalid Encoding Method specified in Request")
-    query = Query(
+    query = KeyQuery(
         prefix=call.query.get("prefix", ""),
         delimiter=call.query.get("delimiter", ""),
         after=after,
@@ -132,12 +132,12 @@ def _asked(call: Call, after: str, limit: str) -> _Asked:
     return _Asked(query, quote if encoding == "url" else str)
 
 
-def _page(call: Call, query: Query) -> Page[Entry]:
+def _page(call: S3Call, query: KeyQuery) -> KeyPage[ObjectEntry]:
     call.store.buckets.get(call.bucket)
     return call.store.listing.page(call.bucket, query)
 
 
-def _opening(call: Call, asked: _Asked, page: Page[Entry], limit: str) -> list[str]:
+def _opening(call: S3Call, asked: _Asked, page: KeyPage[ObjectEntry], limit: str) -> list[str]:
     return [
         text("Name", call.bucket),
         text("Prefix", asked.written(asked.query.prefix)),
@@ -148,7 +148,7 @@ def _opening(call: Call, asked: _Asked, page: Page[Entry], limit: str) -> list[s
     ]
 
 
-def _contents(entry: Entry, asked: _Asked, more: str, element: str = "Contents") -> str:
+def _contents(entry: ObjectEntry, asked: _Asked, more: str, element: str = "Contents") -> str:
     """One of a thousand, hence as a single string."""
     return (
         f"<{element}>{text('Key', asked.written(entry.key))}<LastModified>{moment(entry.modified_s)}</LastModified>"
@@ -157,14 +157,14 @@ def _contents(entry: Entry, asked: _Asked, more: str, element: str = "Contents")
     )
 
 
-def _checksum(entry: Entry) -> str:
+def _checksum(entry: ObjectEntry) -> str:
     checksum = entry.traits.checksum
     if checksum is None:
         return ""
     return f"<ChecksumAlgorithm>{checksum.algorithm}</ChecksumAlgorithm><ChecksumType>{checksum.kind}</ChecksumType>"
 
 
-def _upload(upload: Upload, asked: _Asked, call: Call) -> str:
+def _upload(upload: Upload, asked: _Asked, call: S3Call) -> str:
     return node(
         "Upload",
         text("Key", asked.written(upload.key)),

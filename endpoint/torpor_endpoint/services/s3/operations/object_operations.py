@@ -4,15 +4,15 @@ import asyncio
 from dataclasses import replace
 from typing import Final
 
-from torpor_endpoint.services.s3.call import Call, moment, xml
+from torpor_endpoint.services.s3.call import S3Call, moment, xml
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.operations.copying import Copy, copied, source_name
-from torpor_endpoint.services.s3.storage.entries import Entry, Traits
+from torpor_endpoint.services.s3.storage.entries import ObjectEntry, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
 from torpor_endpoint.services.s3.wire.checksums import known
 from torpor_endpoint.services.s3.wire.conditions import conditions, http_date
 from torpor_endpoint.services.s3.wire.documents import document, node, text
-from torpor_endpoint.services.s3.wire.exchange import Answer, document_of, taken_in
+from torpor_endpoint.services.s3.wire.exchange import S3Answer, document_of, taken_in
 from torpor_endpoint.services.s3.wire.headers import (
     PLACED,
     checked_tags,
@@ -35,52 +35,52 @@ _TO_ITSELF: Final = (
 )
 
 
-async def put_object(call: Call) -> Answer:
+async def put_object(call: S3Call) -> S3Answer:
     said, wish = traits(call.headers), conditions(call.headers)
     await asyncio.to_thread(call.store.buckets.get, call.bucket)
     async with call.store.staging.receiving() as staged:
         intake = Intake(summed(promised_bytes(call.headers)), staged)
 
-        def stored() -> Entry:
+        def stored() -> ObjectEntry:
             receipt = intake.finish()
             draft = Draft(staged, receipt.etag, replace(said, checksum=receipt.checksum))
             return call.store.objects.put(call.name, draft, wish)
 
         entry = await taken_in(call.request.body, intake, stored)
-    return Answer(headers={"etag": f'"{entry.etag}"', **checksum_headers(entry), **encryption_headers(said.headers)})
+    return S3Answer(headers={"etag": f'"{entry.etag}"', **checksum_headers(entry), **encryption_headers(said.headers)})
 
 
-async def copy_object(call: Call) -> Answer:
+async def copy_object(call: S3Call) -> S3Answer:
     return await soon_or_aloud(asyncio.to_thread(_copy_object, call))
 
 
-async def delete_object(call: Call) -> Answer:
+async def delete_object(call: S3Call) -> S3Answer:
     def deleted() -> None:
         call.store.buckets.get(call.bucket)
         call.store.objects.delete(call.name, conditions(call.headers))
 
     await asyncio.to_thread(deleted)
-    return Answer(204)
+    return S3Answer(204)
 
 
-async def get_object_tagging(call: Call) -> Answer:
+async def get_object_tagging(call: S3Call) -> S3Answer:
     entry = await asyncio.to_thread(_head, call)
     tags = [node("Tag", text("Key", key), text("Value", value)) for key, value in entry.traits.tags.items()]
     return xml(document("Tagging", node("TagSet", *tags)))
 
 
-async def put_object_tagging(call: Call) -> Answer:
+async def put_object_tagging(call: S3Call) -> S3Answer:
     tags = await document_of(call.request, document_tags)
     await asyncio.to_thread(_tag, call, tags)
-    return Answer()
+    return S3Answer()
 
 
-async def delete_object_tagging(call: Call) -> Answer:
+async def delete_object_tagging(call: S3Call) -> S3Answer:
     await asyncio.to_thread(_tag, call, {})
-    return Answer(204)
+    return S3Answer(204)
 
 
-async def get_object_attributes(call: Call) -> Answer:
+async def get_object_attributes(call: S3Call) -> S3Answer:
     asked = {name.strip() for name in call.headers.get("x-amz-object-attributes", "").split(",")}
     if not asked - {""} <= _ATTRIBUTES:
         raise S3Error(Refusal.InvalidArgument, "Invalid attribute name specified.")
@@ -108,7 +108,7 @@ def document_tags(body: bytes) -> dict[str, str]:
     return checked_tags([(required(tag, "Key"), required(tag, "Value")) for tag in tags])
 
 
-def _copy_object(call: Call) -> Answer:
+def _copy_object(call: S3Call) -> S3Answer:
     wish = conditions(call.headers)
     call.store.buckets.get(call.bucket)
     # Also a storage class that it has already: it is asked for, and AWS takes it.
@@ -130,21 +130,21 @@ def _copy_object(call: Call) -> Answer:
     return replace(answer, headers={**answer.headers, **encryption_headers(entry.traits.headers)})
 
 
-def _copied_traits(call: Call, copy: Copy) -> Traits:
+def _copied_traits(call: S3Call, copy: Copy) -> ObjectTraits:
     """AWS: by default the metadata and the tags of the source are copied; each may be replaced."""
     own, own_tags = replaces(call.headers, "metadata"), replaces(call.headers, "tagging")
-    return Traits(
+    return ObjectTraits(
         headers=traits(call.headers).headers if own else copied_headers(call.headers, copy.source),
         tags=header_tags(call.headers) if own_tags else copy.source.traits.tags,
         checksum=copy.receipt.checksum,
     )
 
 
-def _head(call: Call) -> Entry:
+def _head(call: S3Call) -> ObjectEntry:
     call.store.buckets.get(call.bucket)
     return call.store.objects.head(call.name)
 
 
-def _tag(call: Call, tags: dict[str, str]) -> None:
+def _tag(call: S3Call, tags: dict[str, str]) -> None:
     call.store.buckets.get(call.bucket)
     call.store.objects.tag(call.name, tags)

@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
-from torpor_endpoint.services.s3.call import Call
+from torpor_endpoint.services.s3.call import S3Call
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import fitting
 from torpor_endpoint.services.s3.operations.object_operations import document_tags
-from torpor_endpoint.services.s3.storage.entries import Entry, ObjectName, Traits
+from torpor_endpoint.services.s3.storage.entries import ObjectEntry, ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
 from torpor_endpoint.services.s3.storage.staging import Staged
 from torpor_endpoint.services.s3.wire.documents import document, text
-from torpor_endpoint.services.s3.wire.exchange import Answer, taken_in
+from torpor_endpoint.services.s3.wire.exchange import S3Answer, taken_in
 from torpor_endpoint.services.s3.wire.forms import FormDecoder
 from torpor_endpoint.services.s3.wire.headers import checksum_headers, encryption_headers, traits
 from torpor_endpoint.services.s3.wire.intake import Intake, promised, summed
-from torpor_endpoint.services.s3.wire.post_policy import Sizes, allowed
+from torpor_endpoint.services.s3.wire.post_policy import UploadSizes, allowed
 
 _FILENAME: Final = "${filename}"
 
@@ -33,11 +33,11 @@ class _Form:
     name: ObjectName
     fields: Mapping[str, str]
     headers: Mapping[str, str]
-    traits: Traits
-    sizes: Sizes
+    traits: ObjectTraits
+    sizes: UploadSizes
 
 
-async def post_object(call: Call) -> Answer:
+async def post_object(call: S3Call) -> S3Answer:
     await asyncio.to_thread(call.store.buckets.get, call.bucket)
     async with call.store.staging.receiving() as staged:
         posted = _Posted(call, staged)
@@ -47,7 +47,7 @@ async def post_object(call: Call) -> Answer:
 class _Posted:
     """A form on its way in: read as soon as its file begins, so that a large file is not taken in for nothing."""
 
-    def __init__(self, call: Call, staged: Staged) -> None:
+    def __init__(self, call: S3Call, staged: Staged) -> None:
         self._call = call
         self._staged = staged
         self._decoder = FormDecoder(call.headers.get("content-type", ""))
@@ -64,7 +64,7 @@ class _Posted:
             self._begun = form, Intake(summed(promised(form.headers)), self._staged, form.sizes.most)
         return self._begun[1]
 
-    def answer(self) -> Answer:
+    def answer(self) -> S3Answer:
         """The object stored, once the body has ended."""
         self._decoder.finish()
         assert self._begun is not None  # a form whose file has begun
@@ -75,7 +75,7 @@ class _Posted:
         return _answer(self._call, form, self._call.store.objects.put(form.name, draft))
 
 
-def _form(call: Call, given: Mapping[str, str], filename: str) -> _Form:
+def _form(call: S3Call, given: Mapping[str, str], filename: str) -> _Form:
     """AWS: "All variables within the form are expanded prior to validating the POST policy"."""
     fields = {**given, "key": _key(given, filename)}
     sizes = allowed(call.bucket, fields, call.store.clock())
@@ -101,7 +101,7 @@ def _key(given: Mapping[str, str], filename: str) -> str:
     return fitting(key)
 
 
-def _answer(call: Call, form: _Form, entry: Entry) -> Answer:
+def _answer(call: S3Call, form: _Form, entry: ObjectEntry) -> S3Answer:
     """AWS: "If the value is not set or is set to an invalid value, Amazon S3 returns an empty document with a 204
     status code"; a redirection that "cannot be interpreted" is taken for none."""
     etag = f'"{entry.etag}"'
@@ -110,18 +110,18 @@ def _answer(call: Call, form: _Form, entry: Entry) -> Answer:
     headers |= encryption_headers(entry.traits.headers)
     onward = _onward(form.fields.get("success_action_redirect", form.fields.get("redirect", "")), entry)
     if onward is not None:
-        return Answer(303, {**headers, "location": onward})
+        return S3Answer(303, {**headers, "location": onward})
     match form.fields.get("success_action_status"):
         case "201":
             names = text("Location", location), text("Bucket", entry.name.bucket), text("Key", entry.key)
             told = document("PostResponse", *names, text("ETag", etag), namespace=None)
-            return Answer(201, {**headers, "content-type": "application/xml"}, told)
+            return S3Answer(201, {**headers, "content-type": "application/xml"}, told)
         case "200":
-            return Answer(200, headers)
-    return Answer(204, headers)
+            return S3Answer(200, headers)
+    return S3Answer(204, headers)
 
 
-def _onward(redirection: str, entry: Entry) -> str | None:
+def _onward(redirection: str, entry: ObjectEntry) -> str | None:
     """AWS: "Amazon S3 appends the bucket, key, and etag values as query string parameters to the URL"."""
     try:
         url = urlsplit(redirection)

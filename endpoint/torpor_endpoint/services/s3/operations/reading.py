@@ -7,27 +7,27 @@ from dataclasses import replace
 from io import FileIO
 from typing import Final
 
-from torpor_endpoint.services.s3.call import Call
+from torpor_endpoint.services.s3.call import S3Call
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
-from torpor_endpoint.services.s3.storage.entries import Entry
+from torpor_endpoint.services.s3.storage.entries import ObjectEntry
 from torpor_endpoint.services.s3.storage.parts import part_number
 from torpor_endpoint.services.s3.wire.conditions import NotModified, check_read, conditions, ranges
-from torpor_endpoint.services.s3.wire.exchange import BATCH_BYTES, Answer
+from torpor_endpoint.services.s3.wire.exchange import BATCH_BYTES, S3Answer
 from torpor_endpoint.services.s3.wire.headers import checksum_headers, object_headers, overrides
-from torpor_endpoint.services.s3.wire.ranges import Span, span
+from torpor_endpoint.services.s3.wire.ranges import ByteSpan, span
 
 _UNCHANGED: Final = ("etag", "last-modified", "cache-control", "expires")  # RFC 9110: what a 304 repeats
 
 
-async def get_object(call: Call) -> Answer:
+async def get_object(call: S3Call) -> S3Answer:
     return await asyncio.to_thread(_answered, call, True)
 
 
-async def head_object(call: Call) -> Answer:
+async def head_object(call: S3Call) -> S3Answer:
     return await asyncio.to_thread(_answered, call, False)
 
 
-def _answered(call: Call, with_bytes: bool) -> Answer:
+def _answered(call: S3Call, with_bytes: bool) -> S3Answer:
     """The answer with its first piece read already, so that a small object costs one hop to a thread."""
     call.store.buckets.get(call.bucket)
     with ExitStack() as held:
@@ -38,7 +38,7 @@ def _answered(call: Call, with_bytes: bool) -> Answer:
             check_read(conditions(call.headers), entry.etag or "", entry.modified_s)
         except NotModified:
             given = object_headers(entry)
-            return Answer(304, {name: given[name] for name in _UNCHANGED if name in given})
+            return S3Answer(304, {name: given[name] for name in _UNCHANGED if name in given})
         head, part = _head(call, entry)
         if not with_bytes:
             return head
@@ -59,22 +59,22 @@ async def _pieces(file: FileIO, first: bytes, left_bytes: int) -> AsyncGenerator
             yield piece
 
 
-def _head(call: Call, entry: Entry) -> tuple[Answer, Span]:
+def _head(call: S3Call, entry: ObjectEntry) -> tuple[S3Answer, ByteSpan]:
     part = _part(call, entry)
-    found = part or Span(0, entry.size_bytes - 1)
+    found = part or ByteSpan(0, entry.size_bytes - 1)
     headers = {**object_headers(entry), **overrides(call.query), "content-length": str(found.size_bytes)}
     if "partNumber" in call.query and entry.traits.part_sizes:
         headers["x-amz-mp-parts-count"] = str(len(entry.traits.part_sizes))
     if part is not None and part.size_bytes:  # no range says "nothing"
         headers["content-range"] = f"bytes {part.first}-{part.last}/{entry.size_bytes}"
-        return Answer(206, headers), found
+        return S3Answer(206, headers), found
     whole = found.size_bytes == entry.size_bytes
     if whole and call.headers.get("x-amz-checksum-mode", "").upper() == "ENABLED":
         headers |= checksum_headers(entry)
-    return Answer(200, headers), found
+    return S3Answer(200, headers), found
 
 
-def _part(call: Call, entry: Entry) -> Span | None:
+def _part(call: S3Call, entry: ObjectEntry) -> ByteSpan | None:
     """The bytes asked for by range or by part number; None for all of them."""
     number = call.query.get("partNumber")
     if number is None:
@@ -87,4 +87,4 @@ def _part(call: Call, entry: Entry) -> Span | None:
     if at > len(sizes):
         raise S3Error(Refusal.InvalidPartNumber, PartNumberRequested=number, ActualPartCount=str(len(sizes)))
     first = sum(sizes[: at - 1])
-    return Span(first, first + sizes[at - 1] - 1)
+    return ByteSpan(first, first + sizes[at - 1] - 1)

@@ -4,22 +4,22 @@ import asyncio
 from contextlib import ExitStack
 from dataclasses import replace
 
-from torpor_endpoint.services.s3.call import Call, moment, xml
+from torpor_endpoint.services.s3.call import S3Call, moment, xml
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.operations.copying import copied
 from torpor_endpoint.services.s3.storage.paging import PAGE_MAX
-from torpor_endpoint.services.s3.storage.parts import NUMBER_MAX, Part, checksum_kind, part_number
+from torpor_endpoint.services.s3.storage.parts import NUMBER_MAX, UploadedPart, checksum_kind, part_number
 from torpor_endpoint.services.s3.storage.staging import Staged
 from torpor_endpoint.services.s3.storage.uploads import Upload
-from torpor_endpoint.services.s3.wire.checksums import Wanted, known, wanted
+from torpor_endpoint.services.s3.wire.checksums import WantedChecksum, known, wanted
 from torpor_endpoint.services.s3.wire.documents import document, flag, node, text
-from torpor_endpoint.services.s3.wire.exchange import Answer, taken_in
+from torpor_endpoint.services.s3.wire.exchange import S3Answer, taken_in
 from torpor_endpoint.services.s3.wire.headers import encryption_headers, traits
 from torpor_endpoint.services.s3.wire.intake import Intake, Promise, Receipt, promised_bytes
 from torpor_endpoint.services.s3.wire.patience import soon_or_aloud
 
 
-async def create_multipart_upload(call: Call) -> Answer:
+async def create_multipart_upload(call: S3Call) -> S3Answer:
     said = traits(call.headers)
     wish = call.headers.get("x-amz-checksum-algorithm")
     algorithm = known(wish) if wish else None
@@ -36,7 +36,7 @@ async def create_multipart_upload(call: Call) -> Answer:
     return replace(answer, headers={**answer.headers, **told})
 
 
-async def upload_part(call: Call) -> Answer:
+async def upload_part(call: S3Call) -> S3Answer:
     number = part_number(call.query.get("partNumber", ""))
     upload = await asyncio.to_thread(upload_of, call)
     async with call.store.staging.receiving() as staged:
@@ -51,29 +51,29 @@ async def upload_part(call: Call) -> Answer:
     # AWS: "This will only be present if the checksum was provided in the request."
     told = receipt.checksum if upload.algorithm or wanted(call.headers) else None
     checksum = {told.header: told.value} if told else {}
-    return Answer(headers={"etag": f'"{receipt.etag}"', **checksum, **encryption_headers(upload.traits.headers)})
+    return S3Answer(headers={"etag": f'"{receipt.etag}"', **checksum, **encryption_headers(upload.traits.headers)})
 
 
-async def upload_part_copy(call: Call) -> Answer:
+async def upload_part_copy(call: S3Call) -> S3Answer:
     number = part_number(call.query.get("partNumber", ""))
     return await soon_or_aloud(asyncio.to_thread(_upload_part_copy, call, number))
 
 
-def _upload_part_copy(call: Call, number: int) -> Answer:
+def _upload_part_copy(call: S3Call, number: int) -> S3Answer:
     upload, part = _copied_part(call, number)
     modified = text("LastModified", moment(part.modified_s))
     return xml(document("CopyPartResult", text("ETag", f'"{part.etag}"'), modified, _checksum(part, upload)))
 
 
-async def abort_multipart_upload(call: Call) -> Answer:
+async def abort_multipart_upload(call: S3Call) -> S3Answer:
     await asyncio.to_thread(lambda: call.store.uploads.abort(upload_of(call)))
-    return Answer(204)
+    return S3Answer(204)
 
 
-async def list_parts(call: Call) -> Answer:
+async def list_parts(call: S3Call) -> S3Answer:
     after, limit = call.count("part-number-marker", 0, NUMBER_MAX), call.count("max-parts", PAGE_MAX, PAGE_MAX)
 
-    def found() -> tuple[Upload, list[Part]]:
+    def found() -> tuple[Upload, list[UploadedPart]]:
         upload = upload_of(call)
         return upload, call.store.uploads.parts(upload, after, limit + 1)
 
@@ -98,16 +98,16 @@ async def list_parts(call: Call) -> Answer:
     )
 
 
-def upload_of(call: Call) -> Upload:
+def upload_of(call: S3Call) -> Upload:
     call.store.buckets.get(call.bucket)
     return call.store.uploads.get(call.name, call.query.get("uploadId", ""))
 
 
-def _part_promise(call: Call, upload: Upload) -> Promise:
+def _part_promise(call: S3Call, upload: Upload) -> Promise:
     """AWS: every part has a checksum by the algorithm that the upload was begun with, whatever else its own is."""
     promise = promised_bytes(call.headers)
     if promise.checksum is None:
-        return replace(promise, checksum=Wanted(upload.part_algorithm))
+        return replace(promise, checksum=WantedChecksum(upload.part_algorithm))
     if upload.algorithm not in (None, promise.checksum.algorithm):
         raise mismatch(upload.algorithm, promise.checksum.algorithm)
     same = promise.checksum.algorithm == upload.part_algorithm
@@ -119,14 +119,14 @@ def mismatch(expected: str | None, actual: str) -> S3Error:
     return S3Error(Refusal.InvalidRequest, f"Checksum Type mismatch occurred, {kinds}")
 
 
-def _part(call: Call, upload: Upload, number: int, staged: Staged, receipt: Receipt) -> Part:
+def _part(call: S3Call, upload: Upload, number: int, staged: Staged, receipt: Receipt) -> UploadedPart:
     """The part keeps that checksum of which the whole object's is made."""
     checksum = receipt.beside or receipt.checksum
     value = checksum.value if checksum else None
-    return Part(number, staged.path.name, receipt.size_bytes, receipt.etag, value, call.store.clock())
+    return UploadedPart(number, staged.path.name, receipt.size_bytes, receipt.etag, value, call.store.clock())
 
 
-def _copied_part(call: Call, number: int) -> tuple[Upload, Part]:
+def _copied_part(call: S3Call, number: int) -> tuple[Upload, UploadedPart]:
     upload = upload_of(call)
     staged = call.store.staging.new()
     with ExitStack() as unfinished:
@@ -137,13 +137,13 @@ def _copied_part(call: Call, number: int) -> tuple[Upload, Part]:
     return upload, part
 
 
-def named(call: Call) -> tuple[str, str]:
+def named(call: S3Call) -> tuple[str, str]:
     return text("Bucket", call.bucket), text("Key", call.name.key)
 
 
-def _listed(part: Part, upload: Upload) -> str:
+def _listed(part: UploadedPart, upload: Upload) -> str:
     return node(
-        "Part",
+        "UploadedPart",
         text("PartNumber", part.number),
         text("LastModified", moment(part.modified_s)),
         text("ETag", f'"{part.etag}"'),
@@ -152,5 +152,5 @@ def _listed(part: Part, upload: Upload) -> str:
     )
 
 
-def _checksum(part: Part, upload: Upload) -> str:
+def _checksum(part: UploadedPart, upload: Upload) -> str:
     return text(f"Checksum{upload.algorithm}", part.checksum) if upload.algorithm else ""

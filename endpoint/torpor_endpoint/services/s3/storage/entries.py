@@ -22,7 +22,7 @@ class ObjectName(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Traits:
+class ObjectTraits:
     """What a writer said of an object beside its bytes. A file copied in by hand has none."""
 
     headers: dict[str, str] = field(default_factory=dict)  # Content-Type, ... and x-amz-meta-*
@@ -36,7 +36,7 @@ class Traits:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ObjectEntry:
     """One object. `folder` is where its file lies, None when it lies aside."""
 
     name: ObjectName
@@ -44,7 +44,7 @@ class Entry:
     found: Fingerprint
     etag: str | None  # unquoted; None until somebody asks for it
     modified_s: float
-    traits: Traits = field(default_factory=Traits)
+    traits: ObjectTraits = field(default_factory=ObjectTraits)
 
     @property
     def key(self) -> str:
@@ -55,17 +55,19 @@ class Entry:
         return self.found.size
 
 
-def by_hand(name: ObjectName, folder: str | None, found: Fingerprint, etag: str | None = None) -> Entry:
+def by_hand(name: ObjectName, folder: str | None, found: Fingerprint, etag: str | None = None) -> ObjectEntry:
     """An object that nobody put here through S3."""
-    return Entry(name, folder, found, etag, found.mtime_ns / 1e9)
+    return ObjectEntry(name, folder, found, etag, found.mtime_ns / 1e9)
 
 
-def from_row(row: tuple[Any, ...]) -> Entry:
+def from_row(row: tuple[Any, ...]) -> ObjectEntry:
     bucket, key, folder, size, mtime_ns, inode, etag, modified_s, traits = row
-    return Entry(ObjectName(bucket, key), folder, Fingerprint(size, mtime_ns, inode), etag, modified_s, loaded(traits))
+    return ObjectEntry(
+        ObjectName(bucket, key), folder, Fingerprint(size, mtime_ns, inode), etag, modified_s, loaded(traits)
+    )
 
 
-def saved(rows: sqlite3.Connection, entry: Entry, table: str = "objects") -> None:
+def saved(rows: sqlite3.Connection, entry: ObjectEntry, table: str = "objects") -> None:
     row = (*entry.name, entry.folder, *entry.found, entry.etag, entry.modified_s, dumped(entry.traits))
     rows.execute(f"INSERT OR REPLACE INTO {table} ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -79,7 +81,7 @@ def remarked(rows: sqlite3.Connection, bucket: str, marks: dict[str, int | None]
             rows.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?)", (bucket, path, mark_ns, written))
 
 
-def dumped(traits: Traits) -> str:
+def dumped(traits: ObjectTraits) -> str:
     """The traits as JSON, only those that are there."""
     given: dict[str, object] = {"headers": traits.headers, "tags": traits.tags, "parts": traits.part_sizes}
     if traits.checksum:
@@ -87,9 +89,9 @@ def dumped(traits: Traits) -> str:
     return json.dumps({name: value for name, value in given.items() if value})
 
 
-def loaded(text: str) -> Traits:
+def loaded(text: str) -> ObjectTraits:
     if text == _NOTHING:  # as for most objects of a long list
-        return Traits()
+        return ObjectTraits()
     given: dict[str, Any] = json.loads(text)
     checksum = Checksum(*given["checksum"]) if "checksum" in given else None
-    return Traits(given.get("headers", {}), given.get("tags", {}), checksum, tuple(given.get("parts", ())))
+    return ObjectTraits(given.get("headers", {}), given.get("tags", {}), checksum, tuple(given.get("parts", ())))

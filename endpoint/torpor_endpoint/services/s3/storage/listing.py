@@ -11,9 +11,17 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from torpor_endpoint.services.s3.errors import S3Error
-from torpor_endpoint.services.s3.storage.entries import COLUMNS, Entry, ObjectName, by_hand, from_row, remarked, saved
+from torpor_endpoint.services.s3.storage.entries import (
+    COLUMNS,
+    ObjectEntry,
+    ObjectName,
+    by_hand,
+    from_row,
+    remarked,
+    saved,
+)
 from torpor_endpoint.services.s3.storage.index import Index
-from torpor_endpoint.services.s3.storage.paging import Page, Query, after_all, page
+from torpor_endpoint.services.s3.storage.paging import KeyPage, KeyQuery, after_all, page
 from torpor_endpoint.services.s3.storage.tree import UNREAD, Survey, Tree, parents
 
 _ATTEMPTS: Final = 4  # somebody may be copying files in without an end
@@ -25,15 +33,15 @@ class _Mark(NamedTuple):
     written: bool = False
 
 
-class Listing:
+class ObjectListing:
     """`refresh` brings one object's row up to date."""
 
-    def __init__(self, index: Index, tree: Tree, refresh: Callable[[ObjectName], Entry]) -> None:
+    def __init__(self, index: Index, tree: Tree, refresh: Callable[[ObjectName], ObjectEntry]) -> None:
         self._index = index
         self._tree = tree
         self._refresh = refresh
 
-    def page(self, bucket: str, query: Query) -> Page[Entry]:
+    def page(self, bucket: str, query: KeyQuery) -> KeyPage[ObjectEntry]:
         found, marks = self._read(bucket, query)
         for _ in range(_ATTEMPTS):
             if not self._caught_up(bucket, found, marks):
@@ -42,7 +50,7 @@ class Listing:
         # One without an ETag by now may not be read, or is still being copied in.
         return replace(found, items=tuple(entry for entry in found.items if entry.etag is not None))
 
-    def _read(self, bucket: str, query: Query) -> tuple[Page[Entry], dict[str, _Mark]]:
+    def _read(self, bucket: str, query: KeyQuery) -> tuple[KeyPage[ObjectEntry], dict[str, _Mark]]:
         """A page and the marks of the folders it speaks of, both of one moment: another list may be reading folders."""
         with self._index.snapshot() as rows:
             found = page(query, lambda start: _entries(rows, bucket, start))
@@ -52,7 +60,7 @@ class Listing:
                 marks |= _mark(rows, bucket, path)
         return found, {"": _Mark(UNREAD), **marks}
 
-    def _caught_up(self, bucket: str, found: Page[Entry], marks: Mapping[str, _Mark]) -> bool:
+    def _caught_up(self, bucket: str, found: KeyPage[ObjectEntry], marks: Mapping[str, _Mark]) -> bool:
         """Whether anything was not as the index had it."""
         looked = {path: self._tree.mark(bucket, path) for path, mark in marks.items() if not mark.written}
         stale = {path: mark for path, mark in marks.items() if mark.written or looked[path] != mark.ns}
@@ -60,7 +68,7 @@ class Listing:
         changed = [self._changed(entry) for entry in found.items]
         return news or any(changed)
 
-    def _changed(self, entry: Entry) -> bool:
+    def _changed(self, entry: ObjectEntry) -> bool:
         """Whether an object was not as its row said; it then is refreshed. One that may not be read stays as it is."""
         look = self._tree.fingerprint_aside if entry.folder is None else self._tree.fingerprint
         with suppress(PermissionError):
@@ -124,7 +132,7 @@ def _recorded(rows: sqlite3.Connection, bucket: str, path: str, survey: Survey |
     return sorted(new | unread)
 
 
-def _entries(rows: sqlite3.Connection, bucket: str, start: str) -> Iterator[Entry]:
+def _entries(rows: sqlite3.Connection, bucket: str, start: str) -> Iterator[ObjectEntry]:
     query = f"SELECT {COLUMNS} FROM objects WHERE bucket = ? AND key >= ? ORDER BY key"
     with closing(rows.execute(query, (bucket, start))) as cursor:
         yield from map(from_row, cursor)

@@ -14,9 +14,9 @@ from typing import Final
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.storage.entries import (
     COLUMNS,
-    Entry,
+    ObjectEntry,
     ObjectName,
-    Traits,
+    ObjectTraits,
     by_hand,
     dumped,
     from_row,
@@ -40,14 +40,14 @@ class Draft:
 
     staged: Staged
     etag: str
-    traits: Traits
+    traits: ObjectTraits
 
 
 @dataclass(frozen=True)
 class Opened:
     """An object with its open file. Whoever gets one closes the file."""
 
-    entry: Entry
+    entry: ObjectEntry
     file: FileIO
 
     @property
@@ -75,12 +75,12 @@ class Objects:
                 raise S3Error(Refusal.NoSuchKey, Key=name.key)
         return opened if opened.in_step else self._adopted(opened)
 
-    def head(self, name: ObjectName) -> Entry:
+    def head(self, name: ObjectName) -> ObjectEntry:
         opened = self.open(name)
         opened.file.close()
         return opened.entry
 
-    def put(self, name: ObjectName, draft: Draft, wish: Conditions = _ALWAYS) -> Entry:
+    def put(self, name: ObjectName, draft: Draft, wish: Conditions = _ALWAYS) -> ObjectEntry:
         """Raises NoSuchBucket, PreconditionFailed, and InvalidRequest for a key below a mount within its bucket."""
         found = draft.staged.seal()
         try:
@@ -119,16 +119,16 @@ class Objects:
         with self._index.writing() as rows:
             rows.execute("DELETE FROM landings")
 
-    def _put(self, name: ObjectName, draft: Draft, wish: Conditions, file: tuple[Path, Fingerprint]) -> Entry:
+    def _put(self, name: ObjectName, draft: Draft, wish: Conditions, file: tuple[Path, Fingerprint]) -> ObjectEntry:
         path, found = file
         with self._index.alone():
             check_write(wish, self._etag(name) if wish.any else None)
-            entry = Entry(name, parent(name.key), found, draft.etag, self._clock(), draft.traits)
+            entry = ObjectEntry(name, parent(name.key), found, draft.etag, self._clock(), draft.traits)
             with self._index.writing() as rows:
                 saved(rows, entry, "landings")
             return self._moved_in(entry, path)
 
-    def _put_across(self, name: ObjectName, draft: Draft, wish: Conditions) -> Entry:
+    def _put_across(self, name: ObjectName, draft: Draft, wish: Conditions) -> ObjectEntry:
         """The bucket is a mount, and nothing can be renamed into another file system: a copy goes there first."""
         with self._tree.carried(name.bucket, draft.staged.path) as copy:
             try:
@@ -138,7 +138,7 @@ class Objects:
         draft.staged.discard()
         return entry
 
-    def _moved_in(self, entry: Entry, file: Path) -> Entry:
+    def _moved_in(self, entry: ObjectEntry, file: Path) -> ObjectEntry:
         new: Marks = {}
         try:
             new = self._tree.place(*entry.name, file, self._marks(entry.name))
@@ -150,7 +150,7 @@ class Objects:
         self._landed(entry, new)
         return entry
 
-    def _landed(self, entry: Entry, new: Marks) -> None:
+    def _landed(self, entry: ObjectEntry, new: Marks) -> None:
         if entry.folder is not None:
             self._tree.remove_aside(*entry.name)
         with self._index.writing() as rows:
@@ -179,7 +179,7 @@ class Objects:
                 saved(rows, entry)
         return Opened(entry, opened.file)
 
-    def _standing(self, entry: Entry) -> Fingerprint | None:
+    def _standing(self, entry: ObjectEntry) -> Fingerprint | None:
         look = self._tree.fingerprint_aside if entry.folder is None else self._tree.fingerprint
         return look(*entry.name)
 
@@ -193,7 +193,7 @@ class Objects:
         with self._index.writing() as rows:
             rows.execute("DELETE FROM objects WHERE bucket = ? AND key = ?", name)
 
-    def _row(self, name: ObjectName) -> Entry | None:
+    def _row(self, name: ObjectName) -> ObjectEntry | None:
         with self._index.reading() as rows:
             row = rows.execute(f"SELECT {COLUMNS} FROM objects WHERE bucket = ? AND key = ?", name).fetchone()
         return from_row(row) if row else None

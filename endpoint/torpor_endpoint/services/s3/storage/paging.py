@@ -16,7 +16,7 @@ Item = TypeVar("Item", bound=Keyed)
 
 
 @dataclass(frozen=True)
-class Query:
+class KeyQuery:
     """Which keys a caller wants. `after` is a key or a rolled-up prefix, the last one already seen."""
 
     prefix: str = ""
@@ -35,7 +35,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Page(Generic[Item]):
+class KeyPage(Generic[Item]):
     """One page in key order: `items` and `prefixes` are what was found, `last` is where the next page begins."""
 
     items: tuple[Item, ...] = ()
@@ -51,7 +51,7 @@ class Page(Generic[Item]):
         return after_all(self.last) if self.last in self.prefixes else self.last + "\0"
 
 
-def page(query: Query, read: Callable[[str], Iterator[Item]]) -> Page[Item]:
+def page(query: KeyQuery, read: Callable[[str], Iterator[Item]]) -> KeyPage[Item]:
     """`read` gives the items from a key on, in order, as lazily as it can: a rolled-up prefix is jumped over."""
     found: list[tuple[str, Item | None]] = []
     start: str | None = query.start if query.limit else None
@@ -82,8 +82,8 @@ def after_all(prefix: str) -> str | None:
     return stem[:-1] + chr(0xE000 if following == 0xD800 else following)  # no key holds a lone surrogate
 
 
-def _page(found: list[tuple[str, Item | None]], truncated: bool) -> Page[Item]:
-    return Page(
+def _page(found: list[tuple[str, Item | None]], truncated: bool) -> KeyPage[Item]:
+    return KeyPage(
         items=tuple(item for _, item in found if item is not None),
         prefixes=tuple(name for name, item in found if item is None),
         truncated=truncated,

@@ -20,7 +20,7 @@ PART_MIN_BYTES: Final = 5 * 2**20  # AWS: "Part size: 5 MiB to 5 GiB. There is n
 
 
 @dataclass(frozen=True)
-class Part:
+class UploadedPart:
     """A part as it was received; `file` is the name of its staged file."""
 
     number: int
@@ -32,7 +32,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Asked:
+class NamedPart:
     """A part as CompleteMultipartUpload names it; the ETag without its quotes."""
 
     number: int
@@ -40,7 +40,7 @@ class Asked:
     checksum: str | None = None
 
 
-def chosen(asked: Sequence[Asked], received: Mapping[int, Part]) -> list[Part]:
+def chosen(asked: Sequence[NamedPart], received: Mapping[int, UploadedPart]) -> list[UploadedPart]:
     """The parts named, each held against what was received."""
     numbers = [part.number for part in asked]
     if numbers != sorted(set(numbers)):
@@ -59,7 +59,7 @@ def whole_etag(etags: Sequence[str]) -> str:
     return f"{digest.hexdigest()}-{len(etags)}"
 
 
-def whole_checksum(algorithm: str, kind: str, parts: Sequence[Part]) -> Checksum | None:
+def whole_checksum(algorithm: str, kind: str, parts: Sequence[UploadedPart]) -> Checksum | None:
     """The object's checksum from its parts', if they all have one."""
     values = [part.checksum for part in parts if part.checksum is not None]
     if len(values) < len(parts):
@@ -92,7 +92,7 @@ def part_number(text: str) -> int:
     return int(text)
 
 
-def _received(asked: Asked, received: Mapping[int, Part]) -> Part:
+def _received(asked: NamedPart, received: Mapping[int, UploadedPart]) -> UploadedPart:
     part = received.get(asked.number)
     if part is None or part.etag != asked.etag or asked.checksum not in (None, part.checksum):
         raise S3Error(Refusal.InvalidPart, PartNumber=str(asked.number), ETag=asked.etag)

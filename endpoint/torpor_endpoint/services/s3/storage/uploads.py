@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
-from torpor_endpoint.services.s3.storage.entries import Entry, ObjectName, Traits, dumped, loaded
+from torpor_endpoint.services.s3.storage.entries import ObjectEntry, ObjectName, ObjectTraits, dumped, loaded
 from torpor_endpoint.services.s3.storage.index import Index
 from torpor_endpoint.services.s3.storage.objects import Draft, Objects
-from torpor_endpoint.services.s3.storage.paging import Page, Query, page
-from torpor_endpoint.services.s3.storage.parts import Part, whole_checksum, whole_etag
+from torpor_endpoint.services.s3.storage.paging import KeyPage, KeyQuery, page
+from torpor_endpoint.services.s3.storage.parts import UploadedPart, whole_checksum, whole_etag
 from torpor_endpoint.services.s3.storage.staging import Staged, Staging
 from torpor_endpoint.services.s3.wire.checksums import DEFAULT, FULL_OBJECT, Checksum
 from torpor_endpoint.services.s3.wire.conditions import Conditions
@@ -33,7 +33,7 @@ class Upload:
     id: str
     name: ObjectName
     started_s: float
-    traits: Traits
+    traits: ObjectTraits
     algorithm: str | None = None
     kind: str | None = None
 
@@ -45,7 +45,7 @@ class Upload:
     def part_algorithm(self) -> str:
         return self.algorithm or DEFAULT
 
-    def checksum(self, parts: Sequence[Part]) -> Checksum | None:
+    def checksum(self, parts: Sequence[UploadedPart]) -> Checksum | None:
         """The whole object's, if every part has one of the right kind."""
         return whole_checksum(self.part_algorithm, self.kind or FULL_OBJECT, parts)
 
@@ -57,7 +57,7 @@ class Uploads:
         self._objects = objects
         self._clock = clock
 
-    def begin(self, name: ObjectName, traits: Traits, algorithm: str | None, kind: str | None) -> Upload:
+    def begin(self, name: ObjectName, traits: ObjectTraits, algorithm: str | None, kind: str | None) -> Upload:
         now_s = self._clock()
         upload_id = f"{round(now_s * 1e6):014x}{secrets.token_urlsafe(24)}"
         upload = Upload(upload_id, name, now_s, traits, algorithm, kind)
@@ -75,7 +75,7 @@ class Uploads:
             raise S3Error(Refusal.NoSuchUpload, UploadId=upload_id)
         return _upload(row)
 
-    def add(self, upload: Upload, part: Part, staged: Staged) -> None:
+    def add(self, upload: Upload, part: UploadedPart, staged: Staged) -> None:
         """Keep a part, in the place of an earlier one of its number."""
         staged.seal()
         row = (upload.id, part.number, part.file, part.size_bytes, part.etag, part.checksum, part.modified_s)
@@ -86,12 +86,12 @@ class Uploads:
                 rows.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         self._discard([other for other in earlier if other.number == part.number])
 
-    def parts(self, upload: Upload, after: int = 0, limit: int = -1) -> list[Part]:
+    def parts(self, upload: Upload, after: int = 0, limit: int = -1) -> list[UploadedPart]:
         query = f"SELECT {_PART_COLUMNS} FROM parts WHERE upload = ? AND number > ? ORDER BY number LIMIT ?"
         with self._index.reading() as rows:
-            return [Part(*row) for row in rows.execute(query, (upload.id, after, limit))]
+            return [UploadedPart(*row) for row in rows.execute(query, (upload.id, after, limit))]
 
-    def page(self, bucket: str, query: Query, after_id: str = "") -> Page[Upload]:
+    def page(self, bucket: str, query: KeyQuery, after_id: str = "") -> KeyPage[Upload]:
         """The uploads in progress, by key and beginning; with `after_id`, first those that `query.after` still has."""
         more = "bucket = ? AND (key >= ? OR (key = ? AND id > ?)) ORDER BY key, id"
         with self._index.reading() as rows:
@@ -104,7 +104,7 @@ class Uploads:
 
             return page(query, read)
 
-    def complete(self, upload: Upload, parts: list[Part], wish: Conditions) -> Entry:
+    def complete(self, upload: Upload, parts: list[UploadedPart], wish: Conditions) -> ObjectEntry:
         """Join `parts` to the object. Killed in the midst of it, the upload is as it was."""
         staged = self._staging.new()
         try:
@@ -142,7 +142,7 @@ class Uploads:
         with self._index.reading() as rows:
             return {file for (file,) in rows.execute("SELECT file FROM parts")}
 
-    def _discard(self, parts: list[Part]) -> None:
+    def _discard(self, parts: list[UploadedPart]) -> None:
         for part in parts:
             self._staging.path(part.file).unlink(missing_ok=True)
 

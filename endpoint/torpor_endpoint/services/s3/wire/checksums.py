@@ -27,7 +27,7 @@ def _crt() -> Any:
     return checksums
 
 
-class Digest(Protocol):
+class RunningChecksum(Protocol):
     def update(self, data: bytes, /) -> None: ...
 
     def digest(self) -> bytes: ...
@@ -50,7 +50,7 @@ class _Crc:
 class Algorithm:
     """How one checksum is made, and how the whole object's follows from its parts' (None: it cannot)."""
 
-    start: Callable[[], Digest]
+    start: Callable[[], RunningChecksum]
     size_bytes: int
     combine: Callable[[int, int, int], int] | None = None
     default_type: str = COMPOSITE
@@ -91,7 +91,7 @@ class Checksum:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedChecksum:
     """A checksum the caller asked for; `value` is None while it is still to come in a trailer, or not given at all."""
 
     algorithm: str
@@ -113,7 +113,7 @@ def said(headers: Mapping[str, str]) -> dict[str, str]:
     return {known(name): value for name, value in given.items() if name not in _NO_VALUES}
 
 
-def wanted(headers: Mapping[str, str]) -> Wanted | None:
+def wanted(headers: Mapping[str, str]) -> WantedChecksum | None:
     """What a request's headers promise about its body."""
     given = said(headers)
     if len(given) > 1:
@@ -121,12 +121,12 @@ def wanted(headers: Mapping[str, str]) -> Wanted | None:
         raise S3Error(Refusal.InvalidRequest, text)
     if given:
         algorithm, value = given.popitem()
-        return Wanted(algorithm, valid(algorithm, value))
+        return WantedChecksum(algorithm, valid(algorithm, value))
     announced = headers.get("x-amz-trailer", "").strip().lower()
     if announced.startswith(HEADER):
-        return Wanted(known(announced.removeprefix(HEADER)), trailing=True)
+        return WantedChecksum(known(announced.removeprefix(HEADER)), trailing=True)
     named = headers.get("x-amz-sdk-checksum-algorithm") or headers.get("x-amz-checksum-algorithm")
-    return Wanted(known(named)) if named else None
+    return WantedChecksum(known(named)) if named else None
 
 
 def valid(algorithm: str, value: str) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from starlette.types import Message, Receive, Scope, Send
 
 from torpor_endpoint.services.s3.errors import ClientGone, Refusal, S3Error
-from torpor_endpoint.services.s3.names import Address, address
+from torpor_endpoint.services.s3.names import ObjectAddress, address
 from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES, Intake, promised
 from torpor_endpoint.services.s3.wire.presigned import carried
 
@@ -89,17 +89,17 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Request:
+class S3Request:
     method: str
     url: str  # without its query
-    address: Address
+    address: ObjectAddress
     query: Mapping[str, str]
     headers: Mapping[str, str]  # names in lower case
     body: Body
 
 
 @dataclass(frozen=True)
-class Answer:
+class S3Answer:
     """`body` is the whole of it, or its pieces, whose total size is then in `headers`."""
 
     status: int = 200
@@ -107,7 +107,7 @@ class Answer:
     body: bytes | AsyncGenerator[bytes, None] = b""
 
 
-def parsed_request(scope: Scope, body: Body) -> Request:
+def parsed_request(scope: Scope, body: Body) -> S3Request:
     """Raises InvalidURI for a path or query that is not UTF-8 below its percent signs."""
     headers: dict[str, str] = {}
     for raw_name, value in scope["headers"]:
@@ -119,7 +119,7 @@ def parsed_request(scope: Scope, body: Body) -> Request:
         raise S3Error(Refusal.InvalidURI) from error
     path = raw_path(scope)
     url = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}{path.decode('latin-1')}"
-    return Request(scope["method"], url, address(path, headers), query, carried(query) | headers, body)
+    return S3Request(scope["method"], url, address(path, headers), query, carried(query) | headers, body)
 
 
 def raw_path(scope: Scope) -> bytes:
@@ -147,7 +147,7 @@ async def taken_in(body: Body, intake: Feedable, done: Callable[[], Result]) -> 
     return await asyncio.to_thread(finished)
 
 
-async def document_of(request: Request, read: Callable[[bytes], Result]) -> Result:
+async def document_of(request: S3Request, read: Callable[[bytes], Result]) -> Result:
     """What `read` makes of the document sent as the body, which is held against what its headers promise.
 
     All of it is done in a thread: a document may be long.
@@ -162,7 +162,7 @@ async def document_of(request: Request, read: Callable[[bytes], Result]) -> Resu
     return await taken_in(request.body, intake, done)
 
 
-async def sent(send: Send, answer: Answer, headless: bool) -> None:
+async def sent(send: Send, answer: S3Answer, headless: bool) -> None:
     """Send an answer; `headless` for HEAD, which is answered by headers alone."""
     whole = answer.body if isinstance(answer.body, bytes) else None
     headers = dict(answer.headers)

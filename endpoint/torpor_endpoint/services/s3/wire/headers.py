@@ -6,7 +6,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
-from torpor_endpoint.services.s3.storage.entries import STANDARD, STORAGE_CLASS, Entry, Traits
+from torpor_endpoint.services.s3.storage.entries import STANDARD, STORAGE_CLASS, ObjectEntry, ObjectTraits
 from torpor_endpoint.services.s3.wire.conditions import http_date
 
 META: Final = "x-amz-meta-"
@@ -52,16 +52,16 @@ _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 _NO_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
-def traits(headers: Mapping[str, str]) -> Traits:
+def traits(headers: Mapping[str, str]) -> ObjectTraits:
     """What a writing request says about its object. A link or a form may say what no header can hold: it is refused."""
     kept = _kept(headers) | placed(headers)
     for name, value in kept.items():
         if not _NAME.fullmatch(name) or _NO_VALUE.search(value):
             raise S3Error(Refusal.InvalidArgument, ArgumentName=name)
-    return Traits(headers=kept, tags=header_tags(headers))
+    return ObjectTraits(headers=kept, tags=header_tags(headers))
 
 
-def copied_headers(own: Mapping[str, str], source: Entry) -> dict[str, str]:
+def copied_headers(own: Mapping[str, str], source: ObjectEntry) -> dict[str, str]:
     """AWS: metadata is copied by default, storage class, encryption and redirect location are the request's own."""
     kept = {name: value for name, value in source.traits.headers.items() if name not in PLACED}
     return kept | placed(own)
@@ -123,7 +123,7 @@ def checked_tags(pairs: list[tuple[str, str]], most: int = TAGS_MAX, what: str =
     return dict(pairs)
 
 
-def object_headers(entry: Entry) -> dict[str, str]:
+def object_headers(entry: ObjectEntry) -> dict[str, str]:
     """What every reader of an object gets, except for what depends on the range it asked for."""
     given = {"content-type": DEFAULT_TYPE, **entry.traits.headers}
     given |= {"etag": f'"{entry.etag}"', "last-modified": http_date(entry.modified_s), "accept-ranges": "bytes"}
@@ -132,7 +132,7 @@ def object_headers(entry: Entry) -> dict[str, str]:
     return given
 
 
-def checksum_headers(entry: Entry) -> dict[str, str]:
+def checksum_headers(entry: ObjectEntry) -> dict[str, str]:
     """Only for the whole object: a client holds them against the bytes it got, and fails on a part of them."""
     checksum = entry.traits.checksum
     return {checksum.header: checksum.value, "x-amz-checksum-type": checksum.kind} if checksum else {}

@@ -16,7 +16,7 @@ from torpor_endpoint.services.s3.wire.checksums import (
     DEFAULT,
     HEADER,
     Checksum,
-    Wanted,
+    WantedChecksum,
     encoded,
     valid,
     wanted,
@@ -39,7 +39,7 @@ class Promise:
     chunked: bool = False
     md5: bytes | None = None
     sha256: str | None = None
-    checksum: Wanted | None = None
+    checksum: WantedChecksum | None = None
     beside: str | None = None  # one more algorithm, by which the caller promises nothing
 
 
@@ -79,7 +79,7 @@ def promised_bytes(headers: Mapping[str, str]) -> Promise:
 
 def summed(promise: Promise) -> Promise:
     """A whole object gets a checksum even if the caller names none."""
-    return promise if promise.checksum else replace(promise, checksum=Wanted(DEFAULT))
+    return promise if promise.checksum else replace(promise, checksum=WantedChecksum(DEFAULT))
 
 
 class Intake:

@@ -6,13 +6,13 @@ from typing import Final
 
 from torpor_endpoint.services.s3.edge import refusal
 from torpor_endpoint.services.s3.wire.documents import PROLOG
-from torpor_endpoint.services.s3.wire.exchange import Answer
+from torpor_endpoint.services.s3.wire.exchange import S3Answer
 
 QUIET_S: Final = 10.0
 """boto3 waits for a minute, and then sends its request again."""
 
 
-async def soon_or_aloud(working: Awaitable[Answer], quiet_s: float = QUIET_S) -> Answer:
+async def soon_or_aloud(working: Awaitable[S3Answer], quiet_s: float = QUIET_S) -> S3Answer:
     """The answer itself if it is there soon. Else a 200 whose body grows, and holds the document or the error at last.
 
     AWS: S3 "periodically sends white space characters to keep the connection from timing out. A request could fail
@@ -22,10 +22,10 @@ async def soon_or_aloud(working: Awaitable[Answer], quiet_s: float = QUIET_S) ->
     await asyncio.wait({task}, timeout=quiet_s)
     if task.done():
         return task.result()
-    return Answer(headers={"content-type": "application/xml"}, body=_aloud(task, quiet_s))
+    return S3Answer(headers={"content-type": "application/xml"}, body=_aloud(task, quiet_s))
 
 
-async def _aloud(task: "asyncio.Future[Answer]", quiet_s: float) -> AsyncGenerator[bytes, None]:
+async def _aloud(task: "asyncio.Future[S3Answer]", quiet_s: float) -> AsyncGenerator[bytes, None]:
     yield PROLOG
     while not task.done():
         yield b" "

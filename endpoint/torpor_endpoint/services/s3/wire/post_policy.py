@@ -43,7 +43,7 @@ _MATCHES: Final[Mapping[str, Callable[[str, str, str], bool]]] = {
 
 
 @dataclass(frozen=True)
-class Sizes:
+class UploadSizes:
     """How many bytes an upload may have, both ends included."""
 
     least: int = 0
@@ -71,14 +71,14 @@ class _Condition:
         return self.field in values and _MATCHES[self.match](self.field, values[self.field], self.wanted)
 
 
-def allowed(bucket: str, fields: Mapping[str, str], now_s: float) -> Sizes:
+def allowed(bucket: str, fields: Mapping[str, str], now_s: float) -> UploadSizes:
     """What size the form's file may have. `fields` are by their names in lower case, with variables expanded.
 
     Raises AccessDenied where the form is not as its policy says, InvalidPolicyDocument for a policy that is none. A
     form without a policy is as an unsigned request.
     """
     if POLICY not in fields:
-        return Sizes()
+        return UploadSizes()
     _check_signed(fields)
     expires_s, conditions, sizes = _read(fields[POLICY])
     if now_s > expires_s:
@@ -101,7 +101,7 @@ def _check_signed(fields: Mapping[str, str]) -> None:
             raise S3Error(Refusal.InvalidArgument, f"{text}the fields.", ArgumentName=name)
 
 
-def _read(policy: str) -> tuple[float, list[_Condition], Sizes]:
+def _read(policy: str) -> tuple[float, list[_Condition], UploadSizes]:
     try:
         document = json.loads(b64decode(policy))
     except (ValueError, RecursionError) as error:
@@ -128,12 +128,12 @@ def _condition(rule: Any) -> _Condition:
     raise _invalid(f"Invalid Condition: {json.dumps(rule)}")
 
 
-def _sizes(ranges: list[Any]) -> Sizes:
-    found = Sizes()
+def _sizes(ranges: list[Any]) -> UploadSizes:
+    found = UploadSizes()
     for rule in ranges:
         match [_whole(number) for number in rule[1:]]:
             case [int(least), int(most)]:
-                found = Sizes(max(found.least, least), min(found.most, most))
+                found = UploadSizes(max(found.least, least), min(found.most, most))
             case _:
                 raise _invalid(f"Invalid {_RANGE}: {json.dumps(rule)}")
     return found

@@ -12,7 +12,7 @@ _COPIED: Final = "x-amz-copy-source-range"
 
 
 @dataclass(frozen=True)
-class Span:
+class ByteSpan:
     """Bytes `first` to `last` of an object, both included."""
 
     first: int
@@ -23,16 +23,16 @@ class Span:
         return self.last - self.first + 1
 
 
-def span(header: str | None, size_bytes: int) -> Span | None:
+def span(header: str | None, size_bytes: int) -> ByteSpan | None:
     """The range asked for, None for the whole object. As S3 does, a malformed or a many-part range is passed over."""
     match = _RANGE.fullmatch((header or "").strip())
     if match is None or not any(match.groups()):
         return None
     first, last = match.groups()
     if not first:
-        wish = Span(max(size_bytes - int(last), 0), size_bytes - 1)
+        wish = ByteSpan(max(size_bytes - int(last), 0), size_bytes - 1)
     else:
-        wish = Span(int(first), min(int(last), size_bytes - 1) if last else size_bytes - 1)
+        wish = ByteSpan(int(first), min(int(last), size_bytes - 1) if last else size_bytes - 1)
         if last and int(last) < int(first):
             return None
     if wish.size_bytes < 1:
@@ -40,10 +40,10 @@ def span(header: str | None, size_bytes: int) -> Span | None:
     return wish
 
 
-def copied_span(header: str | None, size_bytes: int) -> Span:
+def copied_span(header: str | None, size_bytes: int) -> ByteSpan:
     """The part of a source that a copy takes: all of it without `header`, else bytes that are all there."""
     if header is None:
-        return Span(0, size_bytes - 1)
+        return ByteSpan(0, size_bytes - 1)
     match = _COPIED_RANGE.fullmatch(header)
     first, last = map(int, match.groups()) if match else (1, 0)
     given = {"ArgumentName": _COPIED, "ArgumentValue": header}
@@ -58,4 +58,4 @@ def copied_span(header: str | None, size_bytes: int) -> Span:
     if last >= size_bytes:
         text = f"Range specified is not valid for source object of size: {size_bytes}"
         raise S3Error(Refusal.InvalidArgument, text, **given)
-    return Span(first, last)
+    return ByteSpan(first, last)

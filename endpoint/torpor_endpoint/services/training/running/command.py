@@ -8,13 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torpor_endpoint.services.training.lifecycle import TrainingJob
-from torpor_endpoint.services.training.running.toolkit import PROGRAM, Layout, arguments, decoded, users, variables
+from torpor_endpoint.services.training.running.toolkit import (
+    PROGRAM,
+    ToolkitFolders,
+    arguments,
+    decoded,
+    users,
+    variables,
+)
 
 XGBOOST = "torpor_endpoint.services.training.running.xgboost_algorithm"
 
 
 @dataclass(frozen=True)
-class Command:
+class TrainingCommand:
     """`folder` is where it runs; its environment comes on top of what is inherited of the endpoint's."""
 
     arguments: tuple[str, ...]
@@ -31,7 +38,7 @@ class Command:
         )
 
 
-def command(job: TrainingJob, layout: Layout, cpus: int, wiring: Mapping[str, str]) -> Command:
+def command(job: TrainingJob, layout: ToolkitFolders, cpus: int, wiring: Mapping[str, str]) -> TrainingCommand:
     """The user's script, or the image's algorithm. What the user set in `Environment` wins over all but the wiring."""
     environment = {
         "PYTHONUNBUFFERED": "1",
@@ -41,7 +48,7 @@ def command(job: TrainingJob, layout: Layout, cpus: int, wiring: Mapping[str, st
         **job.request.get("Environment", {}),
         **wiring,
     }
-    return Command(tuple(_program(job)), layout.code, environment)
+    return TrainingCommand(tuple(_program(job)), layout.code, environment)
 
 
 def _program(job: TrainingJob) -> list[str]:

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
-from torpor_container.processes.zygote_client import Child, Job, WarmParent
+from torpor_container.processes.zygote_client import Child, Job, ZygoteClient
 from torpor_endpoint.services.training.running.output import Output
 
 PIECE_BYTES = 64 * 1024
@@ -25,7 +25,7 @@ class How(Enum):
 
 
 @dataclass(frozen=True)
-class Ended:
+class ScriptEnd:
     """How a script ended; `code` is what a container's would be: 128 + N for signal N."""
 
     how: How
@@ -53,7 +53,7 @@ def script(launch: Path, forgotten: tuple[str, ...]) -> Job:
     )
 
 
-async def run(parent: WarmParent, job: Job, output: Output, ending: Ending) -> Ended:
+async def run(parent: ZygoteClient, job: Job, output: Output, ending: Ending) -> ScriptEnd:
     """Raises OSError when no process can be had. Cancelled, this kills it at once."""
     async with _pipe_into(output) as writer:
         child = await _forked(parent, job, writer)
@@ -63,10 +63,10 @@ async def run(parent: WarmParent, job: Job, output: Output, ending: Ending) -> E
         finally:
             child.kill()
             await child.wait()
-    return Ended(how, code if code >= 0 else 128 - code)
+    return ScriptEnd(how, code if code >= 0 else 128 - code)
 
 
-async def _forked(parent: WarmParent, job: Job, writer: int) -> Child:
+async def _forked(parent: ZygoteClient, job: Job, writer: int) -> Child:
     try:
         return await parent.fork(job, [writer])
     finally:

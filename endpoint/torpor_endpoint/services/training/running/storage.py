@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Protocol
 
 from torpor_endpoint.services.s3.errors import S3Error
-from torpor_endpoint.services.s3.storage.entries import ObjectName, Traits
+from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
-from torpor_endpoint.services.s3.storage.paging import Query
+from torpor_endpoint.services.s3.storage.paging import KeyQuery
 from torpor_endpoint.services.s3.store import ObjectStore
-from torpor_endpoint.services.s3.wire.checksums import DEFAULT, Wanted
+from torpor_endpoint.services.s3.wire.checksums import DEFAULT, WantedChecksum
 from torpor_endpoint.services.s3.wire.intake import Intake, Promise
 
 PIECE_BYTES = 1 << 20
@@ -58,22 +58,22 @@ class EmbeddedStorage:
         with told(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
             staged = self._store.staging.new()
-            intake = Intake(Promise(checksum=Wanted(DEFAULT)), staged, limit_bytes=sys.maxsize)
+            intake = Intake(Promise(checksum=WantedChecksum(DEFAULT)), staged, limit_bytes=sys.maxsize)
             try:
                 with file.open("rb") as source:
                     while piece := source.read(PIECE_BYTES):
                         intake.feed(piece)
                 receipt = intake.finish()
-                draft = Draft(staged, receipt.etag, Traits(checksum=receipt.checksum))
+                draft = Draft(staged, receipt.etag, ObjectTraits(checksum=receipt.checksum))
                 self._store.objects.put(ObjectName(bucket, key), draft)
             finally:
                 staged.discard()
 
     def _keys(self, bucket: str, prefix: str) -> Iterator[str]:
-        page = self._store.listing.page(bucket, Query(prefix=prefix))
+        page = self._store.listing.page(bucket, KeyQuery(prefix=prefix))
         yield from (entry.key for entry in page.items)
         while page.truncated:
-            page = self._store.listing.page(bucket, Query(prefix=prefix, after=page.last))
+            page = self._store.listing.page(bucket, KeyQuery(prefix=prefix, after=page.last))
             yield from (entry.key for entry in page.items)
 
 

@@ -33,7 +33,7 @@ OWN_PARAMETERS = frozenset(
 
 
 @dataclass(frozen=True)
-class Layout:
+class ToolkitFolders:
     """The folders that are `/opt/ml` in AWS's containers, below `root`."""
 
     root: Path
@@ -113,7 +113,7 @@ def configuration(job: TrainingJob) -> dict[str, Any]:
     }
 
 
-def variables(job: TrainingJob, layout: Layout, cpus: int) -> dict[str, str]:
+def variables(job: TrainingJob, layout: ToolkitFolders, cpus: int) -> dict[str, str]:
     """The environment of the script. There is no GPU here, whatever the instance type."""
     given = decoded(job.request.get("HyperParameters", {}))
     script, own = users(given), {name: given[name] for name in given if name.startswith(OWN_PREFIX)}
@@ -138,7 +138,7 @@ def variables(job: TrainingJob, layout: Layout, cpus: int) -> dict[str, str]:
     return {f"SM_{name.upper()}": _variable(value) for name, value in facts.items()}
 
 
-def _folders(layout: Layout) -> dict[str, Any]:
+def _folders(layout: ToolkitFolders) -> dict[str, Any]:
     return {
         "model_dir": str(layout.model),
         "input_dir": str(layout.root / "input"),
@@ -165,7 +165,7 @@ def _host(job: TrainingJob, cpus: int) -> dict[str, Any]:
     }
 
 
-def _module(own: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+def _module(own: Mapping[str, Any], layout: ToolkitFolders) -> dict[str, Any]:
     program = str(own.get(PROGRAM, ""))
     return {
         "log_level": own.get("sagemaker_container_log_level", 20),

@@ -7,16 +7,16 @@ from functools import partial
 from pathlib import Path
 
 from torpor_endpoint.services.training.jobs import Jobs
-from torpor_endpoint.services.training.lifecycle import MOVES, Stage
+from torpor_endpoint.services.training.lifecycle import MOVES, JobStage
 from torpor_endpoint.services.training.reasons import INTERRUPTED, internal_error
 from torpor_endpoint.services.training.running.transport import finished
-from torpor_endpoint.services.training.running.workbench import Failed, Ground, Stopped, Workbench, unless
+from torpor_endpoint.services.training.running.workbench import Failed, JobSite, Stopped, Workbench, unless
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningJob:
     task: asyncio.Task[None]
     stop: asyncio.Event
 
@@ -24,32 +24,32 @@ class Running:
 class Trainer:
     """`at_once` jobs run side by side. All methods are for the event loop's thread."""
 
-    def __init__(self, jobs: Jobs, ground: Ground, at_once: int = 1) -> None:
+    def __init__(self, jobs: Jobs, ground: JobSite, at_once: int = 1) -> None:
         self._jobs = jobs
         self._workbench = Workbench(ground)
         self._turns = asyncio.Semaphore(at_once)
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, RunningJob] = {}
 
     async def start(self) -> None:
         """Take up what an earlier endpoint left: jobs that still waited wait again, those that ran have failed."""
         left = [job for job in await asyncio.to_thread(self._jobs.all) if MOVES[job.stage]]
         for job in sorted(left, key=lambda job: job.created_s):
-            if job.stage is Stage.STARTING:
+            if job.stage is JobStage.STARTING:
                 self.begin(job.name)
                 continue
             await self._workbench.clear(job.name)
-            if not await self._move(job.name, Stage.STOPPED):  # where it was going
-                await self._move(job.name, Stage.FAILED, INTERRUPTED.format(stage=job.stage))
+            if not await self._move(job.name, JobStage.STOPPED):  # where it was going
+                await self._move(job.name, JobStage.FAILED, INTERRUPTED.format(stage=job.stage))
 
     def begin(self, name: str) -> None:
         stop = asyncio.Event()
         task = asyncio.create_task(self._carry_out(name, stop))
-        self._running[name] = Running(task, stop)
+        self._running[name] = RunningJob(task, stop)
         task.add_done_callback(lambda _: self._running.pop(name, None))
 
     async def stop(self, name: str) -> None:
         """Have a job stopped: its script is told, and may save its model yet."""
-        await self._move(name, Stage.STOPPING)
+        await self._move(name, JobStage.STOPPING)
         if running := self._running.get(name):
             running.stop.set()
 
@@ -74,26 +74,26 @@ class Trainer:
         try:
             ended = await self._in_turn(name, stop)
             if not await self._move(name, ended):  # told to stop just as it ended
-                await self._move(name, Stage.STOPPED)
+                await self._move(name, JobStage.STOPPED)
         except Stopped:
-            await self._move(name, Stage.STOPPED)
+            await self._move(name, JobStage.STOPPED)
         except Failed as failed:
-            await self._move(name, Stage.FAILED, str(failed))
+            await self._move(name, JobStage.FAILED, str(failed))
         except Exception as error:  # an outer edge: one job's trouble is no other's
             log.exception("the training job %s failed", name)
-            await self._move(name, Stage.FAILED, internal_error(error))
+            await self._move(name, JobStage.FAILED, internal_error(error))
 
-    async def _in_turn(self, name: str, stop: asyncio.Event) -> Stage:
+    async def _in_turn(self, name: str, stop: asyncio.Event) -> JobStage:
         await unless(stop, self._turns.acquire())
         try:
             job = await finished(self._jobs.get, name)
             assert job is not None  # jobs are never deleted
-            if job.stage is Stage.STOPPING:  # told so before its task began
+            if job.stage is JobStage.STOPPING:  # told so before its task began
                 raise Stopped
             return await self._workbench.train(job, stop, partial(self._move, name))
         finally:
             self._turns.release()
 
-    async def _move(self, name: str, stage: Stage, reason: str | None = None) -> bool:
+    async def _move(self, name: str, stage: JobStage, reason: str | None = None) -> bool:
         """Off the event loop, since it waits for the disk; and to its end, whoever is cancelled."""
         return await finished(self._jobs.move, name, stage, reason)

@@ -15,7 +15,7 @@ from torpor_endpoint.services.training.running.storage import Storage, StorageEr
 from torpor_endpoint.services.training.running.toolkit import (
     PROGRAM,
     SUBMIT_DIRECTORY,
-    Layout,
+    ToolkitFolders,
     configuration,
     decoded,
     within_channel,
@@ -43,7 +43,7 @@ class Transport:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
-    async def bring(self, job: TrainingJob, layout: Layout) -> None:
+    async def bring(self, job: TrainingJob, layout: ToolkitFolders) -> None:
         """Make the job's folder: configuration, code and channels. Raises InputMissing."""
         await finished(_begin, job, layout)
         hyperparameters = decoded(job.request.get("HyperParameters", {}))
@@ -63,7 +63,7 @@ class Transport:
         if await finished(pack, folder, packed):
             await finished(self._storage.put, packed, *_split(url))
 
-    async def _bring_code(self, url: str, layout: Layout) -> None:
+    async def _bring_code(self, url: str, layout: ToolkitFolders) -> None:
         from torpor_endpoint.services.training.running.archives import Unreadable, unpack
 
         place = within_channel(url)
@@ -126,7 +126,7 @@ def _split(url: str) -> tuple[str, str]:
     return bucket, key
 
 
-def _begin(job: TrainingJob, layout: Layout) -> None:
+def _begin(job: TrainingJob, layout: ToolkitFolders) -> None:
     layout.make()
     for name, content in configuration(job).items():
         (layout.config / name).write_text(json.dumps(content))

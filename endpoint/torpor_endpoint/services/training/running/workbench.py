@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from torpor_container.processes.zygote_client import WarmParent
+from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.requirements import FILE, unmet
-from torpor_endpoint.services.training.lifecycle import Stage, TrainingJob
+from torpor_endpoint.services.training.lifecycle import JobStage, TrainingJob
 from torpor_endpoint.services.training.reasons import algorithm_error, client_error
-from torpor_endpoint.services.training.running.command import Command, command
+from torpor_endpoint.services.training.running.command import TrainingCommand, command
 from torpor_endpoint.services.training.running.output import Output, log_path
-from torpor_endpoint.services.training.running.process import Ended, Ending, How, run, script
+from torpor_endpoint.services.training.running.process import Ending, How, ScriptEnd, run, script
 from torpor_endpoint.services.training.running.storage import Storage, StorageError
-from torpor_endpoint.services.training.running.toolkit import Layout
+from torpor_endpoint.services.training.running.toolkit import ToolkitFolders
 from torpor_endpoint.services.training.running.transport import InputMissing, Transport, finished, results
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ T = TypeVar("T")
 RUNTIME_MAX_S = 86_400
 """MaxRuntimeInSeconds: "If not specified, the default value is 1 day"."""
 
-END = {How.BY_ITSELF: Stage.COMPLETED, How.TOO_LONG: Stage.MAX_RUNTIME_EXCEEDED, How.TOLD: Stage.STOPPED}
+END = {How.BY_ITSELF: JobStage.COMPLETED, How.TOO_LONG: JobStage.MAX_RUNTIME_EXCEEDED, How.TOLD: JobStage.STOPPED}
 
 
 class Stopped(Exception):
@@ -36,7 +36,7 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True)
-class Ground:
+class JobSite:
     """Where and with what jobs run. Each has a folder of its name: below `folder` as it runs, below `logs` for good.
 
     Every script gets the variables of `wiring`, and none of the endpoint's own that begin with one of `forgotten`.
@@ -45,7 +45,7 @@ class Ground:
     folder: Path
     logs: Path
     storage: Storage
-    warm_parent: Callable[[], Awaitable[WarmParent]]
+    warm_parent: Callable[[], Awaitable[ZygoteClient]]
     wiring: Mapping[str, str]
     forgotten: tuple[str, ...]
     cpus: int
@@ -54,32 +54,32 @@ class Ground:
 
 
 class Workbench:
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: JobSite) -> None:
         self.writing: set[Path] = set()  # the logs of the scripts that run
         self._ground = ground
         self._transport = Transport(ground.storage)
 
     async def train(
-        self, job: TrainingJob, stop: asyncio.Event, entered: Callable[[Stage], Awaitable[object]]
-    ) -> Stage:
+        self, job: TrainingJob, stop: asyncio.Event, entered: Callable[[JobStage], Awaitable[object]]
+    ) -> JobStage:
         """The stage it ends in; `entered` is told each one before. Raises Stopped, Failed."""
-        await entered(Stage.DOWNLOADING)
+        await entered(JobStage.DOWNLOADING)
         async with self._folder(job.name) as layout:
             try:
                 await unless(stop, self._transport.bring(job, layout))
             except InputMissing as missing:
                 raise Failed(client_error(missing)) from missing
-            await entered(Stage.TRAINING)
+            await entered(JobStage.TRAINING)
             ended = await self._run(job, layout, stop)
-            await entered(Stage.UPLOADING)
+            await entered(JobStage.UPLOADING)
             await self._deliver(job, layout)
-        return Stage.STOPPED if stop.is_set() else END[ended.how]
+        return JobStage.STOPPED if stop.is_set() else END[ended.how]
 
     async def clear(self, name: str) -> None:
         """Remove what a job that was interrupted has left, except its log."""
         await finished(shutil.rmtree, self._layout(name).root, ignore_errors=True)
 
-    async def _run(self, job: TrainingJob, layout: Layout, stop: asyncio.Event) -> Ended:
+    async def _run(self, job: TrainingJob, layout: ToolkitFolders, stop: asyncio.Event) -> ScriptEnd:
         planned = command(job, layout, self._ground.cpus, self._ground.wiring)
         launch = layout.root / "launch.json"
         await finished(launch.write_text, planned.json())
@@ -99,18 +99,18 @@ class Workbench:
             raise Failed(algorithm_error(planned, ended.code, output.last_line, told))
         return ended
 
-    async def _deliver(self, job: TrainingJob, layout: Layout) -> None:
+    async def _deliver(self, job: TrainingJob, layout: ToolkitFolders) -> None:
         try:
             await self._transport.deliver(layout.model, f"{results(job)}/model.tar.gz")
             await self._transport.deliver(layout.output_files, f"{results(job)}/output.tar.gz")
         except (StorageError, OSError) as error:
             raise Failed(client_error(f"Artifact upload failed: {error}")) from error
 
-    def _layout(self, name: str) -> Layout:
-        return Layout(self._ground.folder / name)
+    def _layout(self, name: str) -> ToolkitFolders:
+        return ToolkitFolders(self._ground.folder / name)
 
     @asynccontextmanager
-    async def _folder(self, name: str) -> AsyncIterator[Layout]:
+    async def _folder(self, name: str) -> AsyncIterator[ToolkitFolders]:
         try:
             yield self._layout(name)
         finally:
@@ -131,7 +131,7 @@ async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
         await asyncio.gather(working, told, return_exceptions=True)
 
 
-def _preamble(planned: Command, layout: Layout) -> str:
+def _preamble(planned: TrainingCommand, layout: ToolkitFolders) -> str:
     """The first lines of a job's log, the toolkit's."""
     text = f"Invoking script with the following command:\n\n{planned}\n\n"
     requirements = layout.code / FILE
@@ -146,7 +146,7 @@ def _preamble(planned: Command, layout: Layout) -> str:
     return text
 
 
-def _told(layout: Layout) -> str:
+def _told(layout: ToolkitFolders) -> str:
     """ "SageMaker returns the first 1024 characters from this file as FailureReason" """
     try:
         with layout.failure.open(errors="replace") as file:
