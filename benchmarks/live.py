@@ -75,7 +75,7 @@ class Live:
         return [self.process.pid, *children(self.process.pid)]
 
     def instances(self) -> list[int]:
-        """They have been forked by the warm parent, which is the worker's child."""
+        """They have been forked by the zygote, which is the worker's child."""
         parents = (parent for worker in children(self.process.pid) for parent in children(worker))
         return [pid for parent in parents for pid in children(parent) if not is_named(pid, TRIAL)]
 

@@ -23,7 +23,7 @@ class StillAwake(Exception):
 
 
 class Sleepers:
-    """The endpoints of one process, all over one prefix, and the processes below it: worker, warm parent, instances."""
+    """The endpoints of one process, all over one prefix, and the processes below it: worker, zygote, instances."""
 
     def __init__(self, process: ChildEndpoint) -> None:
         self.process = process
@@ -63,21 +63,21 @@ class Sleepers:
         """The endpoint itself: gunicorn's arbiter and its worker."""
         return [self.process.pid, *children(self.process.pid)]
 
-    def warm_parent(self) -> int | None:
+    def zygote(self) -> int | None:
         found = [pid for worker in children(self.process.pid) for pid in children(worker)]
         return found[0] if found else None
 
     def instances(self) -> list[int]:
-        """And what they started: everything has been forked by the warm parent."""
-        warm_parent = self.warm_parent()
-        return children(warm_parent) if warm_parent is not None else []
+        """And what they started: everything has been forked by the zygote."""
+        zygote = self.zygote()
+        return children(zygote) if zygote is not None else []
 
-    def end_warm_parent(self) -> None:
+    def end_zygote(self) -> None:
         """As its long idle time would."""
-        pid = self.warm_parent()
+        pid = self.zygote()
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
-        while self.warm_parent() is not None:
+        while self.zygote() is not None:
             time.sleep(POLL_S)
 
 

@@ -36,20 +36,20 @@ class Zero:
 
 
 def wakes(sleeping: Sleepers, count: int) -> list[dict[str, Any]]:
-    """One call at a time to an endpoint that sleeps: with two clients, with the warm parent and without."""
+    """One call at a time to an endpoint that sleeps: with two clients, with the zygote and without."""
     clients = {"http.client": _plain(sleeping), "boto3": _boto3(sleeping)}
     rows = []
-    for warm_parent in (True, False):
+    for zygote in (True, False):
         for name, call in clients.items():
-            taken = [_wake(sleeping, call, warm_parent) for _ in range(count)]
-            rows.append(_row({"client": name, "warm parent": "there" if warm_parent else "gone"}, taken))
+            taken = [_wake(sleeping, call, zygote) for _ in range(count)]
+            rows.append(_row({"client": name, "zygote": "there" if zygote else "gone"}, taken))
     return rows
 
 
-def _wake(sleeping: Sleepers, call: Callable[[], str], warm_parent: bool) -> Wake:
+def _wake(sleeping: Sleepers, call: Callable[[], str], zygote: bool) -> Wake:
     sleeping.until_asleep()
-    if not warm_parent:
-        sleeping.end_warm_parent()
+    if not zygote:
+        sleeping.end_zygote()
     used_s = scene.cpu_s(scene.tree(sleeping.process.pid))
     began_s = time.perf_counter()
     told = call()
@@ -90,11 +90,11 @@ def _row(labels: dict[str, Any], taken: list[Wake]) -> dict[str, Any]:
 
 # -- nobody ------------------------------------------------------------------------------------------------------------
 def at_zero(sleeping: Sleepers, quiet_s: float) -> list[Zero]:
-    """With the warm parent that the last wake left, and once it is gone."""
+    """With the zygote that the last wake left, and once it is gone."""
     sleeping.until_asleep()
-    with_it = _quiet("asleep, warm parent there", sleeping, quiet_s)
-    sleeping.end_warm_parent()
-    return [with_it, _quiet("asleep, warm parent gone", sleeping, quiet_s)]
+    with_it = _quiet("asleep, zygote there", sleeping, quiet_s)
+    sleeping.end_zygote()
+    return [with_it, _quiet("asleep, zygote gone", sleeping, quiet_s)]
 
 
 def _quiet(what: str, sleeping: Sleepers, quiet_s: float) -> Zero:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import warm_parents
+from tests import zygotes
 from torpor_container.processes.zygote_client import ZygoteClient
 
 settings.register_profile("shared", deadline=None)
@@ -24,10 +24,10 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def warm_parent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
+def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZygoteClient]:
     """One for all tests that only fork from it, as an endpoint has one. Its owner's key is no child's business."""
     path = tmp_path_factory.mktemp("warm") / "s"
-    with warm_parents.warm_parent(path, {"OWNERS_KEY": "secret"}):
+    with zygotes.zygote(path, {"OWNERS_KEY": "secret"}):
         yield ZygoteClient(path)
 
 

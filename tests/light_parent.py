@@ -1,4 +1,4 @@
-"""`python light_parent.py N`: a warm parent without frameworks, for instances that load no model of theirs.
+"""`python light_parent.py N`: a zygote without frameworks, for instances that load no model of theirs.
 
 It starts in a fraction of the time, and is one in everything else.
 """

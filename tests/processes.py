@@ -19,9 +19,9 @@ def children(pid: int) -> list[int]:
     return [child for child in found if state(child) not in ("", "Z")]
 
 
-def serving(warm_parent: int) -> list[int]:
+def serving(zygote: int) -> list[int]:
     """Its children, but for those in which models are only tried."""
-    return [pid for pid in children(warm_parent) if not is_named(pid, TRIAL)]
+    return [pid for pid in children(zygote) if not is_named(pid, TRIAL)]
 
 
 def descendants(pid: int) -> list[int]:

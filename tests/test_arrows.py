@@ -13,7 +13,7 @@ FOLDERS = {CONTAINER: "container", ENDPOINT: "endpoint", SDK: "sdk"}
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     CONTAINER: (CONTAINER,),
-    # Its wire shapes and settings, the clients that speak them and its pure core; its public start-up: the warm parent
+    # Its wire shapes and settings, the clients that speak them and its pure core; its public start-up: the zygote
     # that forks instances, and the server; and what users' scripts find around them, also those that train.
     ENDPOINT: (
         ENDPOINT,

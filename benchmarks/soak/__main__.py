@@ -1,6 +1,6 @@
 """`python -m benchmarks.soak [--minutes 10] [--seed N] [--short]`: many small disturbances, and every answer checked.
 
-Endpoints sleep and wake at random while models are added, overwritten and deleted in S3, instances and the warm parent
+Endpoints sleep and wake at random while models are added, overwritten and deleted in S3, instances and the zygote
 are killed, and endpoints are updated. It ends with 1 if an answer was wrong, a request lost, or anything left behind.
 """
 

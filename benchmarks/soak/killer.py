@@ -16,7 +16,7 @@ from benchmarks.soak.truth import Truth
 
 
 class Killer:
-    """An instance now and then, and more seldom the warm parent, and with it everything that it forked."""
+    """An instance now and then, and more seldom the zygote, and with it everything that it forked."""
 
     def __init__(self, stage: Stage, truth: Truth, random: Random) -> None:
         self._stage = stage
@@ -27,7 +27,7 @@ class Killer:
         while time.monotonic() < until_s:
             await asyncio.sleep(self._random.uniform(1.0, 6.0))
             if self._random.random() < 0.15:
-                await self._kill(None, [pid for pid in [self._stage.warm_parent()] if pid is not None])
+                await self._kill(None, [pid for pid in [self._stage.zygote()] if pid is not None])
             else:
                 kind = self._random.choice(KINDS)
                 await self._kill(kind.name, self._stage.instances(kind.name)[:1])
@@ -35,7 +35,7 @@ class Killer:
     async def _kill(self, endpoint: str | None, victims: list[int]) -> None:
         if not victims:
             return  # it sleeps
-        self._truth.deeds["instances killed" if endpoint else "warm parents killed"] += 1
+        self._truth.deeds["instances killed" if endpoint else "zygotes killed"] += 1
         followers = victims if endpoint else [*victims, *self._stage.forked()]
         with self._killing(endpoint), _held(followers) as held:
             for pid in victims:

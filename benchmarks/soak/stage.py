@@ -129,14 +129,14 @@ class Stage:
         """gunicorn's arbiter, and its worker."""
         return [self._process.pid, *children(self._process.pid)]
 
-    def warm_parent(self) -> int | None:
+    def zygote(self) -> int | None:
         found = [pid for worker in children(self._process.pid) for pid in children(worker)]
         return found[0] if found else None
 
     def forked(self) -> list[int]:
-        """What the warm parent has forked: instances, and the scripts of their models."""
-        warm_parent = self.warm_parent()
-        return [pid for pid in children(warm_parent) if not is_named(pid, TRIAL)] if warm_parent is not None else []
+        """What the zygote has forked: instances, and the scripts of their models."""
+        zygote = self.zygote()
+        return [pid for pid in children(zygote) if not is_named(pid, TRIAL)] if zygote is not None else []
 
     def instances(self, endpoint: str) -> list[int]:
         """Those whose output goes to a log of this endpoint."""

@@ -21,7 +21,7 @@ ABSENT_SHARE = 0.03
 
 
 class Night:
-    """Now and then nobody calls at all, until every endpoint sleeps and the warm parent has gone, or is about to."""
+    """Now and then nobody calls at all, until every endpoint sleeps and the zygote has gone, or is about to."""
 
     def __init__(self, stage: Stage, truth: Truth, random: Random) -> None:
         self._stage = stage
@@ -40,7 +40,7 @@ class Night:
             await asyncio.to_thread(self._stage.until_quiet, ASLEEP_WITHIN_S)
             await asyncio.sleep(self._random.uniform(0.0, 2 * WARM_IDLE_S))
             self._truth.deeds["nights"] += 1
-            self._truth.deeds["nights without a warm parent"] += self._stage.warm_parent() is None
+            self._truth.deeds["nights without a zygote"] += self._stage.zygote() is None
             self._day.set()
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
-from torpor_container.adapter.loader import ForeignSingleWorkshop, ForeignWorkshop
+from torpor_container.adapter.loader import ForeignLoader, ForeignSingleLoader
 from torpor_container.adapter.server import ForeignServer
 from torpor_container.artifacts.archives.unpack import UnpackLimits
-from torpor_container.artifacts.disk import DiskTier
+from torpor_container.artifacts.disk import UnpackedArtifacts
 from torpor_container.artifacts.location import Location, Prefix
 from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.stores.folder import FolderArtifactStore
@@ -34,7 +34,7 @@ from torpor_container.image import variables
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
 from torpor_container.measuring.meter import Meter
 from torpor_container.models.built_in_loader import BuiltInLoader
-from torpor_container.models.disk_tier import ArtifactCache
+from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.journal import ON_DISK, Journal
 from torpor_container.models.keep_alive import KeepAliveChore
@@ -106,10 +106,10 @@ class InstanceProcess:
             inference_output=settings.inference_output,
             memory_bytes=settings.memory_bytes,
         )
-        self._parent = Parent(settings.warm_parent)
+        self._parent = Parent(settings.zygote)
         self._meter = Meter()
-        self._workshop = self._make_workshop(conventions, ended)
-        self._shelf = self._make_shelf() if settings.model_source else None
+        self._loader = self._make_loader(conventions, ended)
+        self._disk_tier = self._make_disk_tier() if settings.model_source else None
         self._serving = self._make_serving(ended)
 
     def app(self) -> ASGIApp:
@@ -119,7 +119,7 @@ class InstanceProcess:
     async def state(self, after: int, model: str | None) -> InstanceStatus:
         """What `GET /_torpor/state` says."""
         fault = self._serving.fault()
-        models, used_bytes = self._serving.models(), await self._workshop.used_bytes()
+        models, used_bytes = self._serving.models(), await self._loader.used_bytes()
         return {
             "unready": self._serving.unready(),
             "fault": fault.value if fault else None,
@@ -128,9 +128,9 @@ class InstanceProcess:
             "budget_bytes": self._settings.memory_bytes,
             "used_bytes": used_bytes,
             "own_bytes": max(0, used_bytes - sum(model["size_bytes"] for model in models)),
-            "disk_bytes": self._shelf.used_bytes if self._shelf else 0,
+            "disk_bytes": self._disk_tier.used_bytes if self._disk_tier else 0,
             "disk_budget_bytes": self._settings.disk_bytes,
-            "cpu_s": await self._workshop.cpu_s(),
+            "cpu_s": await self._loader.cpu_s(),
             "decisions": self._journal.after(after, model),
             "last_seq": self._journal.last_seq,
         }
@@ -139,19 +139,19 @@ class InstanceProcess:
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as closing:  # every part is closed, the last one first, whatever another raises
             closing.push_async_callback(self._parent.close)
-            closing.push_async_callback(self._workshop.close)
-            if self._shelf is not None:
-                closing.push_async_callback(self._shelf.close)
+            closing.push_async_callback(self._loader.close)
+            if self._disk_tier is not None:
+                closing.push_async_callback(self._disk_tier.close)
             closing.push_async_callback(self._serving.close)
-            if self._shelf is not None:
-                await self._shelf.restore()
-            if isinstance(self._workshop, BuiltInLoader) and not (self._shelf and self._shelf.used_bytes):
-                self._workshop.expect_new()
+            if self._disk_tier is not None:
+                await self._disk_tier.restore()
+            if isinstance(self._loader, BuiltInLoader) and not (self._disk_tier and self._disk_tier.used_bytes):
+                self._loader.expect_new()
             await self._serving.start()
             yield
 
     # -- the parts -------------------------------------------------------------------------------------------------
-    def _make_workshop(self, conventions: Conventions, ended: Callable[[], None]) -> ModelLoader:
+    def _make_loader(self, conventions: Conventions, ended: Callable[[], None]) -> ModelLoader:
         settings = self._settings
         if settings.container is None:
             scripts = Scripts(settings, conventions, self._parent, theirs(self._environment))
@@ -163,8 +163,8 @@ class InstanceProcess:
         base_dir = Path(settings.base_dir)
         server = ForeignServer(settings.container, base_dir, self._parent, ended)
         if settings.multi_model:
-            return ForeignWorkshop(server, theirs(self._environment), clock)
-        return ForeignSingleWorkshop(server, theirs(self._environment), base_dir, clock)
+            return ForeignLoader(server, theirs(self._environment), clock)
+        return ForeignSingleLoader(server, theirs(self._environment), base_dir, clock)
 
     def _make_trials(self, conventions: Conventions) -> Trials:
         settings = self._settings
@@ -176,32 +176,34 @@ class InstanceProcess:
         if not settings.multi_model:
             name = settings.model_source.rpartition("/")[2]
             directory = Path(settings.base_dir) / "model"
-            return Single(self._workshop, directory, self._shelf, name, clock, patience, settings.invocation_timeout_s)
-        if self._shelf is None:
+            return Single(
+                self._loader, directory, self._disk_tier, name, clock, patience, settings.invocation_timeout_s
+            )
+        if self._disk_tier is None:
             if settings.container is not None:
                 raise BadSetting(
                     "TORPOR_CONTAINER: adapter mode needs TORPOR_MODEL_SOURCE, for its keeper loads the models"
                 )
             books = Residency(settings.memory_bytes, Nobody(), UNLIMITED, self._journal.writer())
-            return ContractMode(self._workshop, books, clock, settings.invocation_timeout_s)
+            return ContractMode(self._loader, books, clock, settings.invocation_timeout_s)
         books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
         resting = _resting(settings)
-        freshness = Freshness(self._shelf, clock, asks=settings.revalidate == "resident")
+        freshness = Freshness(self._disk_tier, clock, asks=settings.revalidate == "resident")
         keeper = Keeper(
-            self._shelf, self._workshop, books, patience, clock, settings.model_cache, resting, freshness, ended
+            self._disk_tier, self._loader, books, patience, clock, settings.model_cache, resting, freshness, ended
         )
         rest = KeepAliveChore(keeper, resting, clock) if resting is not None else None
         return KeptMode(keeper, settings.invocation_timeout_s, rest)
 
-    def _make_shelf(self) -> ArtifactCache:
+    def _make_disk_tier(self) -> DiskTier:
         settings = self._settings
         source = settings.model_source
         prefix = Prefix.parse(source if settings.multi_model else source[: source.rfind("/") + 1])
-        disk = DiskTier(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
+        disk = UnpackedArtifacts(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
         books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         store = self._make_store(prefix)
         loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
-        return ArtifactCache(
+        return DiskTier(
             prefix, store, disk, books, self._limits, clock, settings.revalidate != "off", self._meter, loose
         )
 

@@ -1,4 +1,4 @@
-"""The life of an instance that a warm parent forked: read the settings, serve on the inherited socket."""
+"""The life of an instance that a zygote forked: read the settings, serve on the inherited socket."""
 
 import socket
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ OPTIONS = ServerOptions(log_level="warning")
 
 
 def prepare() -> None:
-    """In the warm parent: what every instance needs, and what is the same for all. Each of them finds it done."""
+    """In the zygote: what every instance needs, and what is the same for all. Each of them finds it done."""
     configured(OPTIONS)
     formats.look_up()
     native_library()

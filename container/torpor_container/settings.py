@@ -184,7 +184,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_MODEL_KEEP_ALIVE", "model_keep_alive", _keep_alive, "fixed", "The same choice for each model, where TORPOR_MODEL_IDLE_SECONDS is given: `histogram` loads it again before its next call."),
     Setting("TORPOR_IMAGE", "image", _image, "", "Which of AWS's images this container stands for: `xgboost` or `scikit-learn`. Set by the endpoint."),
     Setting("TORPOR_AWS_STRICT", "strict", _bool, "false", "Do as AWS's image does also where it answers what was hardly meant. Set by the endpoint for `--aws-strict`."),
-    Setting("TORPOR_WARM_PARENT", "warm_parent", str, "", "The warm parent's socket. Set by the endpoint; else an own one is started when a script needs it."),
+    Setting("TORPOR_WARM_PARENT", "zygote", str, "", "The zygote's socket. Set by the endpoint; else an own one is started when a script needs it."),
 )  # fmt: skip
 
 
@@ -240,7 +240,7 @@ class Settings:
     model_keep_alive: str
     image: str
     strict: bool
-    warm_parent: str
+    zygote: str
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> "Settings":

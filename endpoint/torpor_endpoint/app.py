@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torpor_container.processes.zygote_client import OwnedWarmParent
+from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_endpoint.aws.lazy import Late
 from torpor_endpoint.aws.wire.asgi import App
 from torpor_endpoint.core import emulation
@@ -88,7 +88,7 @@ class EndpointProcess:
         self._store = Store(self._database, time.time)
         self._objects = ObjectStore(self._dir.objects, clock=time.time)
         end_strays(str(self._dir.instances))  # of an endpoint that was killed
-        self._host = LocalHost(self._dir.sockets, partial(OwnedWarmParent.start, forgotten=self._around.forgotten))
+        self._host = LocalHost(self._dir.sockets, partial(OwnedZygote.start, forgotten=self._around.forgotten))
         self._fleet = Fleet()
         self._registry = MetricRegistry(time.time)
         self._meters = Meters(self._registry)
@@ -96,7 +96,7 @@ class EndpointProcess:
         self._collector = Collector(self._fleet, self._registry, time.time, self._ledger.looked)
         self._accounting = Accounting(self._meters, self._ledger)
         self._roll = LedgerHeartbeat(self._fleet, self._ledger.served)
-        self._controller = Controller(self._store, self._fleet, self._yard(), time.time, self._gone)
+        self._controller = Controller(self._store, self._fleet, self._factory(), time.time, self._gone)
         self._jobs = Jobs(self._database, time.time)
         self._trainer = Trainer(self._jobs, self._ground(), at_once=os.cpu_count() or 1)
         self._tail = LongTail(options.account)
@@ -224,7 +224,7 @@ class EndpointProcess:
         if life.size.startswith("serverless") and life.ready_s is not None and life.stopped_s is None:
             self._meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s, life.ready_s)
 
-    def _yard(self) -> InstanceFactory:
+    def _factory(self) -> InstanceFactory:
         dice = random.Random(self._options.seed)
 
         def start_delay_s(variant: Variant) -> float:
@@ -246,7 +246,7 @@ class EndpointProcess:
             folder=self._dir.training,
             logs=self._dir.training_logs,
             storage=self._storage(),
-            warm_parent=self._host.warm_parent,
+            zygote=self._host.zygote,
             wiring=self._around.wiring,
             forgotten=self._around.forgotten,
             cpus=os.cpu_count() or 1,
@@ -309,7 +309,7 @@ class EndpointProcess:
             "sizer": Sizer(self._fleet, time.perf_counter).run,
             "ledger": self._ledger.run,
             "roll": self._roll.run,
-            "warm parent": lambda: self._host.retire(lambda: bool(self._trainer.writing), self._options.warm_idle_s),
+            "zygote": lambda: self._host.retire(lambda: bool(self._trainer.writing), self._options.warm_idle_s),
             "alarms": Watch(self._alarms, self._registry, self._refresh, judges=judged_here).run,
             "scaler": self._scaler().run,
             "logs": LogGrowth(self._logs).run,

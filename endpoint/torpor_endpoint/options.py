@@ -33,7 +33,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--images", "images", Path, None, "A TOML file that says what serves other images: the built-in container, or a server of their own (adapter mode)."),
     Option("--unknown-images", "unknown_images", str, "refuse", "`built-in`: the built-in container serves every image that nothing else is known of. `refuse`: its endpoint is Failed."),
     Option("--refuse", "refuse", str, None, "`pickles`, `scripts`, or both with a comma: no instance loads such models, whatever their Environment says, and no training script runs."),
-    Option("--warm-idle", "warm_idle_s", float, 600.0, "Seconds without any instance after which the warm parent ends too."),
+    Option("--warm-idle", "warm_idle_s", float, 600.0, "Seconds without any instance after which the zygote ends too."),
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready only after delays as observed on AWS, to feel its cold starts."),
     Option("--seed", "seed", int, None, "Makes the emulated delays the same each time."),
     Option("--time-scale", "time_scale", float, 1.0, "Divides the delays of AWS's automatic scaling: 60 makes its minutes seconds."),

@@ -1,4 +1,4 @@
-"""A real keeper with real books between two fake edges: a shelf and a workshop that note what they are asked to do."""
+"""A real keeper with real books between two fake edges: a disk tier and a loader that note their calls."""
 
 import asyncio
 from collections import Counter
@@ -13,7 +13,7 @@ from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.timing import LoadStory, Timing
-from torpor_container.models.disk_tier import ArtifactCache
+from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.models.memory_tier import MakeRoom
@@ -71,7 +71,7 @@ class FakeRunner:
         return []
 
 
-class FakeShelf(ArtifactCache):
+class FakeDiskTier(DiskTier):
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
 
@@ -93,7 +93,7 @@ class FakeShelf(ArtifactCache):
         self._scene.happened("delete", name)
 
 
-class FakeWorkshop:
+class FakeLoader:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self.loaded: list[FakeRunner] = []
@@ -148,17 +148,17 @@ class FakeWorkshop:
 
 
 class Site:
-    """The keeper, its books and its edges. `room` is how many models fit. Its shelf may be a real one."""
+    """The keeper, its books and its edges. `room` is how many models fit. Its disk tier may be a real one."""
 
     def __init__(
-        self, room: int = 2, patience: WaitLimits | None = None, cache: bool = True, shelf: ArtifactCache | None = None
+        self, room: int = 2, patience: WaitLimits | None = None, cache: bool = True, disk_tier: DiskTier | None = None
     ) -> None:
         self.scene = Scene()
-        self.workshop = FakeWorkshop(self.scene)
+        self.loader = FakeLoader(self.scene)
         self.decisions: list[Decision] = []
         self.books = Residency(room * SIZE_BYTES, LRU(), 4, self.decisions.append)
-        shelf = shelf or FakeShelf(self.scene)
-        self.keeper = Keeper(shelf, self.workshop, self.books, patience or WaitLimits(), self.clock, cache)
+        disk_tier = disk_tier or FakeDiskTier(self.scene)
+        self.keeper = Keeper(disk_tier, self.loader, self.books, patience or WaitLimits(), self.clock, cache)
 
     def clock(self) -> float:
         return asyncio.get_running_loop().time()

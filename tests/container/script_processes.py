@@ -1,4 +1,4 @@
-"""Scripts in processes forked from a warm parent, as an instance has them, each ended with its block."""
+"""Scripts in processes forked from a zygote, as an instance has them, each ended with its block."""
 
 import os
 import socket

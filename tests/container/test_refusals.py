@@ -80,12 +80,12 @@ def test_a_model_with_a_script_is_not_served_by_its_file_alone_where_scripts_are
         load(refusing(TORPOR_SCRIPTS="refuse"), tmp_path)
 
 
-def test_a_script_s_default_model_is_no_pickle_either(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_a_script_s_default_model_is_no_pickle_either(tmp_path: Path, zygote: ZygoteClient) -> None:
     joblib_dump(tmp_path / "model.joblib")
     write_script(tmp_path, "def output_fn(prediction, accept): return str(prediction)")
 
     async def story() -> None:
-        async with started(warm_parent, tmp_path, conventions=Conventions(pickles=False)) as process:
+        async with started(zygote, tmp_path, conventions=Conventions(pickles=False)) as process:
             with pytest.raises(LoadFailed, match="TORPOR_PICKLES=refuse"):
                 await process.loaded(30.0)
 

@@ -1,4 +1,4 @@
-"""What the children of a tested warm parent do."""
+"""What the children of a tested zygote do."""
 
 import os
 import signal

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
-from tests.endpoint.crew_world import SLOT, World
+from tests.endpoint.pool_world import SLOT, World
 from tests.ledger_site import life
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
@@ -21,12 +21,12 @@ DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
 
 def fleet_of(world: World) -> Fleet:
     fleet = Fleet()
-    fleet.serve(LiveEndpoint("shop", "arn", {"v": world.crew}))
+    fleet.serve(LiveEndpoint("shop", "arn", {"v": world.pool}))
     return fleet
 
 
 def collecting(world: World) -> tuple[MetricRegistry, Collector]:
-    """The metrics, and a collector of the world's crew that writes them."""
+    """The metrics, and a collector of the world's pool that writes them."""
     registry = MetricRegistry(world.epoch)
     return registry, Collector(fleet_of(world), registry, world.epoch)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.busy_instance import DIMENSIONS, busy, collecting, fleet_of
-from tests.endpoint.crew_world import DAY_S, World
 from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.pool_world import DAY_S, World
 from tests.endpoint.virtual_time import run
 from tests.ledger_site import NOON_S, Site, invocation, life
 from torpor_endpoint.fleet.sizer import IDLE_S, Sizer
@@ -23,16 +23,16 @@ def test_a_variant_falls_asleep_when_nobody_has_called_for_its_keep_alive_and_no
             world = World(host)
             sizer = asyncio.create_task(Sizer(fleet_of(world), world.now).run())
             await world.wake(0)
-            world.crew.traffic.came(world.now())
-            world.crew.traffic.went(world.now())
+            world.pool.traffic.came(world.now())
+            world.pool.traffic.went(world.now())
             for _ in range(10):
                 world.clock_is_off_s += jump_s
                 await asyncio.sleep((IDLE_S - 5.0) / 10)
-                assert len(world.crew.ready) == 1
+                assert len(world.pool.ready) == 1
             await asyncio.sleep(10.0)
-            assert (world.crew.size, world.lives[-1].why_stopped) == (0, "nobody calls")
+            assert (world.pool.size, world.lives[-1].why_stopped) == (0, "nobody calls")
             sizer.cancel()
-            await world.crew.close("the test ends")
+            await world.pool.close("the test ends")
 
     run(story())
 
@@ -70,7 +70,7 @@ def test_the_collector_goes_on_and_no_level_is_negative(tmp_path: Path, jump_s: 
             world = World(host)
             registry, collector = collecting(world)
             async with busy(tmp_path / "i") as member:
-                world.crew.offer(member)
+                world.pool.offer(member)
                 for off_s in (0.0, 0.0, jump_s, jump_s, 0.0, 0.0):
                     world.clock_is_off_s = off_s
                     await asyncio.sleep(60.0)

@@ -10,7 +10,7 @@ from torpor_container.processes.namespaces import NoNamespace, bind_mounts
 
 DESCRIPTORS_MAX = 65_536
 IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
-"""By the warm parent and by Python; what is ignored stays so in a new program."""
+"""By the zygote and by Python; what is ignored stays so in a new program."""
 
 
 def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:

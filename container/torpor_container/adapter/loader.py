@@ -1,4 +1,4 @@
-"""The foreign workshops: a container that holds many models, and one that holds a single one."""
+"""The foreign loaders: a container that holds many models, and one that holds a single one."""
 
 import asyncio
 from collections import deque
@@ -48,7 +48,7 @@ class Behind:
         return await asyncio.to_thread(lambda: self._spent.seconds([self._server.processes()]))
 
 
-class ForeignWorkshop(Behind):
+class ForeignLoader(Behind):
     """Many models in one container, driven over the MME contract."""
 
     def __init__(self, server: ForeignServer, environment: dict[str, str], clock: Callable[[], float]) -> None:
@@ -134,7 +134,7 @@ class ForeignWorkshop(Behind):
                 known[model_id].alive = await self._contract.has(model_id)
 
 
-class ForeignSingleWorkshop(Behind):
+class ForeignSingleLoader(Behind):
     """One model in a container, which is started once the model's folder is there."""
 
     def __init__(

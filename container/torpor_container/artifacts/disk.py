@@ -40,7 +40,7 @@ class UnpackedArtifact:
     size_bytes: int
 
 
-class DiskTier:
+class UnpackedArtifacts:
     """What is on disk of one bucket's artifacts."""
 
     def __init__(self, root: Path, budget_bytes: int, bucket: str = "") -> None:

@@ -42,7 +42,7 @@ def available() -> tuple[Format, ...]:
 
 @cache
 def _added(search_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """To find them reads the metadata of every package there is: a warm parent does it for all its children."""
+    """To find them reads the metadata of every package there is: a zygote does it for all its children."""
     return tuple(entry_points(group=ENTRY_POINTS))
 
 

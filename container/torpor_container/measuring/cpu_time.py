@@ -1,4 +1,4 @@
-"""Processor seconds of an instance: of its own process, and of those that the warm parent started for it, which are no
+"""Processor seconds of an instance: of its own process, and of those that the zygote started for it, which are no
 children of its own."""
 
 import os

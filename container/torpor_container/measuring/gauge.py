@@ -1,7 +1,7 @@
 """Reads off what processes hold often and cheaply: their pages are walked now and then, and counted in between.
 
 A walk over all pages takes milliseconds, and longer with every model in memory. The kernel's own count of anonymous
-pages takes microseconds, wherever it is exact; it knows nothing of the pages that are shared with a warm parent, so it
+pages takes microseconds, wherever it is exact; it knows nothing of the pages that are shared with a zygote, so it
 tells only how much more or less there is than at the last walk.
 """
 
@@ -11,7 +11,7 @@ from torpor_container.processes.memory import allocated_bytes, anonymous_bytes, 
 
 WALKED_FOR_S = 1.0
 """So long a walk is good for. What models take and give back meanwhile is counted; what is not is the few pages shared
-with a warm parent that become this process's own as they are written to."""
+with a zygote that become this process's own as they are written to."""
 
 
 class MemoryGauge:

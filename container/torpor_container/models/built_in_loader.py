@@ -1,4 +1,4 @@
-"""The built-in workshop: loads known formats in this process and user scripts in their own, and measures them."""
+"""The built-in loader: loads known formats in this process and user scripts in their own, and measures them."""
 
 import asyncio
 import os

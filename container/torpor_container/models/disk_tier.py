@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
-from torpor_container.artifacts.disk import MODEL, PACKED, DiskTier, UnpackedArtifact
+from torpor_container.artifacts.disk import MODEL, PACKED, UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.location import Prefix, name_of
 from torpor_container.artifacts.loose import LooseFiles
@@ -34,14 +34,14 @@ class Newest(NamedTuple):
     near: bool
 
 
-class ArtifactCache:
+class DiskTier:
     """Where the keeper gets folders from. One caller per key at a time: the keeper sees to that."""
 
     def __init__(
         self,
         prefix: Prefix,
         store: ArtifactStore,
-        disk: DiskTier,
+        disk: UnpackedArtifacts,
         books: Residency,
         limits: UnpackLimits,
         clock: Callable[[], float],

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from torpor_container.models.disk_tier import ArtifactCache
+from torpor_container.models.disk_tier import DiskTier
 
 ASKED_AGAIN_S = 1.0
 """An S3 on another machine is asked for each model at most so often, and a file of this machine before each answer."""
@@ -11,11 +11,11 @@ ASKED_AGAIN_S = 1.0
 class Freshness:
     """`asks`: S3 is asked before a model answers from memory. Names are those of the models in memory."""
 
-    def __init__(self, shelf: ArtifactCache, clock: Callable[[], float], asks: bool = False) -> None:
+    def __init__(self, disk_tier: DiskTier, clock: Callable[[], float], asks: bool = False) -> None:
         self.asks = asks
         self.outgoing: dict[str, str] = {}
         """By model, why it answers no new request: it serves the requests that it has, and leaves."""
-        self._shelf = shelf
+        self._disk_tier = disk_tier
         self._clock = clock
         self._ids: dict[str, str] = {}  # the version in memory
         self._asked_s: dict[str, float] = {}
@@ -37,7 +37,7 @@ class Freshness:
         self._asked_s[name] = now_s
         loaded = self._ids[name]
         try:
-            newest = await self._shelf.newest(name)
+            newest = await self._disk_tier.newest(name)
         except BaseException:
             self._asked_s.pop(name, None)
             raise

@@ -15,7 +15,7 @@ from torpor_container.core.resting import Resting
 from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, NotReady, OutOfMemory, QuarantinedForMemory
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.timing import LoadStory, Timing
-from torpor_container.models.disk_tier import ArtifactCache
+from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.loader import Found, Loaded, ModelLoader
 from torpor_container.models.memory_tier import MemoryTier
@@ -51,8 +51,8 @@ class Keeper:
 
     def __init__(
         self,
-        shelf: ArtifactCache,
-        workshop: ModelLoader,
+        disk_tier: DiskTier,
+        loader: ModelLoader,
         books: Residency,
         patience: WaitLimits,
         clock: Callable[[], float],
@@ -63,27 +63,27 @@ class Keeper:
     ) -> None:
         """`resting` hears of every use: by it models leave and come as their callers' habits say. `worn_out` is
         called where another instance should take this one's place."""
-        self._shelf = shelf
-        self._workshop = workshop
+        self._disk_tier = disk_tier
+        self._loader = loader
         self._partings = Partings(clock)
         self._tier = MemoryTier(books, clock, self._unload, self._settled, self._partings.left)
         self._patience = patience
         self._clock = clock
         self._cache = cache
         self._resting = resting
-        self._freshness = freshness or Freshness(shelf, clock)
+        self._freshness = freshness or Freshness(disk_tier, clock)
         self._runners: dict[str, Runner] = {}
         self._coming: dict[str, Coming] = {}
         self._last_unload: Effort | None = None
         self._relief = Relief(self._tier, self._settled, worn_out)
 
     async def start(self) -> None:
-        await self._workshop.start()
-        self._tier.books.measured(await self._workshop.used_bytes())
+        await self._loader.start()
+        self._tier.books.measured(await self._loader.used_bytes())
 
     def name_of(self, target: str) -> str:
         """The one name of a target, however it is written. Raises TargetForbidden."""
-        return self._shelf.name_of(target)
+        return self._disk_tier.name_of(target)
 
     @asynccontextmanager
     async def lend(self, name: str, timing: Timing) -> AsyncIterator[Runner]:
@@ -126,7 +126,7 @@ class Keeper:
 
     def unready(self) -> str | None:
         """Why no model can be served now; None if it can."""
-        return self._workshop.unready()
+        return self._loader.unready()
 
     async def close(self) -> None:
         await self._relief.close()
@@ -168,7 +168,7 @@ class Keeper:
         `doubt`: before that S3 is asked for a newer version.
         """
         if doubt:
-            self._shelf.doubt(name)
+            self._disk_tier.doubt(name)
         model = self._tier.books.get(name)
         if model is None or model.stage is ModelStage.LEAVING:
             return {"model": name, "was": "absent", "in_flight": 0}
@@ -270,18 +270,18 @@ class Keeper:
     async def _brought_in_time(self, name: str, story: LoadStory) -> Loaded:
         try:
             async with asyncio.timeout(self._patience.load_timeout_s) as patience:
-                return await self._bring_from_shelf(name, story)
+                return await self._bring_from_disk(name, story)
         except TimeoutError:
             if not patience.expired():  # the system's: some connection timed out
                 raise
             raise LoadTimedOut(name, self._patience.load_timeout_s) from None
 
-    async def _bring_from_shelf(self, name: str, story: LoadStory) -> Loaded:
-        placed = await self._shelf.take(name, story, partial(self._free_a_folder, name, story))
+    async def _bring_from_disk(self, name: str, story: LoadStory) -> Loaded:
+        placed = await self._disk_tier.take(name, story, partial(self._free_a_folder, name, story))
         kept = False
         try:
             with story.step(WaitStep.LOAD):  # a version that is new here is tried
-                found = await self._workshop.recognise(placed)
+                found = await self._loader.recognise(placed)
             story.own_bytes = self._tier.books.unaccounted_bytes
             story.victims.extend(await self._tier.admitted(name, found.predicted_bytes))
             with story.step(WaitStep.LOAD):
@@ -290,11 +290,11 @@ class Keeper:
             self._freshness.loaded(name, placed.model_id)
             return loaded
         except (LoadFailed, QuarantinedForMemory):
-            self._shelf.doubt(name)  # its owner may have mended it meanwhile
+            self._disk_tier.doubt(name)  # its owner may have mended it meanwhile
             raise
         finally:
             if not kept:
-                self._shelf.give(name)
+                self._disk_tier.give(name)
 
     async def _free_a_folder(self, newcomer: str, story: LoadStory, missing_bytes: int) -> bool:
         """The disk has no room: of the idle models that need their folders, the least recently used leaves.
@@ -303,7 +303,7 @@ class Keeper:
         """
         books = self._tier.books
         idle = [(model.used_s, name) for name, model in books if not model.pins and self._runners[name].needs_folder]
-        if sum(self._shelf.size_of(name) for _, name in idle) < missing_bytes:
+        if sum(self._disk_tier.size_of(name) for _, name in idle) < missing_bytes:
             return False
         _, leaver = min(idle)
         books.drop(leaver, f"{newcomer} needs the room of its folder on disk", self._clock())
@@ -324,7 +324,7 @@ class Keeper:
                 await self._tier.dismiss(leavers)
 
     async def _settled(self) -> int:
-        return (await self._workshop.settle()).used_bytes
+        return (await self._loader.settle()).used_bytes
 
     async def _measure(self, newcomer: str) -> None:
         """The instance's real memory has the last word, also over what was admitted.
@@ -332,7 +332,7 @@ class Keeper:
         What loading left behind is no model's: where room is short, it is given back before another leaves for it.
         """
         books = self._tier.books
-        books.measured(await self._workshop.used_bytes())
+        books.measured(await self._loader.used_bytes())
         model = books.get(newcomer)
         if not books.has_room(model.size_bytes if model is not None else 0):
             books.measured(await self._settled())
@@ -356,7 +356,7 @@ class Keeper:
         outgoing = self._freshness.outgoing.get(name)
         if runner.alive and self._cache and outgoing is None:
             if runner.needs_folder:
-                self._shelf.changed()  # it may leave for another's folder, if it is idle
+                self._disk_tier.changed()  # it may leave for another's folder, if it is idle
             return False
         spent = outgoing or "ModelCacheSetting is Disabled"
         reason = spent if runner.alive else "its process ended"
@@ -373,16 +373,16 @@ class Keeper:
         runner = self._runners.pop(name)
         self._freshness.gone(name)
         try:
-            effort = await self._workshop.unload(runner)
+            effort = await self._loader.unload(runner)
         finally:
             if runner.needs_folder:
-                self._shelf.give(name)
-        settled = await self._workshop.settle()
+                self._disk_tier.give(name)
+        settled = await self._loader.settle()
         self._tier.books.measured(settled.used_bytes, gone=name)
         if effort is not None and settled.effort is not None:
             self._last_unload = effort + settled.effort
         if not self._cache:
-            await self._shelf.drop(name, "ModelCacheSetting is Disabled")
+            await self._disk_tier.drop(name, "ModelCacheSetting is Disabled")
 
 
 def _look_at(work: "asyncio.Task[None]") -> None:

@@ -1,4 +1,4 @@
-"""The seam between keeping models and serving them: a workshop turns an unpacked folder into a loaded runner.
+"""The seam between keeping models and serving them: a loader turns an unpacked folder into a loaded runner.
 
 There are two: the built-in one loads known formats and user scripts itself (`built_in`); the other drives a foreign
 container over the MME contract (`adapter`). Who may load, and who must leave, is the keeper's affair.

@@ -1,4 +1,4 @@
-"""One tier's books with a bell: the waiting that a pure plan cannot do."""
+"""The residency of one tier, and the waiting for room in it: the waiting that a pure plan cannot do."""
 
 import asyncio
 import logging
@@ -35,20 +35,20 @@ class MemoryTier:
         self._remove = remove
         self._measure = measure
         self._left = left
-        self._bell: asyncio.Event | None = None  # while somebody waits
+        self._room_made: asyncio.Event | None = None  # while somebody waits
         self._background: set[asyncio.Task[None]] = set()
 
     def changed(self) -> None:
         """Wake everybody who waits for room."""
-        if self._bell is not None:
-            self._bell.set()
-            self._bell = None
+        if self._room_made is not None:
+            self._room_made.set()
+            self._room_made = None
 
     async def change(self) -> None:
         """Wait until something is released, loaded, failed or gone."""
-        if self._bell is None:
-            self._bell = asyncio.Event()
-        await self._bell.wait()
+        if self._room_made is None:
+            self._room_made = asyncio.Event()
+        await self._room_made.wait()
 
     async def requested(self, name: str) -> Hit | Wait | Lead:
         while isinstance(plan := self.books.request(name, self.clock()), Later):

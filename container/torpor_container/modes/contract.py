@@ -19,8 +19,8 @@ from torpor_container.wire import Fault, LoadedModel, WaitStep
 class ContractMode:
     """Many models, loaded and unloaded by the platform. Over budget is 507; nothing is evicted by itself."""
 
-    def __init__(self, workshop: ModelLoader, books: Residency, clock: Callable[[], float], timeout_s: float) -> None:
-        self._workshop = workshop
+    def __init__(self, loader: ModelLoader, books: Residency, clock: Callable[[], float], timeout_s: float) -> None:
+        self._loader = loader
         self._tier = MemoryTier(books, clock, self._unload, self._settled)
         self._clock = clock
         self._timeout_s = timeout_s
@@ -29,14 +29,14 @@ class ContractMode:
         self._reviving = asyncio.Lock()
 
     async def start(self) -> None:
-        await self._workshop.start()
-        self._tier.books.measured(await self._workshop.used_bytes())
+        await self._loader.start()
+        self._tier.books.measured(await self._loader.used_bytes())
 
     async def close(self) -> None:
         await self._tier.close()
 
     def unready(self) -> str | None:
-        return self._workshop.unready()
+        return self._loader.unready()
 
     def fault(self) -> Fault | None:
         return None
@@ -108,15 +108,15 @@ class ContractMode:
             async with self._reviving:
                 url, runner = self._loaded[name]
                 if not runner.alive:
-                    await self._workshop.unload(runner)
-                    found = await self._workshop.recognise(Placed(name, name, Path(url)))
+                    await self._loader.unload(runner)
+                    found = await self._loader.recognise(Placed(name, name, Path(url)))
                     self._loaded[name] = (url, (await found.load()).runner)
         return self._loaded[name][1]
 
     async def _load(self, name: str, directory: Path) -> tuple[Runner, int, float]:
         if not await asyncio.to_thread(_is_there, directory):
             raise ModelNotFound(str(directory), "model store")
-        found = await self._workshop.recognise(Placed(name, name, directory))
+        found = await self._loader.recognise(Placed(name, name, directory))
         plan = await self._tier.planned(name, found.predicted_bytes)
         if not isinstance(plan, Admit):
             raise LoadOutOfMemory(plan.reason)
@@ -126,17 +126,17 @@ class ContractMode:
     async def _fits(self) -> bool:
         """Whether all that is loaded is within the budget, as measured."""
         books = self._tier.books
-        books.measured(await self._workshop.used_bytes())
+        books.measured(await self._loader.used_bytes())
         if not books.has_room(0):
             books.measured(await self._settled())
         return books.has_room(0)
 
     async def _settled(self) -> int:
-        return (await self._workshop.settle()).used_bytes
+        return (await self._loader.settle()).used_bytes
 
     async def _unload(self, name: str) -> None:
         _, runner = self._loaded.pop(name)
-        await self._workshop.unload(runner)
+        await self._loader.unload(runner)
         self._tier.books.measured(await self._settled(), gone=name)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import LoadStory, Timing
-from torpor_container.models.disk_tier import ArtifactCache
+from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import ModelLoader, Placed
 from torpor_container.running.retry import until_called
@@ -25,17 +25,17 @@ class Single:
 
     def __init__(
         self,
-        workshop: ModelLoader,
+        loader: ModelLoader,
         directory: Path,
-        shelf: ArtifactCache | None,
+        disk_tier: DiskTier | None,
         key: str,
         clock: Callable[[], float],
         patience: WaitLimits,
         timeout_s: float,
     ) -> None:
-        self._workshop = workshop
+        self._loader = loader
         self._directory = directory
-        self._shelf = shelf
+        self._disk_tier = disk_tier
         self._key = key
         self._clock = clock
         self._patience = patience
@@ -48,7 +48,7 @@ class Single:
         self.failure: ContainerError | None = None
 
     async def start(self) -> None:
-        await self._workshop.start()
+        await self._loader.start()
         self._loading = asyncio.create_task(self._load())
 
     async def close(self) -> None:
@@ -59,7 +59,7 @@ class Single:
     def unready(self) -> str | None:
         if self.failure is not None:
             return str(self.failure)
-        return self._workshop.unready() if self._runner is not None else "the model is still loading"
+        return self._loader.unready() if self._runner is not None else "the model is still loading"
 
     def fault(self) -> Fault | None:
         return self.failure.fault if self.failure is not None else None
@@ -106,9 +106,9 @@ class Single:
     async def _load(self, instead_of: Runner | None = None) -> None:
         try:
             if instead_of is not None:
-                await self._workshop.unload(instead_of)
+                await self._loader.unload(instead_of)
             async with asyncio.timeout(self._patience.load_timeout_s):
-                found = await self._workshop.recognise(await self._placed())
+                found = await self._loader.recognise(await self._placed())
                 loaded = await found.load()
         except ContainerError as error:
             self.failure = error
@@ -123,8 +123,8 @@ class Single:
                 log.warning("%s", loaded.note)
 
     async def _placed(self) -> Placed:
-        if self._shelf is not None:
-            return replace(await self._shelf.take(self._key, LoadStory(self._clock)), model_id="model")
+        if self._disk_tier is not None:
+            return replace(await self._disk_tier.take(self._key, LoadStory(self._clock)), model_id="model")
         if not await asyncio.to_thread(self._directory.is_dir):
             raise LoadFailed(f"there is no model: no ModelDataUrl was given, and no folder {self._directory} is here")
         return Placed(self._key, "model", self._directory)

@@ -1,10 +1,10 @@
-"""A guardian stands between the warm parent and a child, and sees to it that all the child started ends with it.
+"""A guardian stands between the zygote and a child, and sees to it that all the child started ends with it.
 
-    warm parent ──► guardian ──► child ──► what it starts, and what that starts
+    zygote ──► guardian ──► child ──► what it starts, and what that starts
 
 The kernel hands it the orphans below it, whatever their sessions (Linux). So once the child has ended, by itself or
 because the guardian was told by SIGTERM to end it, the guardian kills and buries who is left, and leaves as the child
-did. Its own end, which the warm parent reports, is the end of all of them; and it reaps what a child never waits for.
+did. Its own end, which the zygote reports, is the end of all of them; and it reaps what a child never waits for.
 """
 
 import os

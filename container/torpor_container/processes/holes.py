@@ -1,4 +1,4 @@
-"""Fills the free blocks between a warm parent's objects, so that its children do not copy its pages.
+"""Fills the free blocks between a zygote's objects, so that its children do not copy its pages.
 
 A child shares its parent's pages until it writes to them, and then copies 4 KiB for every block that it puts into a
 hole. Imports leave holes all over 100 MiB: an instance that had loaded and called models held 8 MiB of copies for them,

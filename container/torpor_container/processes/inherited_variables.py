@@ -1,6 +1,6 @@
 """The variables that an endpoint's processes inherit from its environment, as a table; all others are dropped.
 
-The warm parent is started with these alone, and instances, user scripts, foreign containers and training scripts are
+The zygote is started with these alone, and instances, user scripts, foreign containers and training scripts are
 its children: none of them sees the passwords and tokens of the shell that `torpor up` was typed into. The endpoint adds
 variables of its own, and what the user gave in `Environment`.
 """

@@ -1,7 +1,7 @@
 """What a process really holds, and how to give freed memory back to the system.
 
 Figures are the unique set size (USS): pages that belong to this process alone. RSS would count the frameworks that a
-forked instance shares with its warm parent.
+forked instance shares with its zygote.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ def uss_bytes(pid: int | str = "self") -> int:
 
 
 def anonymous_bytes(pid: int | str = "self") -> int:
-    """A process's anonymous pages, in bytes, those too that it shares with its warm parent. Read off, not walked.
+    """A process's anonymous pages, in bytes, those too that it shares with its zygote. Read off, not walked.
 
     0 for a process that is gone.
     """

@@ -146,5 +146,5 @@ def _prctl(option: int, value: int) -> None:
 
 @cache
 def _libc() -> ctypes.CDLL:
-    """Looked up once, and so in the warm parent: to do so takes a child a part of what it takes at all."""
+    """Looked up once, and so in the zygote: to do so takes a child a part of what it takes at all."""
     return ctypes.CDLL(None)

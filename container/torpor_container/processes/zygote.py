@@ -1,4 +1,4 @@
-"""The warm parent: one process with the frameworks imported, which forks instances and script processes on request.
+"""The zygote: one process with the frameworks imported, which forks instances and script processes on request.
 
 It never predicts and never starts a thread: a fork of a process that did may hang. It listens on a Unix socket; each
 connection asks for one child and is that child's lifeline from then on:
@@ -7,7 +7,7 @@ connection asks for one child and is that child's lifeline from then on:
     client ◄── {"pid": 123}\\n … {"exit": 0}\\n
 
 When the client closes the connection, or dies, its child is killed with its whole session. When the owner of the
-warm parent dies, its standard input ends, it goes, and the kernel takes the children along. So nothing outlives the
+zygote dies, its standard input ends, it goes, and the kernel takes the children along. So nothing outlives the
 endpoint, whatever is killed.
 """
 
@@ -87,7 +87,7 @@ class ChildConnection:
 
 
 class Zygote:
-    """The loop of the warm parent: requests in, children out, exits reported."""
+    """The loop of the zygote: requests in, children out, exits reported."""
 
     def __init__(self, listener: socket.socket, lifeline: int) -> None:
         self._listener = listener
@@ -230,7 +230,7 @@ def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
         os.setsid()
         end_with_parent()
         if os.getppid() != parent:
-            os._exit(1)  # the warm parent ended in between
+            os._exit(1)  # the zygote ended in between
         _read_nothing()
         if job.get("guarded"):
             guarded(descriptors)
@@ -259,7 +259,7 @@ def _see(environment: Mapping[str, str], forgotten: tuple[str, ...]) -> None:
 
 
 def _read_nothing() -> None:
-    """Standard input is the warm parent's lifeline: who reads from it would wait as long as that lives."""
+    """Standard input is the zygote's lifeline: who reads from it would wait as long as that lives."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

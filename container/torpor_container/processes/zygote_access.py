@@ -1,24 +1,24 @@
-"""The warm parent that an instance forks from: the endpoint's, or one of its own, started when first needed."""
+"""The zygote that an instance forks from: the endpoint's, or one of its own, started when first needed."""
 
 import asyncio
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from torpor_container.processes.zygote_client import Child, Job, OwnedWarmParent, ZygoteClient
+from torpor_container.processes.zygote_client import Child, Job, OwnedZygote, ZygoteClient
 
 
 class Parent:
-    """`path` is the socket of the endpoint's warm parent; empty for an instance that runs alone."""
+    """`path` is the socket of the endpoint's zygote; empty for an instance that runs alone."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._own: OwnedWarmParent | None = None
+        self._own: OwnedZygote | None = None
         self._sockets: tempfile.TemporaryDirectory[str] | None = None
         self._starting = asyncio.Lock()
 
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
-        """Raises OSError when there is no warm parent to be had."""
+        """Raises OSError when there is no zygote to be had."""
         warm = await self._warm()
         try:
             return await warm.fork(job, descriptors)
@@ -45,5 +45,5 @@ class Parent:
             if self._own is None or not self._own.running:
                 await self.close()  # of one that has ended
                 self._sockets = tempfile.TemporaryDirectory(prefix="torpor-")
-                self._own = await OwnedWarmParent.start(Path(self._sockets.name) / "warm")
+                self._own = await OwnedZygote.start(Path(self._sockets.name) / "warm")
         return self._own

@@ -1,4 +1,4 @@
-"""The client's side of the warm parent: start one, and ask it for children. It forks nothing itself."""
+"""The client's side of the zygote: start one, and ask it for children. It forks nothing itself."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from torpor_container.processes.inherited_variables import inherited
 from torpor_container.processes.process_tree import kill_tree, parent, resume
 
 MESSAGE_MAX_BYTES = 200_000
-"""What a Unix socket takes in at once, so that a warm parent which is still importing holds nobody up."""
+"""What a Unix socket takes in at once, so that a zygote which is still importing holds nobody up."""
 
 CLOSED_WITHIN_S = 2.0
 RESUMED_AFTER_S = 1.0
@@ -31,7 +31,7 @@ ZYGOTE = (sys.executable, "-P", "-m", "torpor_container.processes.zygote")
 class Job:
     """What a child shall run: `module:function(arguments, descriptors) -> exit code`.
 
-    It inherits the warm parent's environment, but for variables that begin with one of `forgotten`. One that is guarded
+    It inherits the zygote's environment, but for variables that begin with one of `forgotten`. One that is guarded
     has ended once all that it started has, daemons too; see `guardian`.
     """
 
@@ -68,7 +68,7 @@ class Child:
         self._exit = asyncio.ensure_future(self._watch(reader))
 
     async def wait(self) -> int:
-        """The exit code, negative for a signal as `subprocess` has it; -9 too if the warm parent itself is gone."""
+        """The exit code, negative for a signal as `subprocess` has it; -9 too if the zygote itself is gone."""
         return await asyncio.shield(self._exit)
 
     @property
@@ -76,7 +76,7 @@ class Child:
         return not self._exit.done()
 
     def terminate(self) -> None:
-        """Ask it to end. If it was stopped, it goes on a moment later, a guardian at once, and so does the warm parent,
+        """Ask it to end. If it was stopped, it goes on a moment later, a guardian at once, and so does the zygote,
         which reports the end."""
         if not self.running:
             return
@@ -94,7 +94,7 @@ class Child:
             resume(self.pid)
 
     def kill(self) -> None:
-        """End it and all it started, now, as the warm parent does when the line closes."""
+        """End it and all it started, now, as the zygote does when the line closes."""
         if not self.running:
             return
         if self._guarded:
@@ -122,7 +122,7 @@ class Child:
                     timer.cancel()
 
     def _orphaned(self) -> int:
-        """The warm parent was killed. The kernel took the child along; what the child had started goes now. A guardian
+        """The zygote was killed. The kernel took the child along; what the child had started goes now. A guardian
         was told by the kernel, and sees to it."""
         if self._guarded:
             return -signal.SIGKILL
@@ -132,7 +132,7 @@ class Child:
 
 
 class ZygoteClient:
-    """A warm parent that listens at `path`, whoever started it."""
+    """A zygote that listens at `path`, whoever started it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -140,7 +140,7 @@ class ZygoteClient:
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
         """Fork a child with these open descriptors.
 
-        Raises ConnectionError if the warm parent is gone, ChildProcessError if it lives and cannot fork.
+        Raises ConnectionError if the zygote is gone, ChildProcessError if it lives and cannot fork.
         """
         message = job.message()
         if len(message) > MESSAGE_MAX_BYTES:
@@ -158,13 +158,13 @@ class ZygoteClient:
             if "error" in answer:
                 raise ChildProcessError(answer["error"])
             if "pid" not in answer:
-                raise ConnectionError("the warm parent ended before it forked")
+                raise ConnectionError("the zygote ended before it forked")
             unfinished.pop_all()
         return Child(answer["pid"], reader, writer, job.guarded)
 
 
-class OwnedWarmParent(ZygoteClient):
-    """A warm parent that this process started, and that ends with it."""
+class OwnedZygote(ZygoteClient):
+    """A zygote that this process started, and that ends with it."""
 
     def __init__(self, path: Path, process: asyncio.subprocess.Process, closed_within_s: float) -> None:
         super().__init__(path)
@@ -178,7 +178,7 @@ class OwnedWarmParent(ZygoteClient):
         command: Sequence[str] = ZYGOTE,
         closed_within_s: float = CLOSED_WITHIN_S,
         forgotten: tuple[str, ...] = (),
-    ) -> "OwnedWarmParent":
+    ) -> "OwnedZygote":
         """Start it, listening at `path` at once: what is asked before its imports are done waits in line.
 
         Of this process's environment it gets what `inherited` lets through, without names that begin with `forgotten`:

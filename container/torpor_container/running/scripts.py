@@ -1,4 +1,4 @@
-"""Starts user scripts, each in a process of its own forked from a warm parent."""
+"""Starts user scripts, each in a process of its own forked from a zygote."""
 
 import os
 import socket

@@ -69,13 +69,13 @@ class Collector:
             members = [
                 (live.name, variant, member)
                 for live in self._fleet
-                for variant, crew in live.crews.items()
-                for member in crew.ready
+                for variant, pool in live.pools.items()
+                for member in pool.ready
             ]
             await asyncio.gather(*(self._read(*member) for member in members))
             for live in self._fleet:
-                for variant, crew in live.crews.items():
-                    self._tell_held(live.name, variant, crew.traffic.held)
+                for variant, pool in live.pools.items():
+                    self._tell_held(live.name, variant, pool.traffic.held)
             present = {member.incarnation for _, _, member in members}
             self._readings = {name: reading for name, reading in self._readings.items() if name in present}
 

@@ -27,13 +27,13 @@ class Controller:
         self,
         store: Store,
         fleet: Fleet,
-        yard: InstanceFactory,
+        factory: InstanceFactory,
         epoch: Callable[[], float],
         gone: Callable[[str], Awaitable[None]],
     ) -> None:
         self._store = store
         self._fleet = fleet
-        self._yard = yard
+        self._factory = factory
         self._epoch = epoch
         self._gone = gone
         self._deployments: dict[str, Deployment] = {}
@@ -142,5 +142,5 @@ class Controller:
 
     def _deployment(self, endpoint: EndpointRecord) -> Deployment:
         if endpoint.name not in self._deployments:
-            self._deployments[endpoint.name] = Deployment(LiveEndpoint(endpoint.name, endpoint.arn), self._yard)
+            self._deployments[endpoint.name] = Deployment(LiveEndpoint(endpoint.name, endpoint.arn), self._factory)
         return self._deployments[endpoint.name]

@@ -1,4 +1,4 @@
-"""One endpoint's crews, brought from what they are to what they should be: new ones first, a swap, old ones go."""
+"""One endpoint's pools, brought from what they are to what they should be: new ones first, a swap, old ones go."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -7,8 +7,8 @@ from weakref import WeakValueDictionary
 
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.roster import LiveEndpoint, same_machine
-from torpor_endpoint.fleet.variant_instances import SlotNumbers, VariantInstances
 from torpor_endpoint.storage.records import Variant
 
 NO_PING = (
@@ -33,18 +33,18 @@ class DeploymentFailed(Exception):
 
 @dataclass(frozen=True)
 class VariantChange:
-    """What a deployment does to one crew: from how many instances to how many, under which variant.
+    """What a deployment does to one pool: from how many instances to how many, under which variant.
 
-    While it is under way the crew may be woken, and its callers may make it grow: then its size is theirs.
+    While it is under way the pool may be woken, and its callers may make it grow: then its size is theirs.
     """
 
-    crew: VariantInstances
+    pool: InstancePool
     variant: Variant
     before: int
     after: int  # what it waits for
     why: str
     fresh: bool = False
-    told: bool = False  # `after` is what somebody named, and not what the crew happened to have
+    told: bool = False  # `after` is what somebody named, and not what the pool happened to have
 
     @property
     def most(self) -> int:
@@ -52,34 +52,34 @@ class VariantChange:
         return max(self.before, self.after)
 
     def begin(self) -> None:
-        self.crew.at_least = self.after
-        self.crew.scale(self.most, self.why)
+        self.pool.at_least = self.after
+        self.pool.scale(self.most, self.why)
 
     def undo(self) -> None:
-        self.crew.at_least = 0
-        ours = self.crew.size == self.most and not self.crew.traffic.in_flight
-        if ours or size_range(self.crew.variant) is None:
-            self.crew.scale(self.before, "the update failed")
+        self.pool.at_least = 0
+        ours = self.pool.size == self.most and not self.pool.traffic.in_flight
+        if ours or size_range(self.pool.variant) is None:
+            self.pool.scale(self.before, "the update failed")
 
     def finish(self) -> None:
-        self.crew.at_least = 0
-        self.crew.variant = self.variant
-        self.crew.told = self.crew.told or self.told
+        self.pool.at_least = 0
+        self.pool.variant = self.variant
+        self.pool.told = self.pool.told or self.told
         named = self.fresh or self.told
-        size = self.after if named else after_update(self.variant, self.crew.size)
-        if size or not self.crew.traffic.in_flight:  # a call may have woken it meanwhile
-            self.crew.scale(size, self.why)
+        size = self.after if named else after_update(self.variant, self.pool.size)
+        if size or not self.pool.traffic.in_flight:  # a call may have woken it meanwhile
+            self.pool.scale(size, self.why)
 
 
 class Deployment:
-    """The crews of one endpoint."""
+    """The pools of one endpoint."""
 
-    def __init__(self, live: LiveEndpoint, yard: InstanceFactory) -> None:
+    def __init__(self, live: LiveEndpoint, factory: InstanceFactory) -> None:
         self.live = live
-        self._yard = yard
+        self._factory = factory
         self._numbers: WeakValueDictionary[str, SlotNumbers] = (
             WeakValueDictionary()
-        )  # by variant, as long as it has a crew
+        )  # by variant, as long as it has a pool
         self._closing: set[asyncio.Task[None]] = set()
         self._ended = False
 
@@ -92,11 +92,11 @@ class Deployment:
         try:
             for change in changes:
                 change.begin()
-            await asyncio.gather(*(_all_ready(change.crew, change.after) for change in changes))
+            await asyncio.gather(*(_all_ready(change.pool, change.after) for change in changes))
         except BaseException:
             for change in changes:
                 change.undo()
-            await asyncio.gather(*(self._dismiss(one.crew, "its deployment failed") for one in changes if one.fresh))
+            await asyncio.gather(*(self._dismiss(one.pool, "its deployment failed") for one in changes if one.fresh))
             raise
         self._swap(changes)
 
@@ -107,63 +107,63 @@ class Deployment:
         Raises DeploymentFailed, which is its trouble until it is updated or started again; then none of them is served.
         """
         try:
-            crews = [self._crew_for(variant) for variant in variants]
+            pools = [self._pool_for(variant) for variant in variants]
         except DeploymentFailed as failure:
             self.live.trouble = str(failure)
             raise
-        self.live.crews = {crew.variant.name: crew for crew in crews}
-        for crew in crews:
-            if not may_sleep(crew.variant):
-                crew.scale(at_start(crew.variant), "the endpoint started")
+        self.live.pools = {pool.variant.name: pool for pool in pools}
+        for pool in pools:
+            if not may_sleep(pool.variant):
+                pool.scale(at_start(pool.variant), "the endpoint started")
 
     async def close(self, why: str) -> None:
         """Drain and stop everything. The disks stay, for another start or for whoever deletes the endpoint."""
         self._ended = True
-        crews, self.live.crews = self.live.crews, {}
-        await asyncio.gather(*(crew.close(why) for crew in crews.values()), *self._closing)
+        pools, self.live.pools = self.live.pools, {}
+        await asyncio.gather(*(pool.close(why) for pool in pools.values()), *self._closing)
 
-    def _crew_for(self, variant: Variant) -> VariantInstances:
-        present = self.live.crews.get(variant.name)
+    def _pool_for(self, variant: Variant) -> InstancePool:
+        present = self.live.pools.get(variant.name)
         if present is not None and same_machine(present.variant, variant):
             return present
-        if self._yard.images.find(variant.container.image) is None:
+        if self._factory.images.find(variant.container.image) is None:
             raise DeploymentFailed(UNKNOWN_IMAGE.format(image=variant.container.image, variant=variant.name))
         numbers = self._numbers.setdefault(variant.name, SlotNumbers())
-        return VariantInstances(self.live.name, variant, self._yard, numbers)
+        return InstancePool(self.live.name, variant, self._factory, numbers)
 
     def _change(self, variant: Variant, told: bool) -> VariantChange:
-        """A crew that stays keeps the size that its callers gave it, unless the update names one."""
-        crew = self._crew_for(variant)
-        if crew is not self.live.crews.get(variant.name):
-            return VariantChange(crew, variant, crew.size, at_start(variant), "deployed", fresh=True)
-        told = told or variant.instance_count != crew.variant.instance_count
-        after = at_start(variant) if told else after_update(variant, crew.size)
-        return VariantChange(crew, variant, crew.size, after, "updated", told=told)
+        """A pool that stays keeps the size that its callers gave it, unless the update names one."""
+        pool = self._pool_for(variant)
+        if pool is not self.live.pools.get(variant.name):
+            return VariantChange(pool, variant, pool.size, at_start(variant), "deployed", fresh=True)
+        told = told or variant.instance_count != pool.variant.instance_count
+        after = at_start(variant) if told else after_update(variant, pool.size)
+        return VariantChange(pool, variant, pool.size, after, "updated", told=told)
 
     def _swap(self, changes: Sequence[VariantChange]) -> None:
-        kept = {change.crew for change in changes}
-        old = [crew for crew in self.live.crews.values() if crew not in kept]
+        kept = {change.pool for change in changes}
+        old = [pool for pool in self.live.pools.values() if pool not in kept]
         for change in changes:
             change.finish()
-        self.live.crews = {change.variant.name: change.crew for change in changes}
+        self.live.pools = {change.variant.name: change.pool for change in changes}
         self.live.trouble = None
-        for crew in old:
-            closing = asyncio.create_task(self._dismiss(crew, "it was replaced by an update"))
+        for pool in old:
+            closing = asyncio.create_task(self._dismiss(pool, "it was replaced by an update"))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
-    async def _dismiss(self, crew: VariantInstances, why: str) -> None:
-        """Close a crew that an update leaves without traffic, and tell when it was the last of its variant."""
-        await crew.close(why)
-        name = crew.variant.name
-        if name not in self.live.crews and self._numbers[name].all_free and not self._ended:
-            await self._yard.vacated(self.live.name, name)
+    async def _dismiss(self, pool: InstancePool, why: str) -> None:
+        """Close a pool that an update leaves without traffic, and tell when it was the last of its variant."""
+        await pool.close(why)
+        name = pool.variant.name
+        if name not in self.live.pools and self._numbers[name].all_free and not self._ended:
+            await self._factory.vacated(self.live.name, name)
 
 
-async def _all_ready(crew: VariantInstances, size: int) -> None:
-    await crew.until(lambda: len(crew.ready) >= size or crew.hopeless or crew.closed)
-    if len(crew.ready) < size and crew.trouble is not None:
-        raise DeploymentFailed(_failure_reason(crew.variant, crew.trouble.reason))
+async def _all_ready(pool: InstancePool, size: int) -> None:
+    await pool.until(lambda: len(pool.ready) >= size or pool.hopeless or pool.closed)
+    if len(pool.ready) < size and pool.trouble is not None:
+        raise DeploymentFailed(_failure_reason(pool.variant, pool.trouble.reason))
 
 
 def _failure_reason(variant: Variant, reason: str) -> str:

@@ -1,4 +1,4 @@
-"""What instances are made with, and who is told of their lives: handed down once, to every crew."""
+"""What instances are made with, and who is told of their lives: handed down once, to every pool."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace

@@ -35,8 +35,8 @@ async def retired(fleet: Fleet, live: LiveEndpoint, model: str, path: str) -> di
 
 def _folders(live: LiveEndpoint) -> Iterator[tuple[str, str]]:
     """The variants that serve many models, and what all their objects begin with."""
-    for name, crew in live.crews.items():
-        container = crew.variant.container
+    for name, pool in live.pools.items():
+        container = pool.variant.container
         if container.multi_model and container.model_data_url is not None:
             url = container.model_data_url
             yield name, url if url.endswith("/") else f"{url}/"
@@ -46,7 +46,7 @@ def _places(live: LiveEndpoint, objects: set[str]) -> Iterator[Place]:
     for variant, folder in _folders(live):
         for name in (url.removeprefix(folder) for url in objects if url.startswith(folder)):
             target = f"/{name}" if name.startswith("/") else name  # of a target one leading slash is dropped
-            for member in live.crews[variant].members:
+            for member in live.pools[variant].members:
                 yield live.name, variant, member, target
 
 

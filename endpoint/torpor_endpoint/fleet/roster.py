@@ -1,25 +1,25 @@
-"""What serves right now: endpoints, their variants and crews. The controller writes it, the router reads it."""
+"""What serves right now: endpoints, their variants and pools. The controller writes it, the router reads it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from torpor_endpoint.fleet.variant_instances import VariantInstances
+from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.storage.records import Variant
 
 
 @dataclass
 class LiveEndpoint:
-    """An endpoint with its crews by variant name, in the order of its configuration."""
+    """An endpoint with its pools by variant name, in the order of its configuration."""
 
     name: str
     arn: str
-    crews: dict[str, VariantInstances] = field(default_factory=dict)
+    pools: dict[str, InstancePool] = field(default_factory=dict)
     trouble: str | None = None
     """Why nothing serves it at all, though it is in service: what it once ran cannot be run any more."""
 
     @property
     def weights(self) -> list[tuple[str, float]]:
-        return [(name, crew.variant.weight) for name, crew in self.crews.items()]
+        return [(name, pool.variant.weight) for name, pool in self.pools.items()]
 
 
 class Fleet:
@@ -46,7 +46,7 @@ class Fleet:
     def instance_counts(self, endpoint_name: str) -> dict[str, int]:
         """Ready instances by variant name."""
         live = self._serving.get(endpoint_name)
-        return {name: len(crew.ready) for name, crew in live.crews.items()} if live else {}
+        return {name: len(pool.ready) for name, pool in live.pools.items()} if live else {}
 
 
 def same_machine(old: Variant, new: Variant) -> bool:

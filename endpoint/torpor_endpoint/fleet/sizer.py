@@ -6,8 +6,8 @@ from weakref import WeakKeyDictionary
 
 from torpor_container.core.keepalive import keep_alive
 from torpor_endpoint.core.scaling import Habits, size_range
+from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.roster import Fleet
-from torpor_endpoint.fleet.variant_instances import VariantInstances
 from torpor_endpoint.storage.records import Variant
 
 PERIOD_S = 1.0
@@ -20,34 +20,34 @@ class Sizer:
     def __init__(self, fleet: Fleet, clock: Callable[[], float]) -> None:
         self._fleet = fleet
         self._clock = clock
-        self._known: WeakKeyDictionary[VariantInstances, tuple[tuple[str, float], Habits]] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[InstancePool, tuple[tuple[str, float], Habits]] = WeakKeyDictionary()
 
     async def run(self) -> None:
         """Look at every variant once a second, for ever."""
         while True:
             for live in self._fleet:
-                for crew in live.crews.values():
-                    self.look(crew)
+                for pool in live.pools.values():
+                    self.look(pool)
             await asyncio.sleep(PERIOD_S)
 
-    def look(self, crew: VariantInstances) -> None:
-        allowed = size_range(crew.variant)
+    def look(self, pool: InstancePool) -> None:
+        allowed = size_range(pool.variant)
         if allowed is None:
             return
-        habits, now_s = self._habits_of(crew), self._clock()
-        if crew.told:
+        habits, now_s = self._habits_of(pool), self._clock()
+        if pool.told:
             habits.told(now_s)
-            crew.told = False
-        wanted = habits.wanted(allowed.with_at_least(crew.at_least), crew.size, crew.traffic, now_s)
+            pool.told = False
+        wanted = habits.wanted(allowed.with_at_least(pool.at_least), pool.size, pool.traffic, now_s)
         if wanted is not None:
-            crew.scale(wanted.size, wanted.why)
+            pool.scale(wanted.size, wanted.why)
 
-    def _habits_of(self, crew: VariantInstances) -> Habits:
+    def _habits_of(self, pool: InstancePool) -> Habits:
         """They are learned anew when the variant's keep-alive is another one."""
-        chosen = keep_alive_of(crew.variant)
-        known = self._known.get(crew)
+        chosen = keep_alive_of(pool.variant)
+        known = self._known.get(pool)
         if known is None or known[0] != chosen:
-            known = self._known[crew] = chosen, Habits(keep_alive(*chosen))
+            known = self._known[pool] = chosen, Habits(keep_alive(*chosen))
         return known[1]
 
 

@@ -1,6 +1,6 @@
 """One slot of a variant, kept filled: its instance is started, probed, watched, and started anew when it dies.
 
-What an instance's end or a failed ping means is the lifecycle table's; whether the slot is wanted at all is the crew's.
+What an instance's end or a failed ping means is the lifecycle table's; whether the slot is wanted at all is the pool's.
 """
 
 import asyncio
@@ -51,14 +51,14 @@ class SlotOwner(Protocol):
         """An instance did not become ready. It is tried again."""
 
 
-class Tending:
+class SlotSupervisor:
     """`why` its first incarnation was wanted; the later ones stand in for one that died."""
 
-    def __init__(self, crew: SlotOwner, slot: Slot, yard: InstanceFactory, why: str) -> None:
+    def __init__(self, pool: SlotOwner, slot: Slot, factory: InstanceFactory, why: str) -> None:
         self.slot = slot
-        self._crew = crew
-        self._yard = yard
-        self._paces = yard.paces
+        self._pool = pool
+        self._factory = factory
+        self._paces = factory.paces
         self._why = why
         self._failures = 0  # starts in a row
         self._deaths = 0  # incarnations in a row that were ready, and not for long
@@ -82,38 +82,38 @@ class Tending:
     async def _empty(self) -> None:
         """Whatever is left in the slot goes. A host that cannot say so is asked again with the next launch."""
         try:
-            await self._yard.host.terminate(self.slot, 0.0)
+            await self._factory.host.terminate(self.slot, 0.0)
         except Exception:  # an outer edge, as above
             log.exception("%s was not emptied", self.slot)
 
     def _failed(self, reason: str, final: bool = False) -> None:
         self._failures += 1
-        self._crew.failed(StartTrouble(reason, self._failures, final))
+        self._pool.failed(StartTrouble(reason, self._failures, final))
 
     async def _fill(self) -> bool:
         """One incarnation, from its launch to its end: whether it was of use for long. Raises StartFailed."""
         clock = asyncio.get_running_loop().time
         member, launched = await self._launched()
-        ended = asyncio.ensure_future(self._yard.host.exited(self.slot))
-        self._crew.took_in(member)
+        ended = asyncio.ensure_future(self._factory.host.exited(self.slot))
+        self._pool.took_in(member)
         why = "it did not become ready"
         try:
             await self._until_ready(member, ended, launched.log)
             ready_at_s, self._failures = clock(), 0
-            self._crew.offer(member)
+            self._pool.offer(member)
             why = await self._watch(member, ended, launched.log)
             return clock() - ready_at_s >= self._paces.steady_s
         finally:
             ended.cancel()
-            self._crew.forget(member, why)
+            self._pool.forget(member, why)
 
     async def _launched(self) -> tuple[InstanceMember, Launched]:
-        began_s = self._yard.clock()
+        began_s = self._factory.clock()
         try:
-            launched = await self._yard.host.launch(self._yard.spec(self._crew.variant, self.slot))
+            launched = await self._factory.host.launch(self._factory.spec(self._pool.variant, self.slot))
         except (HostError, OSError, ValueError) as error:
             raise StartFailed(str(error)) from error
-        life = self._yard.began(self._crew.variant, launched, self._why, began_s)
+        life = self._factory.began(self._pool.variant, launched, self._why, began_s)
         upstream, multiplexed = Upstream(launched.socket), Multiplexed(launched.socket, wire.INVOCATIONS)
         return InstanceMember(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
 
@@ -121,26 +121,26 @@ class Tending:
         self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None
     ) -> None:
         clock = asyncio.get_running_loop().time
-        not_before_s = clock() + self._yard.start_delay_s(self._crew.variant)
+        not_before_s = clock() + self._factory.start_delay_s(self._pool.variant)
         try:
-            async with asyncio.timeout(self._crew.variant.startup_timeout_s):
+            async with asyncio.timeout(self._pool.variant.startup_timeout_s):
                 await self._until_it_answers(member, ended, output)
         except TimeoutError:
             member.happened(InstanceEvent.TIMED_OUT)
             said = await last_line(output)
-            raise StartFailed(f"no good ping within {self._crew.variant.startup_timeout_s:g} s{said}") from None
+            raise StartFailed(f"no good ping within {self._pool.variant.startup_timeout_s:g} s{said}") from None
         await asyncio.wait([ended], timeout=max(0.0, not_before_s - clock()))
         await _still_there(member, ended, output)
         await member.multiplexed.connect(self._paces.ping_within_s)
         member.happened(InstanceEvent.PING_OK)
-        member.life = self._yard.ready(member.life)
+        member.life = self._factory.ready(member.life)
 
     async def _until_it_answers(
         self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None
     ) -> None:
         for probes in count():
             await _still_there(member, ended, output)
-            if await self._answers(member, self._crew.variant.container.multi_model):
+            if await self._answers(member, self._pool.variant.container.multi_model):
                 return
             if fault := await final_fault(member.upstream, self._paces.ping_within_s):
                 raise StartFailed(fault, final=True)
@@ -164,8 +164,8 @@ class Tending:
             await bound(output)
             if not misses:
                 await member.multiplexed.connect(self._paces.ping_within_s)  # nothing to do where it is open
-            if not misses and not self._crew.offered(member):
-                self._crew.offer(member)  # it was suspected, and is well
+            if not misses and not self._pool.offered(member):
+                self._pool.offer(member)  # it was suspected, and is well
         log.warning("%s: %d pings in a row failed", member.slot, misses)
         member.happened(InstanceEvent.TIMED_OUT)
         return f"{misses} pings in a row failed"

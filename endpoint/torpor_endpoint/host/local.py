@@ -1,6 +1,6 @@
-"""The first host: instances are processes of this machine, forked from a warm parent, on Unix sockets.
+"""The first host: instances are processes of this machine, forked from a zygote, on Unix sockets.
 
-Every process belongs to somebody: an instance to its line to the warm parent, the warm parent to this process. When
+Every process belongs to somebody: an instance to its line to the zygote, the zygote to this process. When
 one is killed, what it owned is killed too, and nothing outlives the endpoint.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
-from torpor_container.processes.zygote_client import Child, Job, OwnedWarmParent, ZygoteClient
+from torpor_container.processes.zygote_client import Child, Job, OwnedZygote, ZygoteClient
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.strays import end_strays
 
@@ -23,7 +23,7 @@ RETIRE_PERIOD_S = 5.0
 LAST_GRACE_S = 0.5
 """For an instance that still runs when its endpoint stops."""
 FORK_TIMEOUT_S = 60.0
-"""A fork takes milliseconds; the first one waits for the warm parent's imports, on a slow disk for long."""
+"""A fork takes milliseconds; the first one waits for the zygote's imports, on a slow disk for long."""
 
 
 @dataclass
@@ -38,16 +38,14 @@ class RunningInstance:
 class LocalHost:
     """Instances on this machine. `folder` is emptied, private and short: a socket's path has 107 characters at most.
 
-    `start` starts a warm parent that listens at the path given.
+    `start` starts a zygote that listens at the path given.
     """
 
-    def __init__(
-        self, folder: Path, start: Callable[[Path], Awaitable[OwnedWarmParent]] = OwnedWarmParent.start
-    ) -> None:
+    def __init__(self, folder: Path, start: Callable[[Path], Awaitable[OwnedZygote]] = OwnedZygote.start) -> None:
         self._folder = folder
-        self._start_warm_parent = start
+        self._start_zygote = start
         self._running: dict[Slot, RunningInstance] = {}
-        self._warm_parent: OwnedWarmParent | None = None
+        self._zygote: OwnedZygote | None = None
         self._starting = asyncio.Lock()
         shutil.rmtree(folder, ignore_errors=True)  # sockets that an earlier endpoint left behind
         folder.mkdir(mode=0o700, parents=True)
@@ -85,7 +83,7 @@ class LocalHost:
     async def retire(
         self, busy: Callable[[], bool], idle_s: float, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        """End the warm parent when nobody has needed it for so long, for ever: at zero only the endpoint runs.
+        """End the zygote when nobody has needed it for so long, for ever: at zero only the endpoint runs.
 
         `busy` tells whether processes that are not instances were forked from it.
         """
@@ -94,18 +92,18 @@ class LocalHost:
             await pause(min(idle_s, RETIRE_PERIOD_S))
             if self._running or self._starting.locked() or busy():
                 idle_since_s = monotonic()
-            elif self._warm_parent is not None and monotonic() - idle_since_s >= idle_s:
+            elif self._zygote is not None and monotonic() - idle_since_s >= idle_s:
                 async with self._starting:
-                    await self._dismiss_warm_parent()
+                    await self._dismiss_zygote()
 
-    async def warm_parent(self) -> ZygoteClient:
+    async def zygote(self) -> ZygoteClient:
         """For other work that forks processes which must end with the endpoint."""
         async with self._starting:
-            return await self._living_warm_parent()
+            return await self._living_zygote()
 
     async def close(self) -> None:
         await asyncio.gather(*(self.terminate(slot, LAST_GRACE_S) for slot in tuple(self._running)))
-        await self._dismiss_warm_parent()
+        await self._dismiss_zygote()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _start(self, spec: LaunchSpec) -> Launched:
@@ -131,26 +129,26 @@ class LocalHost:
             listener.listen(1024)
             try:
                 return await self._forked(spec, launched, listener.fileno())
-            except ConnectionError:  # the warm parent was killed a moment ago: nobody has waited for it yet
-                await self._dismiss_warm_parent()
+            except ConnectionError:  # the zygote was killed a moment ago: nobody has waited for it yet
+                await self._dismiss_zygote()
                 return await self._forked(spec, launched, listener.fileno())
 
     async def _forked(self, spec: LaunchSpec, launched: Launched, listener: int) -> Child:
-        parent = await self._living_warm_parent()
+        parent = await self._living_zygote()
         environment = {**spec.environment, "TORPOR_WARM_PARENT": str(parent.path)}
         job = Job("torpor_container.forked_instance:start", {}, environment, launched.log, spec.forgotten)
         return await parent.fork(job, [listener])
 
-    async def _living_warm_parent(self) -> OwnedWarmParent:
+    async def _living_zygote(self) -> OwnedZygote:
         """Each has a socket of its own: what one leaves behind is never taken for another's."""
-        if self._warm_parent is not None and not self._warm_parent.running:
-            await self._dismiss_warm_parent()
-        if self._warm_parent is None:
-            self._warm_parent = await self._start_warm_parent(self._folder / f"warm-{secrets.token_hex(4)}")
-        return self._warm_parent
+        if self._zygote is not None and not self._zygote.running:
+            await self._dismiss_zygote()
+        if self._zygote is None:
+            self._zygote = await self._start_zygote(self._folder / f"warm-{secrets.token_hex(4)}")
+        return self._zygote
 
-    async def _dismiss_warm_parent(self) -> None:
-        parent, self._warm_parent = self._warm_parent, None
+    async def _dismiss_zygote(self) -> None:
+        parent, self._zygote = self._zygote, None
         if parent is not None:
             await parent.close()
 

@@ -24,5 +24,5 @@ class LedgerHeartbeat:
 
     def call(self) -> None:
         for live in self._fleet:
-            for variant in live.crews:
+            for variant in live.pools:
                 self._served(live.name, variant)

@@ -19,10 +19,10 @@ from starlette.routing import Route
 
 from torpor_container import wire
 from torpor_endpoint.fleet.collector import state_of
+from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
-from torpor_endpoint.fleet.variant_instances import VariantInstances
 from torpor_endpoint.metrics.registry import MetricRegistry
 
 if TYPE_CHECKING:
@@ -152,25 +152,25 @@ PAGES = (
 
 
 def _members(live: LiveEndpoint) -> list[tuple[str, InstanceMember]]:
-    return [(name, member) for name, crew in live.crews.items() for member in crew.ready]
+    return [(name, member) for name, pool in live.pools.items() for member in pool.ready]
 
 
 async def _endpoint(live: LiveEndpoint) -> dict[str, Any]:
     return {
         "name": live.name,
         **({"trouble": live.trouble} if live.trouble else {}),
-        "variants": list(await asyncio.gather(*(_variant(*pair) for pair in live.crews.items()))),
+        "variants": list(await asyncio.gather(*(_variant(*pair) for pair in live.pools.items()))),
     }
 
 
-async def _variant(name: str, crew: VariantInstances) -> dict[str, Any]:
+async def _variant(name: str, pool: InstancePool) -> dict[str, Any]:
     return {
         "name": name,
-        "weight": crew.variant.weight,
-        "wanted": crew.size,
-        "leaving": crew.leaving,
-        "held": crew.traffic.held,
-        "instances": list(await asyncio.gather(*map(_instance, crew.ready))),
+        "weight": pool.variant.weight,
+        "wanted": pool.size,
+        "leaving": pool.leaving,
+        "held": pool.traffic.held,
+        "instances": list(await asyncio.gather(*map(_instance, pool.ready))),
     }
 
 

@@ -118,22 +118,22 @@ class Store:
         rows = ((arn, key, value) for key, value in tags.items())
         self._database.write_many("INSERT OR REPLACE INTO tags VALUES (?, ?, ?)", rows)
 
-    def _add(self, shelf: RecordTable[R], record: R, tags: Mapping[str, str]) -> bool:
+    def _add(self, table: RecordTable[R], record: R, tags: Mapping[str, str]) -> bool:
         """The record and its tags, or nothing when the name is taken."""
         with self._database.transaction():
-            added = shelf.add(record)
+            added = table.add(record)
             if added:
                 self._put_tags(record.arn, tags)
         return added
 
-    def _remove(self, shelf: RecordTable[R], name: str) -> bool:
+    def _remove(self, table: RecordTable[R], name: str) -> bool:
         """The record goes, and its tags with it."""
         with self._database.transaction():
-            record = shelf.get(name)
+            record = table.get(name)
             if record is None:
                 return False
             self.forget_tags(record.arn)
-            return shelf.remove(name)
+            return table.remove(name)
 
 
 def _model(record: Mapping[str, Any]) -> ModelRecord:

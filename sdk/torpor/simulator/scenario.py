@@ -34,7 +34,7 @@ MIB = 1024 * 1024
 OWN_BYTES = 20 * MIB
 """What an instance takes beside its models where nobody has measured it: 9 MiB when it starts, and 16 to 21 MiB once
 some hundred models have come and gone, in 40, 64 and 512 MiB (`python -m benchmarks.room`). It is a process that shares
-the frameworks with its warm parent. Live instances count it as used, so it is not there for models."""
+the frameworks with its zygote. Live instances count it as used, so it is not there for models."""
 
 
 IMPLIED = (("instance_type", "memory_mib"), ("memory_bytes", "memory_mib"), ("memory_mib", "memory_bytes"))

@@ -27,9 +27,9 @@ TARGET = "X-Amzn-SageMaker-Target-Model"
 class Site:
     """A folder of artifacts, and an instance whose container is the awkward server."""
 
-    def __init__(self, folder: Path, warm_parent: Path) -> None:
+    def __init__(self, folder: Path, zygote: Path) -> None:
         self.folder = folder
-        self.warm_parent = warm_parent
+        self.zygote = zygote
         self.models = folder / "artifacts"
         self.models.mkdir()
         self.ends = 0
@@ -51,7 +51,7 @@ class Site:
             "ready": ["/ping", "/models"],
         }
         wiring = {"TORPOR_CONTAINER": json.dumps(command), "TORPOR_MODEL_SOURCE": source or f"file://{self.models}"}
-        wiring["TORPOR_WARM_PARENT"] = str(self.warm_parent)
+        wiring["TORPOR_WARM_PARENT"] = str(self.zygote)
         with Platform(self.folder / "base", self.ended, **wiring, **settings) as platform:
             yield platform
 
@@ -60,8 +60,8 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, warm_parent: ZygoteClient) -> Site:
-    return Site(tmp_path, warm_parent.path)
+def site(tmp_path: Path, zygote: ZygoteClient) -> Site:
+    return Site(tmp_path, zygote.path)
 
 
 def call(platform: Platform, target: str, body: str = "1,2", **headers: str) -> Answer:

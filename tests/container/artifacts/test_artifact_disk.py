@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.artifacts.disk import DiskTier, UnpackedArtifact
+from torpor_container.artifacts.disk import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.errors import DiskFull, disk_full_for
 from torpor_container.wire import Fault
 
 
-def put(tier: DiskTier, key: str, version: str = "1", content: bytes = b"model") -> UnpackedArtifact:
+def put(tier: UnpackedArtifacts, key: str, version: str = "1", content: bytes = b"model") -> UnpackedArtifact:
     workspace = tier.workspace()
     (workspace / "model").mkdir()
     (workspace / "model/m.json").write_bytes(content)
@@ -23,7 +23,7 @@ def put(tier: DiskTier, key: str, version: str = "1", content: bytes = b"model")
 
 
 def test_a_published_artifact_is_found_at_its_model_id(tmp_path: Path) -> None:
-    tier = DiskTier(tmp_path, 1000, "bucket")
+    tier = UnpackedArtifacts(tmp_path, 1000, "bucket")
     entry = put(tier, "a.tar.gz")
     assert tier.find("a.tar.gz") == entry
     assert entry.directory == tmp_path / entry.model_id / "model"
@@ -32,45 +32,45 @@ def test_a_published_artifact_is_found_at_its_model_id(tmp_path: Path) -> None:
 
 
 def test_a_new_process_finds_what_was_finished_and_removes_the_rest(tmp_path: Path) -> None:
-    before = DiskTier(tmp_path, 1000, "bucket")
+    before = UnpackedArtifacts(tmp_path, 1000, "bucket")
     entry = put(before, "a")
     (before.workspace() / "model").mkdir()
     (tmp_path / ("0" * 32)).mkdir()
     (tmp_path / "not ours").mkdir()
-    after = DiskTier(tmp_path, 1000, "bucket")
+    after = UnpackedArtifacts(tmp_path, 1000, "bucket")
     assert after.scan() == [entry]
     assert {path.name for path in tmp_path.iterdir()} == {entry.model_id, "not ours"}
 
 
 def test_artifacts_of_another_bucket_are_not_taken_for_ours(tmp_path: Path) -> None:
-    put(DiskTier(tmp_path, 1000, "one"), "a")
-    assert DiskTier(tmp_path, 1000, "two").scan() == []
+    put(UnpackedArtifacts(tmp_path, 1000, "one"), "a")
+    assert UnpackedArtifacts(tmp_path, 1000, "two").scan() == []
 
 
 @pytest.mark.parametrize("record", [b"", b"[]", b"{}", b'{"key": "a"}'])
 def test_a_damaged_record_counts_as_unfinished(tmp_path: Path, record: bytes) -> None:
-    entry = put(DiskTier(tmp_path, 1000), "a")
+    entry = put(UnpackedArtifacts(tmp_path, 1000), "a")
     (entry.directory.parent / "artifact.json").write_bytes(record)
-    assert DiskTier(tmp_path, 1000).scan() == []
+    assert UnpackedArtifacts(tmp_path, 1000).scan() == []
     assert not entry.directory.exists()
 
 
 @pytest.mark.parametrize("odd", [{"boot": None}, {"key": 7}, {"version": []}], ids=str)
 def test_a_record_with_an_odd_member_counts_as_unfinished(tmp_path: Path, odd: dict[str, object]) -> None:
-    record = put(DiskTier(tmp_path, 1000), "a").directory.parent / "artifact.json"
+    record = put(UnpackedArtifacts(tmp_path, 1000), "a").directory.parent / "artifact.json"
     members = json.loads(record.read_text()) | odd
     record.write_text(json.dumps({name: value for name, value in members.items() if value is not None}))
-    assert DiskTier(tmp_path, 1000).scan() == []
+    assert UnpackedArtifacts(tmp_path, 1000).scan() == []
 
 
 def test_what_was_written_before_the_machine_last_started_is_not_trusted(tmp_path: Path) -> None:
-    record = put(DiskTier(tmp_path, 1000), "a").directory.parent / "artifact.json"
+    record = put(UnpackedArtifacts(tmp_path, 1000), "a").directory.parent / "artifact.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"boot": "an earlier one"}))
-    assert DiskTier(tmp_path, 1000).scan() == []
+    assert UnpackedArtifacts(tmp_path, 1000).scan() == []
 
 
 def test_a_new_version_takes_the_place_of_the_old(tmp_path: Path) -> None:
-    tier = DiskTier(tmp_path, 1000)
+    tier = UnpackedArtifacts(tmp_path, 1000)
     old, new = put(tier, "a", "1", b"old"), put(tier, "a", "2", b"newer")
     assert tier.find("a") == new
     assert not old.directory.exists()
@@ -78,20 +78,20 @@ def test_a_new_version_takes_the_place_of_the_old(tmp_path: Path) -> None:
 
 
 def test_the_same_version_may_be_published_again(tmp_path: Path) -> None:
-    tier = DiskTier(tmp_path, 1000)
+    tier = UnpackedArtifacts(tmp_path, 1000)
     assert put(tier, "a") == put(tier, "a")
     assert len(tier.entries()) == 1
 
 
 def test_removing_frees_the_bytes_and_forgets(tmp_path: Path) -> None:
-    tier = DiskTier(tmp_path, 1000)
+    tier = UnpackedArtifacts(tmp_path, 1000)
     entry = put(tier, "a")
     assert (tier.remove("a"), tier.remove("a")) == (5, 0)
     assert (tier.find("a"), tier.used_bytes, entry.directory.exists()) == (None, 0, False)
 
 
 def test_what_can_never_fit_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
-    tier = DiskTier(tmp_path, 4)
+    tier = UnpackedArtifacts(tmp_path, 4)
     with pytest.raises(DiskFull, match="takes 5 bytes") as refused:
         put(tier, "a")
     assert refused.value.fault is Fault.NO_ROOM
@@ -106,19 +106,20 @@ def test_a_full_file_system_is_no_room_and_other_trouble_is_not() -> None:
 
 
 def test_what_a_removal_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
-    left = put(DiskTier(tmp_path, 1000), "a").directory.parent
+    left = put(UnpackedArtifacts(tmp_path, 1000), "a").directory.parent
     (left / "artifact.json").unlink()
-    assert put(DiskTier(tmp_path, 1000), "a", content=b"anew").directory.joinpath("m.json").read_bytes() == b"anew"
+    anew = put(UnpackedArtifacts(tmp_path, 1000), "a", content=b"anew")
+    assert anew.directory.joinpath("m.json").read_bytes() == b"anew"
 
 
 def test_what_an_earlier_process_did_not_finish_and_can_not_be_removed_is_in_nobodys_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = DiskTier(tmp_path, 1000).workspace()
+    left = UnpackedArtifacts(tmp_path, 1000).workspace()
     (left / "m.json").touch()
     with monkeypatch.context() as still_written_to:
         still_written_to.setattr(shutil, "rmtree", lambda folder, ignore_errors: None)
-        after = DiskTier(tmp_path, 1000)
+        after = UnpackedArtifacts(tmp_path, 1000)
         after.scan()
     assert left.exists()
     assert list(after.workspace().iterdir()) == []
@@ -128,7 +129,7 @@ def test_what_an_earlier_process_did_not_finish_and_can_not_be_removed_is_in_nob
 def test_what_can_not_be_removed_is_in_nobodys_way_and_goes_once_it_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tier = DiskTier(tmp_path, 1000)
+    tier = UnpackedArtifacts(tmp_path, 1000)
     left = put(tier, "a").directory.parent
     with monkeypatch.context() as still_written_to:
         still_written_to.setattr(shutil, "rmtree", lambda folder, ignore_errors: None)

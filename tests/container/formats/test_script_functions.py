@@ -22,11 +22,11 @@ CSV_ROW = Invocation(b"1,2,3,4", "text/csv")
 
 
 @pytest.fixture
-def invoke(warm_parent: ZygoteClient) -> Invoke:
+def invoke(zygote: ZygoteClient) -> Invoke:
     """Load the script of a folder, and answer what it answers to these calls, whatever it took."""
 
     async def story(directory: Path, calls: tuple[Invocation, ...], program: str) -> list[Reply]:
-        async with started(warm_parent, directory, program=program) as process:
+        async with started(zygote, directory, program=program) as process:
             await process.loaded(timeout_s=30)
             return [(await process.invoke(call))._replace(effort=None) for call in calls]
 
@@ -290,7 +290,7 @@ def test_transform_fn_beside_the_functions_it_replaces_is_refused(invoke: Invoke
         invoke(tmp_path)
 
 
-def test_a_script_may_ask_for_every_header_that_aws_forwards(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_a_script_may_ask_for_every_header_that_aws_forwards(tmp_path: Path, zygote: ZygoteClient) -> None:
     source = """
 def model_fn(model_dir): ...
 def transform_fn(model, body, content_type, accept, context):
@@ -307,7 +307,7 @@ def transform_fn(model, body, content_type, accept, context):
     ]
 
     async def story() -> bytes:
-        async with started(warm_parent, tmp_path) as process:
+        async with started(zygote, tmp_path) as process:
             await process.loaded(30.0)
             return (await process.invoke(invocation)).body
 

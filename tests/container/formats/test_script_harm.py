@@ -58,11 +58,11 @@ def call(source: str) -> Invocation:
 
 
 @pytest.fixture
-def story(warm_parent: ZygoteClient) -> Story:
+def story(zygote: ZygoteClient) -> Story:
     """Load the script of a folder, run the steps on its process, and make sure that the process is gone afterwards."""
 
     async def run(directory: Path, steps: Steps, memory_bytes: int | None) -> Any:
-        async with started(warm_parent, directory, memory_bytes) as process:
+        async with started(zygote, directory, memory_bytes) as process:
             await process.loaded(timeout_s=30)
             result = await steps(process)
         with pytest.raises(ProcessLookupError):
@@ -414,11 +414,11 @@ def test_a_script_that_does_not_load_says_why(story: Story, tmp_path: Path, name
     assert raised.value.status == (507 if error is LoadOutOfMemory else 500)
 
 
-def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_a_script_that_takes_too_long_to_load_is_ended(tmp_path: Path, zygote: ZygoteClient) -> None:
     write_script(tmp_path, "import time; time.sleep(600)")
 
     async def run() -> None:
-        async with started(warm_parent, tmp_path) as process:
+        async with started(zygote, tmp_path) as process:
             with pytest.raises(TimeoutError):
                 await process.loaded(timeout_s=0.3)
             with pytest.raises(NotCalled, match="did not load in time"):

@@ -62,14 +62,14 @@ def transform_fn(model, body, content_type, accept):
 """
 
 
-def test_the_path_shows_the_model_s_folder_to_its_script_alone(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_the_path_shows_the_model_s_folder_to_its_script_alone(tmp_path: Path, zygote: ZygoteClient) -> None:
     before = os.path.lexists("/opt/ml")
 
     async def story() -> None:
         for name in ("first", "second"):
             write_script(tmp_path / name, READS, "code/inference.py")
             write_script(tmp_path / name, name, "words.txt")
-            async with started(warm_parent, tmp_path / name, program="code/inference.py") as process:
+            async with started(zygote, tmp_path / name, program="code/inference.py") as process:
                 try:
                     await process.loaded(30.0)
                 except LoadFailed as error:

@@ -36,11 +36,11 @@ class Script:
 
 
 @pytest.fixture(scope="module")
-def script(warm_parent: ZygoteClient, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
+def script(zygote: ZygoteClient, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Script]:
     folder = tmp_path_factory.mktemp("model")
     write_script(folder, SCRIPT)
     with asyncio.Runner() as runner:
-        starting = started(warm_parent, folder)
+        starting = started(zygote, folder)
         process = runner.run(starting.__aenter__())
         runner.run(process.loaded(30.0))
         yield Script(runner.get_loop(), process)
@@ -168,7 +168,7 @@ def test_part_that_is_not_there_says_what_is(script: Script, line: str, says: st
         script.run(line if "training" not in line else f"from sagemaker_training import environment; {line}")
 
 
-def test_response_of_the_older_toolkit_is_a_body_a_type_and_a_status(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_response_of_the_older_toolkit_is_a_body_a_type_and_a_status(tmp_path: Path, zygote: ZygoteClient) -> None:
     source = """
 from sagemaker_containers.beta.framework import encoders, worker
 def model_fn(model_dir):
@@ -184,7 +184,7 @@ def output_fn(prediction, accept):
     write_script(tmp_path, source)
 
     async def story() -> None:
-        async with started(warm_parent, tmp_path) as process:
+        async with started(zygote, tmp_path) as process:
             await process.loaded(30.0)
             reply = await process.invoke(Invocation(b"a", "text/csv", "application/json"))
         assert (reply.body, reply.content_type, reply.status) == (b'["a"]', "application/json", 201)
@@ -193,13 +193,13 @@ def output_fn(prediction, accept):
     asyncio.run(story())
 
 
-def test_script_s_own_module_of_the_name_wins(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_script_s_own_module_of_the_name_wins(tmp_path: Path, zygote: ZygoteClient) -> None:
     write_script(tmp_path, "OWN = 'mine'", "code/sagemaker_inference.py")
     source = "from sagemaker_inference import OWN\ndef transform_fn(m, b, c, a):\n    return OWN\ndef model_fn(d): ..."
     write_script(tmp_path, source, "code/inference.py")
 
     async def story() -> None:
-        async with started(warm_parent, tmp_path, program="code/inference.py") as process:
+        async with started(zygote, tmp_path, program="code/inference.py") as process:
             await process.loaded(30.0)
             assert (await process.invoke(Invocation(b""))).body == b"mine"
 

@@ -1,4 +1,4 @@
-"""The built-in workshop: models are measured until their size is known, and memory is given back once for many."""
+"""The built-in loader: models are measured until their size is known, and memory is given back once for many."""
 
 import asyncio
 import threading
@@ -23,7 +23,7 @@ from torpor_container.settings import Settings
 SETTINGS, CONVENTIONS = Settings.read({}), Conventions()
 
 
-def workshop(
+def loader(
     scripts: Scripts | None = None, gauge: MemoryGauge | None = None, give_back: Callable[[], None] = give_back
 ) -> BuiltInLoader:
     scripts = scripts or Scripts(SETTINGS, CONVENTIONS, Parent(""), {})
@@ -55,7 +55,7 @@ def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path) -> 
         return 1_000_000 + len(measured)
 
     async def sizes() -> list[int]:
-        shop = workshop(gauge=Told(grown))
+        shop = loader(gauge=Told(grown))
         found = []
         for _ in range(4):
             loaded = await load(shop, "m", tmp_path)
@@ -80,7 +80,7 @@ def test_a_load_during_which_another_model_leaves_tells_no_size(tmp_path: Path) 
         return 77
 
     async def sizes() -> tuple[int, int]:
-        shop = workshop(gauge=Told(grown))
+        shop = loader(gauge=Told(grown))
         leaver = await load(shop, "leaver", tmp_path)
         predicted_bytes = (await shop.recognise(Placed("comer", "comer-1", tmp_path))).predicted_bytes
         left.clear()
@@ -107,7 +107,7 @@ def test_those_who_leave_while_memory_is_given_back_share_the_next_time() -> Non
         assert go_on.wait(10)
 
     async def five_leave() -> None:
-        shop = workshop(give_back=give_back)
+        shop = loader(give_back=give_back)
         first = asyncio.create_task(shop.settle())
         assert await asyncio.to_thread(giving.wait, 10.0)
         others = [asyncio.create_task(shop.settle()) for _ in range(4)]
@@ -126,7 +126,7 @@ def test_a_script_whose_time_to_load_ends_while_it_is_measured_is_closed(tmp_pat
     script = Started()
 
     async def story() -> None:
-        shop = workshop(scripts=Starting(script))
+        shop = loader(scripts=Starting(script))
         loading = asyncio.create_task(load(shop, "m", tmp_path))
         assert await asyncio.to_thread(script.measured.wait, 10.0)
         loading.cancel()

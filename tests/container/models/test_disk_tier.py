@@ -15,7 +15,7 @@ import pytest
 
 from tests.container.keeper_site import Site
 from torpor_container.artifacts.archives.unpack import UnpackLimits
-from torpor_container.artifacts.disk import DiskTier, UnpackedArtifact
+from torpor_container.artifacts.disk import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.stores.store import ArtifactHead, Listed
@@ -24,7 +24,7 @@ from torpor_container.core.residency import Residency
 from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.measuring.meter import Meter
 from torpor_container.measuring.timing import LoadStory, Timing
-from torpor_container.models.disk_tier import ArtifactCache
+from torpor_container.models.disk_tier import DiskTier
 
 CONTENT_BYTES = 20_000
 LIMITS = UnpackLimits(1_000_000, 100.0, 10)
@@ -72,22 +72,22 @@ def tar(content: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def shelf(
+def disk_tier(
     root: Path,
     store: FakeStore,
     budget_bytes: int = 10_000_000,
     path: str = "",
     revalidate: bool = False,
-    disk: DiskTier | None = None,
+    disk: UnpackedArtifacts | None = None,
     meter: Meter | None = None,
-) -> ArtifactCache:
-    tier = disk or DiskTier(root, budget_bytes, "bucket")
+) -> DiskTier:
+    tier = disk or UnpackedArtifacts(root, budget_bytes, "bucket")
     books = Residency(budget_bytes, LRU(), loads_max=4)
     clock = asyncio.get_running_loop().time
-    return ArtifactCache(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate, meter)
+    return DiskTier(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate, meter)
 
 
-async def content(on: ArtifactCache, name: str) -> bytes:
+async def content(on: DiskTier, name: str) -> bytes:
     """What a load would find."""
     placed = await on.take(name, LoadStory(asyncio.get_running_loop().time))
     try:
@@ -107,9 +107,9 @@ def run(story: Coroutine[Any, Any, None]) -> None:
 def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")
-        before = shelf(tmp_path, store)
+        before = disk_tier(tmp_path, store)
         assert [await content(before, "a") for _ in range(2)] == [b"one"] * 2
-        after = shelf(tmp_path, store)
+        after = disk_tier(tmp_path, store)
         await after.restore()
         assert await content(after, "a") == b"one"
         assert store.reads == {"a": 1}
@@ -121,7 +121,7 @@ def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_pa
 def test_what_loads_not_is_looked_for_in_s3_again_and_fetched_if_it_is_newer(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"broken")
-        site = Site(shelf=shelf(tmp_path, store))
+        site = Site(disk_tier=disk_tier(tmp_path, store))
         site.scene.broken = {"a"}
         for _ in range(2):
             with pytest.raises(LoadFailed):
@@ -137,7 +137,7 @@ def test_what_loads_not_is_looked_for_in_s3_again_and_fetched_if_it_is_newer(tmp
 def test_a_folder_that_somebody_else_removed_is_fetched_again(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")
-        tier = shelf(tmp_path, store)
+        tier = disk_tier(tmp_path, store)
         assert await content(tier, "a") == b"one"
         (folder,) = found(tmp_path, "*/artifact.json")
         shutil.rmtree(folder.parent)
@@ -153,7 +153,7 @@ def test_what_lies_on_this_machine_is_not_downloaded_unless_it_goes_just_then(tm
         for name in ("here", "gone"):
             store.lay(name, tmp_path / f"{name}.tar")
         (tmp_path / "gone.tar").unlink()
-        tier = shelf(tmp_path / "disk", store)
+        tier = disk_tier(tmp_path / "disk", store)
         assert [await content(tier, "here"), await content(tier, "gone")] == [b"one", b"two"]
         assert store.reads == {"gone": 1}
         assert found(tmp_path, "disk/.unfinished/*") == []
@@ -164,7 +164,7 @@ def test_what_lies_on_this_machine_is_not_downloaded_unless_it_goes_just_then(tm
 def test_while_a_model_is_fetched_no_other_ones_memory_can_be_measured(tmp_path: Path) -> None:
     async def story() -> None:
         meter = Meter()
-        tier = shelf(tmp_path, FakeStore(a=b"one"), meter=meter)
+        tier = disk_tier(tmp_path, FakeStore(a=b"one"), meter=meter)
         with meter.window() as alone:
             await content(tier, "a")
             assert not alone()
@@ -182,8 +182,8 @@ def test_while_a_model_is_fetched_no_other_ones_memory_can_be_measured(tmp_path:
 def test_a_restart_under_another_prefix_keeps_nothing_of_the_old_one(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(**{"models/a": b"old", "models2/a": b"new", "models2/models/a": b"deep"})
-        await content(shelf(tmp_path, store, path="models/"), "a")
-        after = shelf(tmp_path, store, path="models2/")
+        await content(disk_tier(tmp_path, store, path="models/"), "a")
+        after = disk_tier(tmp_path, store, path="models2/")
         await after.restore()
         assert after.used_bytes == 0
         assert await content(after, "models/a") == b"deep"
@@ -195,10 +195,10 @@ def test_a_restart_under_another_prefix_keeps_nothing_of_the_old_one(tmp_path: P
 def test_a_restart_with_less_room_keeps_the_newest(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(**{name: bytes(CONTENT_BYTES) for name in "abc"})
-        before = shelf(tmp_path, store)
+        before = disk_tier(tmp_path, store)
         for name in "abc":
             await content(before, name)
-        after = shelf(tmp_path, store, budget_bytes=2 * CONTENT_BYTES)
+        after = disk_tier(tmp_path, store, budget_bytes=2 * CONTENT_BYTES)
         await after.restore()
         assert after.used_bytes == 2 * CONTENT_BYTES
         assert len(found(tmp_path, "*/artifact.json")) == 2
@@ -211,7 +211,7 @@ def test_a_restart_with_less_room_keeps_the_newest(tmp_path: Path) -> None:
 def test_an_overwritten_object_serves_on_unless_asked_to_revalidate(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")
-        faithful, watchful = shelf(tmp_path / "f", store), shelf(tmp_path / "w", store, revalidate=True)
+        faithful, watchful = disk_tier(tmp_path / "f", store), disk_tier(tmp_path / "w", store, revalidate=True)
         assert [await content(faithful, "a"), await content(watchful, "a")] == [b"one", b"one"]
         store.objects["a"] = b"two"
         assert [await content(faithful, "a"), await content(watchful, "a")] == [b"one", b"two"]
@@ -222,7 +222,7 @@ def test_an_overwritten_object_serves_on_unless_asked_to_revalidate(tmp_path: Pa
 def test_when_the_disk_is_full_the_least_used_artifact_leaves(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(**{name: bytes(CONTENT_BYTES) for name in "abc"})
-        small = shelf(tmp_path, store, budget_bytes=130_000)  # two of them, and a third one's guess
+        small = disk_tier(tmp_path, store, budget_bytes=130_000)  # two of them, and a third one's guess
         for name in ("a", "b", "a", "c", "a"):
             await content(small, name)
         await small.close()
@@ -236,7 +236,7 @@ def test_when_the_disk_is_full_the_least_used_artifact_leaves(tmp_path: Path) ->
 def test_an_artifact_that_can_never_fit_is_refused_and_the_others_stay(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one", big=bytes(CONTENT_BYTES * 5))
-        small = shelf(tmp_path, store, budget_bytes=100_000)
+        small = disk_tier(tmp_path, store, budget_bytes=100_000)
         await content(small, "a")
         with pytest.raises(NoRoom):
             await content(small, "big")
@@ -249,7 +249,7 @@ def test_an_artifact_that_can_never_fit_is_refused_and_the_others_stay(tmp_path:
 def test_what_fits_is_not_refused_for_a_guess_at_its_size(tmp_path: Path) -> None:
     async def story() -> None:
         large = bytes(4 * CONTENT_BYTES)
-        small = shelf(tmp_path, FakeStore(a=b"one", large=large), budget_bytes=100_000)
+        small = disk_tier(tmp_path, FakeStore(a=b"one", large=large), budget_bytes=100_000)
         assert await content(small, "a") == b"one"
         assert await content(small, "large") == large
         assert small.used_bytes == len(large)
@@ -261,7 +261,7 @@ def test_what_turns_out_too_large_once_it_is_unpacked_is_refused_and_leaves_noth
     async def story() -> None:
         store = FakeStore(packed=bytes(6 * CONTENT_BYTES))
         store.pack = lambda body: gzip.compress(tar(body))
-        small = shelf(tmp_path, store, budget_bytes=100_000)
+        small = disk_tier(tmp_path, store, budget_bytes=100_000)
         with pytest.raises(DiskFull, match="120000 bytes"):
             await content(small, "packed")
         assert (small.used_bytes, found(tmp_path, "*/artifact.json"), found(tmp_path, ".unfinished/*")) == (0, [], [])
@@ -272,7 +272,7 @@ def test_what_turns_out_too_large_once_it_is_unpacked_is_refused_and_leaves_noth
 def scripts(root: Path, **sizes_bytes: int) -> Site:
     """Scripts, memory for all of them, and a disk for two small ones, but not for a third one's guess."""
     store = FakeStore(**{name: bytes(size_bytes) for name, size_bytes in sizes_bytes.items()})
-    site = Site(room=len(sizes_bytes), shelf=shelf(root, store, budget_bytes=130_000))
+    site = Site(room=len(sizes_bytes), disk_tier=disk_tier(root, store, budget_bytes=130_000))
     site.scene.scripts = set(sizes_bytes)
     return site
 
@@ -320,7 +320,7 @@ def test_no_script_leaves_in_vain(tmp_path: Path) -> None:
     run(story())
 
 
-class SlowDisk(DiskTier):
+class SlowDisk(UnpackedArtifacts):
     """One of its steps takes until `go`."""
 
     def __init__(self, root: Path, slow: str) -> None:
@@ -358,7 +358,7 @@ def test_a_caller_whose_time_is_up_at_any_step_leaves_nothing_on_disk(
         store = FakeStore(a=b"one")
         if in_place:
             store.lay("a", tmp_path / "a.tar")
-        tier = shelf(tmp_path, store, disk=disk)
+        tier = disk_tier(tmp_path, store, disk=disk)
         caller = asyncio.create_task(content(tier, "a"))
         assert await asyncio.to_thread(disk.reached.wait, 30.0)
         caller.cancel()
@@ -374,7 +374,7 @@ def test_a_caller_whose_time_is_up_while_it_downloads_leaves_nothing_on_disk(tmp
     async def story() -> None:
         store = FakeStore(a=b"one")
         store.gate.clear()
-        tier = shelf(tmp_path, store)
+        tier = disk_tier(tmp_path, store)
         caller = asyncio.create_task(content(tier, "a"))
         while not store.reads["a"]:
             await asyncio.sleep(0)
@@ -390,7 +390,7 @@ def test_a_caller_whose_time_is_up_while_it_downloads_leaves_nothing_on_disk(tmp
 def test_a_download_that_failed_leaves_no_trace_and_is_tried_again(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore()
-        tier = shelf(tmp_path, store)
+        tier = disk_tier(tmp_path, store)
         with pytest.raises(ArtifactMissing):
             await content(tier, "a")
         store.objects["a"] = b"late"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.container.models.test_disk_tier import FakeStore, shelf
+from tests.container.models.test_disk_tier import FakeStore, disk_tier
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.stores.store import ArtifactHead
 from torpor_container.measuring.timing import LoadStory
-from torpor_container.models.disk_tier import ArtifactCache
+from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import ASKED_AGAIN_S, Freshness
 
 
@@ -23,7 +23,7 @@ class CountingStore(FakeStore):
         return await super().head(key)
 
 
-async def loaded(on: ArtifactCache, fresh: Freshness) -> None:
+async def loaded(on: DiskTier, fresh: Freshness) -> None:
     placed = await on.take("a", LoadStory(asyncio.get_running_loop().time))
     on.give("a")
     fresh.loaded("a", placed.model_id)
@@ -36,7 +36,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
 def test_another_machine_is_asked_once_in_a_while(tmp_path: Path) -> None:
     async def story() -> None:
         store, now_s = CountingStore(a=b"one"), [0.0]
-        on = shelf(tmp_path, store)
+        on = disk_tier(tmp_path, store)
         fresh = Freshness(on, lambda: now_s[0], asks=True)
         await loaded(on, fresh)
         before = store.heads
@@ -53,7 +53,7 @@ def test_a_file_of_this_machine_is_looked_at_each_time(tmp_path: Path) -> None:
     async def story() -> None:
         store = CountingStore(a=b"one")
         store.lay("a", tmp_path / "file")
-        on = shelf(tmp_path / "disk", store)
+        on = disk_tier(tmp_path / "disk", store)
         fresh = Freshness(on, lambda: 0.0, asks=True)
         await loaded(on, fresh)
         assert not await fresh.outdated("a")
@@ -66,7 +66,7 @@ def test_a_file_of_this_machine_is_looked_at_each_time(tmp_path: Path) -> None:
 def test_what_s3_has_no_more_is_an_error_each_time_and_a_model_that_is_gone_none(tmp_path: Path) -> None:
     async def story() -> None:
         store = CountingStore(a=b"one")
-        on = shelf(tmp_path, store)
+        on = disk_tier(tmp_path, store)
         fresh = Freshness(on, lambda: 0.0, asks=True)
         await loaded(on, fresh)
         store.objects.clear()
@@ -82,7 +82,7 @@ def test_what_s3_has_no_more_is_an_error_each_time_and_a_model_that_is_gone_none
 def test_a_doubted_model_is_asked_for_before_it_is_taken_from_disk(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")
-        on = shelf(tmp_path, store)
+        on = disk_tier(tmp_path, store)
         fresh = Freshness(on, lambda: 0.0)
         await loaded(on, fresh)
         store.objects["a"] = b"two"

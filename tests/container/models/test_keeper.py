@@ -63,8 +63,8 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
     async def story() -> None:
         site = Site(room=10)
         await site.call("a")
-        site.workshop.loaded[0].grown_bytes = 9 * SIZE_BYTES + SIZE_BYTES // 2
-        site.books.measured(await site.workshop.used_bytes())
+        site.loader.loaded[0].grown_bytes = 9 * SIZE_BYTES + SIZE_BYTES // 2
+        site.books.measured(await site.loader.used_bytes())
         timing = Timing(site.clock)
         async with site.keeper.lend("b", timing):
             assert site.resident() == {"b"}
@@ -102,7 +102,7 @@ def test_a_victim_that_can_not_be_closed_cleanly_hinders_neither_the_newcomer_no
     async def story() -> None:
         site = Site(room=2)
         await asyncio.gather(site.call("a"), site.call("b"))
-        for runner in site.workshop.loaded:
+        for runner in site.loader.loaded:
             runner.scene = Scene(pause=refuse)
         site.books.budget_bytes = 100
         assert await site.call("c") == b"c"
@@ -120,7 +120,7 @@ def test_memory_that_leavers_still_hold_is_no_reason_to_refuse_a_newcomer() -> N
     async def story() -> None:
         site, gate = Site(room=1), asyncio.Event()
         await site.call("a")
-        (leaver,) = site.workshop.loaded
+        (leaver,) = site.loader.loaded
         leaver.alive, leaver.scene = False, Scene(pause=gate.wait)
         again = asyncio.create_task(site.call("a"))
         await leaver.scene.until("close", "a")
@@ -136,7 +136,7 @@ def test_memory_that_leavers_still_hold_is_no_reason_to_refuse_a_newcomer() -> N
 def test_nobody_leaves_for_memory_that_loading_left_behind() -> None:
     async def story() -> None:
         site = Site(room=3)
-        site.workshop.litter_bytes = 2 * SIZE_BYTES
+        site.loader.litter_bytes = 2 * SIZE_BYTES
         for name in ("a", "b", "c"):
             await site.call(name)
             await site.settled()
@@ -218,12 +218,12 @@ def test_a_caller_who_leaves_a_script_broken_leaves_it_to_nobody_else() -> None:
 def test_memory_that_was_taken_for_a_while_keeps_nobody_out_afterwards() -> None:
     async def story() -> None:
         site = Site(room=2)
-        site.workshop.spike_bytes = 10 * SIZE_BYTES
+        site.loader.spike_bytes = 10 * SIZE_BYTES
         await site.call("a")
         await site.settled()
         with pytest.raises(NoRoom):
             await site.call("b")
-        site.workshop.spike_bytes = 0
+        site.loader.spike_bytes = 0
         assert await site.call("b") == b"b"
 
     run(story())
@@ -283,8 +283,8 @@ def test_in_any_interleaving_answers_are_right_and_the_books_true(steps: list[tu
         for (name, _), end in zip(callers, ends, strict=True):
             assert end == name.encode() or isinstance(end, (LoadFailed, ModelDied, asyncio.CancelledError)), end
         assert site.pins() == 0
-        assert site.resident() == {runner.name for runner in site.workshop.loaded}
-        assert len(site.workshop.loaded) <= room
+        assert site.resident() == {runner.name for runner in site.loader.loaded}
+        assert len(site.loader.loaded) <= room
         assert await asyncio.gather(*(site.call(name) for name in "abc")) == [b"a", b"b", b"c"]
 
     run(story())
@@ -294,12 +294,12 @@ def hurt(site: Site, harm: str, caller: "asyncio.Task[bytes]") -> None:
     if harm == "cancel":
         caller.cancel()
     if harm == "die":
-        for runner in site.workshop.loaded:
+        for runner in site.loader.loaded:
             runner.alive = False
 
 
 def only(site: Site) -> FakeRunner:
-    (runner,) = site.workshop.loaded
+    (runner,) = site.loader.loaded
     return runner
 
 

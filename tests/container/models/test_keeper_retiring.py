@@ -42,7 +42,7 @@ def test_calls_in_flight_end_on_the_old_copy_and_those_after_wait_for_one_new_lo
         assert site.keeper.retire("a", "why", doubt=True) == {"model": "a", "was": "resident", "in_flight": 1}
         later = [asyncio.create_task(site.call("a")) for _ in range(5)]
         await asyncio.sleep(0)
-        assert (loads(site), site.workshop.loaded[0].alive) == (1, True)
+        assert (loads(site), site.loader.loaded[0].alive) == (1, True)
         gate.set()
         assert await asyncio.gather(busy, *later) == [b"a"] * 6
         assert loads(site) == 2

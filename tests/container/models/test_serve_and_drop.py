@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.container.keeper_site import SIZE_BYTES, FakeShelf, FakeWorkshop, Scene
+from tests.container.keeper_site import SIZE_BYTES, FakeDiskTier, FakeLoader, Scene
 from torpor_container.core.policies import TinyLFU
 from torpor_container.core.residency import Admit, Decision, Lead, Residency
 from torpor_container.measuring.timing import Timing
@@ -40,8 +40,8 @@ def test_a_visitor_to_a_full_instance_leaves_and_the_next_finds_its_room() -> No
 def test_the_keeper_lets_a_visitor_go_when_its_last_caller_is_served() -> None:
     async def story() -> None:
         scene, site = Scene(), books(3, [])
-        workshop = FakeWorkshop(scene)
-        keeper = Keeper(FakeShelf(scene), workshop, site, WaitLimits(), asyncio.get_running_loop().time)
+        loader = FakeLoader(scene)
+        keeper = Keeper(FakeDiskTier(scene), loader, site, WaitLimits(), asyncio.get_running_loop().time)
 
         async def call(name: str) -> None:
             async with keeper.lend(name, Timing(asyncio.get_running_loop().time)):
@@ -51,7 +51,7 @@ def test_the_keeper_lets_a_visitor_go_when_its_last_caller_is_served() -> None:
             await call(name)
         await asyncio.gather(call("c"), call("c"))
         await keeper.close()
-        assert {runner.name for runner in workshop.loaded} == {"a", "b"}
+        assert {runner.name for runner in loader.loaded} == {"a", "b"}
         assert scene.counts()["load", "c"] == scene.counts()["unload", "c"] == 1
 
     asyncio.run(asyncio.wait_for(story(), 10.0))

@@ -45,21 +45,21 @@ def platform(tmp_path: Path) -> Iterator[Platform]:
 
 
 @pytest.fixture(scope="module")
-def scripted(tmp_path_factory: pytest.TempPathFactory, warm_parent: ZygoteClient) -> Iterator[Platform]:
-    """One instance for all stories with a script, which has a process of its own from the warm parent of all tests."""
-    folder, parent = tmp_path_factory.mktemp("scripted"), str(warm_parent.path)
+def scripted(tmp_path_factory: pytest.TempPathFactory, zygote: ZygoteClient) -> Iterator[Platform]:
+    """One instance for all stories with a script, which has a process of its own from the zygote of all tests."""
+    folder, parent = tmp_path_factory.mktemp("scripted"), str(zygote.path)
     with budgeted(folder, 200, parent) as instance:
         yield instance
 
 
-def budgeted(folder: Path, more_mib: int, warm_parent: str = "") -> Platform:
+def budgeted(folder: Path, more_mib: int, zygote: str = "") -> Platform:
     """An instance that may take so much more than this process has already.
 
     It tries no model apart: a process of trials shares the pages of libraries with this one, which are then no longer
     counted as this one's own.
     """
     memory_mib = str(uss_bytes() / MIB + more_mib)
-    return Platform(folder, TORPOR_MEMORY_MIB=memory_mib, TORPOR_TRIALS="false", TORPOR_WARM_PARENT=warm_parent)
+    return Platform(folder, TORPOR_MEMORY_MIB=memory_mib, TORPOR_TRIALS="false", TORPOR_WARM_PARENT=zygote)
 
 
 @pytest.fixture(scope="session")
@@ -383,9 +383,9 @@ def transform_fn(model, body, content_type, accept):
 
 
 @pytest.fixture
-def fickle(tmp_path: Path, warm_parent: ZygoteClient) -> Iterator[Platform]:
+def fickle(tmp_path: Path, zygote: ZygoteClient) -> Iterator[Platform]:
     """An instance with this script, which has a minute for each answer."""
-    with Platform(tmp_path, TORPOR_WARM_PARENT=str(warm_parent.path), TORPOR_TRIALS="false") as platform:
+    with Platform(tmp_path, TORPOR_WARM_PARENT=str(zygote.path), TORPOR_TRIALS="false") as platform:
         platform.load("fickle", unpacked(tmp_path, "fickle", {"inference.py": FICKLE.encode()}))
         yield platform
 

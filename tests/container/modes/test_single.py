@@ -12,7 +12,7 @@ from torpor_container.modes.single import Single
 
 
 class Forbidden:
-    """A workshop that may not look."""
+    """A loader that may not look."""
 
     async def start(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What a warm parent fills is not written to by its children."""
+"""What a zygote fills is not written to by its children."""
 
 import subprocess
 import sys

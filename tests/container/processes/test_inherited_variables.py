@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.warm_parents import LIGHT
+from tests.zygotes import LIGHT
 from torpor_container.formats.script.environment import VARIABLES, Place, environment
 from torpor_container.processes.inherited_variables import INHERITED, inherited
-from torpor_container.processes.zygote_client import Job, OwnedWarmParent
+from torpor_container.processes.zygote_client import Job, OwnedZygote
 from torpor_container.settings import theirs
 
 SHELL = {
@@ -42,7 +42,7 @@ def test_every_row_says_why() -> None:
     assert all(row.names and row.why for row in INHERITED)
 
 
-def test_a_child_cannot_read_what_the_warm_parent_s_owner_was_started_with(
+def test_a_child_cannot_read_what_the_zygote_s_owner_was_started_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A forked process shows what its parent was started with in /proc, whatever its own variables are."""
@@ -51,7 +51,7 @@ def test_a_child_cannot_read_what_the_warm_parent_s_owner_was_started_with(
     log = tmp_path / "told"
 
     async def story() -> None:
-        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT)
+        parent = await OwnedZygote.start(tmp_path / "s", LIGHT)
         try:
             child = await parent.fork(Job("warm_jobs:tell_what_it_was_started_with", log=log))
             assert await child.wait() == 0

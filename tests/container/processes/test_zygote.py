@@ -1,4 +1,4 @@
-"""The warm parent: children get what they are given, their ends are reported, and nothing outlives its owner."""
+"""The zygote: children get what they are given, their ends are reported, and nothing outlives its owner."""
 
 import asyncio
 import os
@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.warm_parents import LIGHT, warm_parent
-from torpor_container.processes.zygote_client import Job, OwnedWarmParent, ZygoteClient
+from tests.zygotes import LIGHT, zygote
+from torpor_container.processes.zygote_client import Job, OwnedZygote, ZygoteClient
 
 FOLDER = Path(__file__).parents[1]
 MODULES = os.pathsep.join((str(FOLDER), str(FOLDER.parents[1]), os.environ.get("PYTHONPATH", "")))
@@ -28,7 +28,7 @@ OF_THE_OPERATOR = {"AWS_PROFILE": "work", "AWS_ENDPOINT_URL_S3": "http://elsewhe
 
 @dataclass(frozen=True)
 class Ground:
-    """A running warm parent: where it listens, its process, and a folder for the children's logs."""
+    """A running zygote: where it listens, its process, and a folder for the children's logs."""
 
     path: Path
     pid: int
@@ -48,7 +48,7 @@ class Ground:
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     folder = tmp_path_factory.mktemp("warm")
-    with warm_parent(folder / "s", {**OF_THE_OPERATOR, "PYTHONPATH": MODULES}) as pid:
+    with zygote(folder / "s", {**OF_THE_OPERATOR, "PYTHONPATH": MODULES}) as pid:
         yield Ground(folder / "s", pid, folder)
 
 
@@ -239,11 +239,11 @@ OWNER = """
 import asyncio, sys, time
 from pathlib import Path
 from tests.container.processes.test_zygote import lingering
-from torpor_container.processes.zygote_client import OwnedWarmParent
-from tests.warm_parents import LIGHT
+from torpor_container.processes.zygote_client import OwnedZygote
+from tests.zygotes import LIGHT
 
 async def main():
-    parent = await OwnedWarmParent.start(Path(sys.argv[1]), LIGHT)
+    parent = await OwnedZygote.start(Path(sys.argv[1]), LIGHT)
     pids, child = await lingering(parent)
     print(parent.pid, *pids, flush=True)
     await asyncio.sleep(600)
@@ -267,11 +267,11 @@ def test_when_the_owner_is_killed_everything_ends_even_what_went_its_own_way(tmp
         assert [pid for pid in pids if not gone(pid)] == []
 
 
-def test_when_the_warm_parent_is_killed_its_children_go_and_their_ends_are_told(
+def test_when_the_zygote_is_killed_its_children_go_and_their_ends_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
-        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT)
+        parent = await OwnedZygote.start(tmp_path / "s", LIGHT)
         (own, started, away), child = await lingering(parent)
         os.kill(parent.pid, signal.SIGKILL)
         assert await child.wait() == -signal.SIGKILL
@@ -286,11 +286,11 @@ def test_when_the_warm_parent_is_killed_its_children_go_and_their_ends_are_told(
     run(story())
 
 
-def test_when_the_warm_parent_is_killed_a_guardian_ends_all_even_what_went_its_own_way(
+def test_when_the_zygote_is_killed_a_guardian_ends_all_even_what_went_its_own_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
-        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT)
+        parent = await OwnedZygote.start(tmp_path / "s", LIGHT)
         pids, child = await lingering(parent, guarded=True)
         os.kill(parent.pid, signal.SIGKILL)
         assert await child.wait() == -signal.SIGKILL
@@ -303,7 +303,7 @@ def test_when_the_warm_parent_is_killed_a_guardian_ends_all_even_what_went_its_o
 
 def test_one_that_does_not_hear_is_killed_with_all_below_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
-        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT, closed_within_s=0.0)
+        parent = await OwnedZygote.start(tmp_path / "s", LIGHT, closed_within_s=0.0)
         pids, _ = await lingering(parent, guarded=True)
         os.kill(parent.pid, signal.SIGSTOP)
         await parent.close()
@@ -316,7 +316,7 @@ def test_one_that_does_not_hear_is_killed_with_all_below_it(tmp_path: Path, monk
 
 def test_one_that_was_stopped_goes_on_when_a_child_is_asked_of_it(tmp_path: Path) -> None:
     async def story() -> None:
-        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT)
+        parent = await OwnedZygote.start(tmp_path / "s", LIGHT)
         os.kill(parent.pid, signal.SIGSTOP)
         child = await asyncio.wait_for(parent.fork(Job("gc:collect")), 10.0)
         await child.wait()
@@ -326,13 +326,13 @@ def test_one_that_was_stopped_goes_on_when_a_child_is_asked_of_it(tmp_path: Path
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_the_end_of_a_child_that_stopped_the_warm_parent_is_told_too(
+def test_the_end_of_a_child_that_stopped_the_zygote_is_told_too(
     tmp_path: Path, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", MODULES)
 
     async def story() -> None:
-        parent = await OwnedWarmParent.start(tmp_path / "s", LIGHT)
+        parent = await OwnedZygote.start(tmp_path / "s", LIGHT)
         _, child = await lingering(parent, guarded)
         os.kill(parent.pid, signal.SIGSTOP)
         child.terminate()

@@ -1,4 +1,4 @@
-"""The warm parent of an instance that runs alone."""
+"""The zygote of an instance that runs alone."""
 
 import asyncio
 import os

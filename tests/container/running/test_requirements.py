@@ -87,7 +87,7 @@ SCRIPT = "import tiny_words\ndef model_fn(d): ...\ndef transform_fn(m, b, c, a):
 
 
 def test_requirements_are_installed_once_beside_the_model_and_found_by_its_script_alone(
-    tmp_path: Path, warm_parent: ZygoteClient
+    tmp_path: Path, zygote: ZygoteClient
 ) -> None:
     model = tmp_path / "version" / "model"
     script = write_script(model, SCRIPT, "code/inference.py")
@@ -96,7 +96,7 @@ def test_requirements_are_installed_once_beside_the_model_and_found_by_its_scrip
     settings = Settings.read({"TORPOR_REQUIREMENTS": "install", "SAGEMAKER_BASE_DIR": str(tmp_path / "base")})
 
     async def story() -> None:
-        scripts = Scripts(settings, Conventions(), Parent(str(warm_parent.path)), {})
+        scripts = Scripts(settings, Conventions(), Parent(str(zygote.path)), {})
         for _ in range(2):
             running, _ = await scripts.start(model, script)
             reply = await running.invoke(Invocation(b""), 10.0, Timing(asyncio.get_running_loop().time))

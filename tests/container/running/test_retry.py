@@ -43,12 +43,12 @@ def placed(folder: Path) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_request_among_others_that_end_the_script_is_answered(
-    tmp_path: Path, warm_parent: ZygoteClient, mode: str
+    tmp_path: Path, zygote: ZygoteClient, mode: str
 ) -> None:
     placed(tmp_path)
     os.mkfifo(pipe := tmp_path / "pipe")
     settings = {name: value.format(folder=tmp_path) for name, value in MODES[mode].items()}
-    settings["TORPOR_WARM_PARENT"] = str(warm_parent.path)
+    settings["TORPOR_WARM_PARENT"] = str(zygote.path)
     headers = {"Content-Type": "text/csv", "X-Amzn-SageMaker-Target-Model": "a.tar.gz"}
     path = "/models/a/invoke" if mode == "contract" else "/invocations"
     with Platform(tmp_path, lambda: None, **settings) as platform:

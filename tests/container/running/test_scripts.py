@@ -1,4 +1,4 @@
-"""Script processes forked from a warm parent: what they see, and what becomes of all that they start."""
+"""Script processes forked from a zygote: what they see, and what becomes of all that they start."""
 
 import asyncio
 import json
@@ -57,11 +57,9 @@ async def asked(script: Scripted, body: bytes, timeout_s: float = 30.0) -> bytes
     return (await script.invoke(Invocation(body, "application/octet-stream"), timeout_s, Timing(monotonic))).body
 
 
-def test_a_script_sees_its_environment_and_nothing_of_the_warm_parent_s(
-    tmp_path: Path, warm_parent: ZygoteClient
-) -> None:
+def test_a_script_sees_its_environment_and_nothing_of_the_zygote_s(tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
-        async with running(warm_parent, tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
+        async with running(zygote, tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
             seen = json.loads(await asked(script, b"environment"))
         assert seen.keys() - {variable.name for variable in VARIABLES} == {"MY_THRESHOLD"}
         assert seen["SM_MODEL_DIR"] == seen["SAGEMAKER_SUBMIT_DIRECTORY"] == str(tmp_path)
@@ -69,7 +67,7 @@ def test_a_script_sees_its_environment_and_nothing_of_the_warm_parent_s(
     asyncio.run(story())
 
 
-def test_a_script_runs_in_its_model_s_folder(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_a_script_runs_in_its_model_s_folder(tmp_path: Path, zygote: ZygoteClient) -> None:
     """Multi Model Server starts a model's worker there (WorkerLifeCycle.startBackendServer)."""
     source = """
 def model_fn(model_dir):
@@ -82,7 +80,7 @@ def transform_fn(model, body, content_type, accept):
     async def story() -> None:
         (tmp_path / "code").mkdir()
         (tmp_path / "code" / "vocabulary.txt").write_text("seven")
-        scripts = Scripts(Settings.read({}), Conventions(), Parent(str(warm_parent.path)), {})
+        scripts = Scripts(Settings.read({}), Conventions(), Parent(str(zygote.path)), {})
         script, _ = await scripts.start(tmp_path, write_script(tmp_path, source, "code/inference.py"))
         try:
             assert await asked(script, b"") == b"seven"
@@ -93,9 +91,9 @@ def transform_fn(model, body, content_type, accept):
     asyncio.run(story())
 
 
-def test_a_script_that_reads_its_input_finds_nothing_there(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_a_script_that_reads_its_input_finds_nothing_there(tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
-        async with running(warm_parent, tmp_path, {}) as script:
+        async with running(zygote, tmp_path, {}) as script:
             assert await asked(script, b"read", 5.0) == b"nothing"
 
     asyncio.run(story())
@@ -115,10 +113,10 @@ def transform_fn(model, body, content_type, accept):
 
 
 def test_what_a_script_and_its_processes_compute_is_work_and_what_it_waits_for_is_not(
-    tmp_path: Path, warm_parent: ZygoteClient
+    tmp_path: Path, zygote: ZygoteClient
 ) -> None:
     async def story() -> None:
-        scripts = Scripts(Settings.read({}), Conventions(), Parent(str(warm_parent.path)), {"PATH": ""})
+        scripts = Scripts(Settings.read({}), Conventions(), Parent(str(zygote.path)), {"PATH": ""})
         script, load = await scripts.start(tmp_path, write_script(tmp_path, WORKS_AND_WAITS))
         timing = Timing(monotonic)
         await script.invoke(Invocation(b"", "application/octet-stream"), 30.0, timing)
@@ -133,10 +131,10 @@ def test_what_a_script_and_its_processes_compute_is_work_and_what_it_waits_for_i
     asyncio.run(story())
 
 
-def test_an_environment_that_is_too_large_to_pass_on_fails_the_load(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_an_environment_that_is_too_large_to_pass_on_fails_the_load(tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
         with pytest.raises(LoadFailed, match="200000"):
-            async with running(warm_parent, tmp_path, {"MUCH": "x" * 200_000}):
+            async with running(zygote, tmp_path, {"MUCH": "x" * 200_000}):
                 pass
 
     asyncio.run(story())
@@ -148,12 +146,12 @@ def held_bytes(script: Scripted) -> int:
 
 @pytest.mark.parametrize("how", ["unloaded", "hangs"])
 def test_what_a_script_started_counts_as_its_memory_and_ends_with_it(
-    tmp_path: Path, warm_parent: ZygoteClient, how: str
+    tmp_path: Path, zygote: ZygoteClient, how: str
 ) -> None:
     """Also what has a session of its own."""
 
     async def story() -> None:
-        async with running(warm_parent, tmp_path, {}) as script:
+        async with running(zygote, tmp_path, {}) as script:
             before = held_bytes(script)
             started = int(await asked(script, b"start"))
             assert held_bytes(script) - before > 30 * MIB

@@ -89,10 +89,10 @@ def good() -> Hostile:
 
 
 def test_no_kind_of_hostile_file_is_loaded_and_a_good_one_is_after_all_of_them(
-    tmp_path: Path, warm_parent: ZygoteClient
+    tmp_path: Path, zygote: ZygoteClient
 ) -> None:
     async def story() -> None:
-        async with ward(warm_parent, tmp_path) as here:
+        async with ward(zygote, tmp_path) as here:
             for kind in KINDS:
                 if not any(word in kind for word in ("ONNX", "any", "size", "end")):
                     assert isinstance(await here.told(of_kind(kind)), LoadFailed | QuarantinedForMemory), kind
@@ -103,9 +103,9 @@ def test_no_kind_of_hostile_file_is_loaded_and_a_good_one_is_after_all_of_them(
     asyncio.run(story())
 
 
-def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
-        async with ward(warm_parent, tmp_path) as here:
+        async with ward(zygote, tmp_path) as here:
             large, endless = of_kind("ONNX, gigabytes"), of_kind("ONNX, a loop that does not end")
             assert "MiB of memory while it predicted one row" in str(await here.told(large))
             assert "did not come to an end" in str(await here.told(endless))
@@ -122,23 +122,21 @@ def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, wa
         ("bytearray(10**11)", "took more than 128 MiB of memory while it loaded"),
     ],
 )
-def test_the_caller_is_told_what_the_file_did(code: str, said: str, tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_the_caller_is_told_what_the_file_did(code: str, said: str, tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
-        async with ward(warm_parent, tmp_path) as here:
+        async with ward(zygote, tmp_path) as here:
             assert said in str(await here.told(pickled(code)))
 
     asyncio.run(story())
 
 
-def test_a_verdict_outlives_the_instance_and_ends_with_other_software(
-    tmp_path: Path, warm_parent: ZygoteClient
-) -> None:
+def test_a_verdict_outlives_the_instance_and_ends_with_other_software(tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
         bad = pickled(f"open({str(tmp_path / 'tries')!r}, 'a').write('x') and __import__('os')._exit(0)")
-        async with ward(warm_parent, tmp_path) as here:
+        async with ward(zygote, tmp_path) as here:
             await here.told(bad)
             await here.load(good())
-        async with ward(warm_parent, tmp_path) as next_one:
+        async with ward(zygote, tmp_path) as next_one:
             assert isinstance(await next_one.told(bad), Quarantined)
             assert (tmp_path / "tries").read_text() == "x"
             with pytest.raises(Quarantined):
@@ -148,9 +146,9 @@ def test_a_verdict_outlives_the_instance_and_ends_with_other_software(
     asyncio.run(story())
 
 
-def test_a_version_that_is_known_to_be_good_costs_no_process(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_a_version_that_is_known_to_be_good_costs_no_process(tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
-        async with ward(warm_parent, tmp_path) as here:
+        async with ward(zygote, tmp_path) as here:
             await here.load(good())
         nobody = Trials(BUDGET_BYTES, 1.0, Conventions(), Parent("/nowhere"), {})
         again = Ward(Quarantine(nobody, lambda: 0, lambda runner: asyncio.sleep(0)), tmp_path)
@@ -160,12 +158,12 @@ def test_a_version_that_is_known_to_be_good_costs_no_process(tmp_path: Path, war
     asyncio.run(story())
 
 
-def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Path, warm_parent: ZygoteClient) -> None:
+def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
         large = Hostile("large", "model.pkl", pickle.dumps((b"x" * 4 * MIB, Called(bytearray, 300 * MIB))))
-        async with ward(warm_parent, tmp_path, free_bytes=0, load_timeout_s=60.0) as full:
+        async with ward(zygote, tmp_path, free_bytes=0, load_timeout_s=60.0) as full:
             assert isinstance(await full.told(large), NoMemoryNow)
-        async with ward(warm_parent, tmp_path, load_timeout_s=60.0) as empty:
+        async with ward(zygote, tmp_path, load_timeout_s=60.0) as empty:
             assert "has no predict method" in str(await empty.told(large))
 
     asyncio.run(story())

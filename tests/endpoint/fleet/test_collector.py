@@ -1,4 +1,4 @@
-"""What the collector reads of instances and crews: the same levels, however often anyone asks."""
+"""What the collector reads of instances and pools: the same levels, however often anyone asks."""
 
 import asyncio
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.busy_instance import DIMENSIONS, busy, collecting
-from tests.endpoint.crew_world import World
 from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.pool_world import World
 from tests.endpoint.virtual_time import run
 from torpor_endpoint.metrics import metrics
 
@@ -25,15 +25,15 @@ def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_pa
 
             await asyncio.sleep(-world.epoch() % 60)
             assert await told() == []
-            world.crew.traffic.held = 3
+            world.pool.traffic.held = 3
             assert await told() == [(1, 3)]
             async with busy(tmp_path / "i") as member:
-                world.crew.offer(member)
-                world.crew.traffic.held, member.in_flight = 0, 2
+                world.pool.offer(member)
+                world.pool.traffic.held, member.in_flight = 0, 2
                 assert await told() == [(2, 2)]
                 await asyncio.sleep(60.0)
                 assert await told() == [(2, 2), (1, 2)]
-                world.crew.traffic.held = 5
+                world.pool.traffic.held = 5
                 assert await told() == [(2, 2), (2, 7)]
 
     run(story())
@@ -47,7 +47,7 @@ def test_processor_use_is_the_same_when_it_is_asked_for_again_and_again(tmp_path
             registry, collector = collecting(world)
             cpu = registry.series(metrics.CPU_UTILIZATION, DIMENSIONS)
             async with busy(tmp_path / "i") as member:
-                world.crew.offer(member)
+                world.pool.offer(member)
                 for pause_s in (20.0, gap_s, gap_s, 20.0, gap_s, gap_s, gap_s):
                     await collector.refresh()
                     assert [tally.sum for _, tally in cpu.buckets(0, 2e9)] in ([], [pytest.approx(50.0, abs=0.3)])

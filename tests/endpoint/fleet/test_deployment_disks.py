@@ -38,13 +38,13 @@ class Shop:
         return sorted(str(disk.relative_to(self._folder)) for disk in self._folder.glob("*/*"))
 
     async def wake(self, name: str) -> None:
-        crew = self.live.crews[name]
-        crew.wake()
-        await crew.until(lambda: bool(crew.ready))
+        pool = self.live.pools[name]
+        pool.wake()
+        await pool.until(lambda: bool(pool.ready))
 
     async def sleep(self) -> None:
-        for crew in self.live.crews.values():
-            crew.scale(0, "nobody calls")
+        for pool in self.live.pools.values():
+            pool.scale(0, "nobody calls")
         await asyncio.sleep(5.0)
 
     def _launched(self, variant: Variant, slot: Slot) -> LaunchSpec:

@@ -28,10 +28,10 @@ def test_after_a_restart_what_may_sleep_sleeps_until_somebody_calls() -> None:
             deployment = Deployment(live, InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time))
             deployment.start(VARIANTS)
             await asyncio.sleep(1.0)
-            running = {name: len(crew.ready) for name, crew in live.crews.items()}
+            running = {name: len(pool.ready) for name, pool in live.pools.items()}
             assert running == {"plain": 2, "kept": 1, "to-zero": 0, "serverless": 0, "provisioned": 2}
-            live.crews["serverless"].wake()
-            await live.crews["serverless"].until(lambda: bool(live.crews["serverless"].ready))
+            live.pools["serverless"].wake()
+            await live.pools["serverless"].until(lambda: bool(live.pools["serverless"].ready))
             await deployment.close("the test ends")
 
     run(story())

@@ -15,9 +15,9 @@ from torpor_endpoint.core.scaling import SHRINK_S
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
-from torpor_endpoint.fleet.variant_instances import VariantInstances
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
 from torpor_endpoint.services.runtime.errors import ErrorPlace
 from torpor_endpoint.services.runtime.request import Invoke
@@ -54,30 +54,30 @@ class Shop:
         self.fleet = Fleet()
         self.fleet.serve(self.live)
         self.clock = asyncio.get_running_loop().time
-        yard = InstanceFactory(
+        factory = InstanceFactory(
             host,
             lambda variant, slot: LaunchSpec(slot),
             time.time,
             start_delay_s=lambda variant: STARTS_S[variant.name],
         )
-        self.deployment = Deployment(self.live, yard)
+        self.deployment = Deployment(self.live, factory)
 
     @property
-    def crew(self) -> VariantInstances:
-        return self.live.crews["a"]
+    def pool(self) -> InstancePool:
+        return self.live.pools["a"]
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Wanted and ready."""
-        return self.crew.size, len(self.crew.ready)
+        return self.pool.size, len(self.pool.ready)
 
     def come(self, callers: int) -> None:
         for _ in range(callers):
-            self.crew.traffic.came(self.clock())
+            self.pool.traffic.came(self.clock())
 
     def go(self, callers: int) -> None:
         for _ in range(callers):
-            self.crew.traffic.went(self.clock())
+            self.pool.traffic.went(self.clock())
 
     def update(self, *variants: Variant) -> "asyncio.Task[None]":
         return asyncio.create_task(self.deployment.become(variants))
@@ -87,7 +87,7 @@ class Shop:
         came_s = self.clock()
         request = Invoke.read({"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}, "shop")
         router = Router(self.fleet, Limits(), lambda: 0.0, self.clock, strict=False)
-        await router.send(Route(self.live, "a", self.crew, None), request, [], PLACE)
+        await router.send(Route(self.live, "a", self.pool, None), request, [], PLACE)
         return self.clock() - came_s
 
 
@@ -138,7 +138,7 @@ def test_a_count_that_is_asked_for_is_carried_out_if_it_is_the_recorded_one_and_
     run(story(), 2 * HOUR_S)
 
 
-def test_an_update_leaves_a_crew_as_large_as_its_callers_made_it_meanwhile() -> None:
+def test_an_update_leaves_a_pool_as_large_as_its_callers_made_it_meanwhile() -> None:
     async def story() -> None:
         async with opened_for_an_hour(MANAGED) as shop:
             update = shop.update(MANAGED, SLOW)
@@ -178,7 +178,7 @@ def test_an_update_that_fails_gives_back_what_nobody_uses_and_a_fixed_count_alwa
             shop.come(callers)
             with pytest.raises(DeploymentFailed):
                 await update
-            assert shop.crew.size == left
+            assert shop.pool.size == left
             await asyncio.sleep(2 * SHRINK_S)
             assert shop.sizes == (1, 1)
             shop.go(callers)
@@ -194,8 +194,8 @@ def test_the_controller_passes_on_which_counts_were_asked_for() -> None:
             endpoint = EndpointRecord("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (TO_ZERO,))
             told = replace(endpoint, pending_variants=(TO_ZERO,), pending_told=("a",))
             store.add_endpoint(replace(told, status=move(endpoint.status, EndpointEvent.UPDATE)))
-            yard = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time)
-            controller = Controller(store, fleet, yard, time.time, lambda name: asyncio.sleep(0))
+            factory = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time)
+            controller = Controller(store, fleet, factory, time.time, lambda name: asyncio.sleep(0))
             await controller.start()
             async with asyncio.timeout(10.0):
                 while store.endpoint("shop") != replace(endpoint, modified_s=store.endpoints()[0].modified_s):

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.processes import children, gone, soon, stop
-from tests.warm_parents import LIGHT
-from torpor_container.processes.zygote_client import OwnedWarmParent
+from tests.zygotes import LIGHT
+from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_container.transport.upstream import Upstream, UpstreamError
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.local import LocalHost
@@ -22,7 +22,7 @@ Story = Coroutine[Any, Any, None]
 
 
 def local(folder: Path) -> Host:
-    return LocalHost(folder, partial(OwnedWarmParent.start, command=LIGHT))
+    return LocalHost(folder, partial(OwnedZygote.start, command=LIGHT))
 
 
 HOSTS: dict[str, Callable[[Path], Host]] = {"local": local}
@@ -65,7 +65,7 @@ class Ground:
         environment = {
             "SAGEMAKER_MULTI_MODEL": "true",
             "SAGEMAKER_BASE_DIR": str(self.folder / str(number)),
-            "TORPOR_TRIALS": "false",  # so that every child of the warm parent is an instance
+            "TORPOR_TRIALS": "false",  # so that every child of the zygote is an instance
         }
         return LaunchSpec(Slot("shop", "AllTraffic", number), environment, self.folder / str(number))
 

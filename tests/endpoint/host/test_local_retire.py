@@ -1,4 +1,4 @@
-"""The warm parent ends when nobody needs it, and another is there for who comes just then."""
+"""The zygote ends when nobody needs it, and another is there for who comes just then."""
 
 import asyncio
 import sys
@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.processes.zygote_client import OwnedWarmParent
+from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_endpoint.host import LaunchSpec, Phase, Slot
 from torpor_endpoint.host.local import LocalHost
 
 BARE = 'from torpor_container.processes import zygote as z; z.PRELOAD, z.PREPARE = (), "gc:collect"; z.main()'
-"""A warm parent with nothing imported: it comes and goes in no time."""
+"""A zygote with nothing imported: it comes and goes in no time."""
 
 
 def make_host(folder: Path) -> LocalHost:
-    return LocalHost(folder, partial(OwnedWarmParent.start, command=(sys.executable, "-c", BARE)))
+    return LocalHost(folder, partial(OwnedZygote.start, command=(sys.executable, "-c", BARE)))
 
 
 def spec(folder: Path, number: int) -> LaunchSpec:
@@ -24,11 +24,11 @@ def spec(folder: Path, number: int) -> LaunchSpec:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 5, 50])
-def test_who_comes_as_the_warm_parent_retires_gets_another(tmp_path: Path, turns: int) -> None:
+def test_who_comes_as_the_zygote_retires_gets_another(tmp_path: Path, turns: int) -> None:
     async def story() -> None:
         host = make_host(tmp_path / "r")
-        first = await host.warm_parent()
-        assert isinstance(first, OwnedWarmParent)
+        first = await host.zygote()
+        assert isinstance(first, OwnedZygote)
         retiring = asyncio.create_task(host.retire(lambda: False, 0.0))
         while first.running:
             await asyncio.sleep(0)
@@ -47,12 +47,12 @@ def test_who_comes_as_the_warm_parent_retires_gets_another(tmp_path: Path, turns
 def test_it_does_not_retire_while_somebody_else_uses_it(tmp_path: Path) -> None:
     async def story() -> None:
         host = make_host(tmp_path / "r")
-        parent = await host.warm_parent()
+        parent = await host.zygote()
         looks: asyncio.Queue[float] = asyncio.Queue(1)
         retiring = asyncio.create_task(host.retire(lambda: True, 0.0, looks.put))
         for _ in range(3):
             await looks.get()
-        assert await host.warm_parent() is parent
+        assert await host.zygote() is parent
         retiring.cancel()
         await host.close()
 

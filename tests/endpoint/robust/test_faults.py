@@ -19,13 +19,13 @@ from tests.endpoint.artifacts import put, script
 from tests.endpoint.constants import SLEEPER, constant, number_of, sleeper, traffic
 from tests.endpoint.live import LiveEndpoint, Variant, many, one
 from tests.processes import children, gone, soon
-from tests.warm_parents import LIGHT
-from torpor_container.processes.zygote_client import OwnedWarmParent
+from tests.zygotes import LIGHT
+from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.paces import Paces
-from torpor_endpoint.fleet.variant_instances import SlotNumbers, VariantInstances
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.launch import Surroundings, launch_spec
@@ -48,7 +48,7 @@ def transform_fn(model, body, content_type, accept):
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory, mark: str) -> Iterator[LiveEndpoint]:
-    """One whose warm parent may be killed."""
+    """One whose zygote may be killed."""
     with LiveEndpoint(tmp_path_factory.mktemp("faults")) as live:
         put(live.folder("shop"), {f"models/{name}": constant(number) for name, number in MODELS.items()})
         yield live
@@ -62,7 +62,7 @@ def shop(own: LiveEndpoint) -> Iterator[tuple[LiveEndpoint, str]]:
     own.sagemaker.delete_endpoint(EndpointName=name)
 
 
-def warm_parent(live: LiveEndpoint) -> int:
+def zygote(live: LiveEndpoint) -> int:
     (pid,) = [pid for worker in live.worker_pids() for pid in children(worker)]
     return pid
 
@@ -75,36 +75,36 @@ def answers(live: LiveEndpoint, name: str) -> list[float]:
     return [number_of(live.invoke(name, b"1", TargetModel=model)) for model in MODELS]
 
 
-def test_the_warm_parent_is_killed_while_all_sleep(shop: tuple[LiveEndpoint, str]) -> None:
+def test_the_zygote_is_killed_while_all_sleep(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.deploy(name, sleepy())
     assert requests_of.asleep(live, name)
-    parent = warm_parent(live)
+    parent = zygote(live)
     os.kill(parent, signal.SIGKILL)
     assert gone(parent)
     assert answers(live, name) == list(MODELS.values())
     assert requests_of.launches(live, name) == 2
 
 
-def test_the_warm_parent_is_killed_while_an_endpoint_is_created(shop: tuple[LiveEndpoint, str]) -> None:
+def test_the_zygote_is_killed_while_an_endpoint_is_created(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.create(name, Variant(many("shop/models")))
     for _ in range(2):
         assert soon(lambda: any(map(children, live.worker_pids())))
-        parent = warm_parent(live)
+        parent = zygote(live)
         os.kill(parent, signal.SIGKILL)
         assert gone(parent)
     assert live.settled(name)["EndpointStatus"] == "InService"
     assert answers(live, name) == list(MODELS.values())
 
 
-def test_the_warm_parent_is_killed_under_load(shop: tuple[LiveEndpoint, str]) -> None:
+def test_the_zygote_is_killed_under_load(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.deploy(name, Variant(many("shop/models"), members={"InstanceType": "ml.m5.large", "InitialInstanceCount": 2}))
     before = {instance["id"] for instance in requests_of.instances(live, name)}
     with traffic(live, name, MODELS, callers=4) as seen:
         assert soon(lambda: seen.right > 50, 20.0)
-        os.kill(warm_parent(live), signal.SIGKILL)
+        os.kill(zygote(live), signal.SIGKILL)
         assert soon(lambda: before.isdisjoint(instance["id"] for instance in requests_of.instances(live, name)))
         assert soon(lambda: len(requests_of.instances(live, name)) == 2, 20.0)
         reached = seen.right
@@ -167,26 +167,26 @@ def answers_pages(live: LiveEndpoint) -> bool:
 
 
 def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp_path: Path, mark: str) -> None:
-    """A real instance and a real crew, with less patience than an endpoint has."""
+    """A real instance and a real pool, with less patience than an endpoint has."""
     put(tmp_path / "s3" / "slow", {"model.tar.gz": script(ENDLESS)})
     inside = tmp_path / "inside"
     os.mkfifo(inside)
 
     async def story() -> None:
-        host = LocalHost(tmp_path / "sockets", partial(OwnedWarmParent.start, command=LIGHT))
+        host = LocalHost(tmp_path / "sockets", partial(OwnedZygote.start, command=LIGHT))
         lives, clock = list[InstanceLife](), asyncio.get_running_loop().time
-        crew = VariantInstances("slow", variant(), yard(tmp_path, host, lives), SlotNumbers())
-        crew.scale(1, "wanted")
-        await crew.until(lambda: bool(crew.ready))
-        (member,) = crew.ready
+        pool = InstancePool("slow", variant(), factory(tmp_path, host, lives), SlotNumbers())
+        pool.scale(1, "wanted")
+        await pool.until(lambda: bool(pool.ready))
+        (member,) = pool.ready
         member.in_flight += 1
         headers = [(b"content-type", b"text/csv")]
         body = [str(inside).encode()]
         call = asyncio.create_task(member.upstream.send("POST", "/invocations", headers, body, 90.0))
-        call.add_done_callback(lambda _: crew.released(member))
+        call.add_done_callback(lambda _: pool.released(member))
         await asyncio.to_thread(lambda: inside.open().close())  # returns when the script is at work
         began_s = clock()
-        await crew.close("its endpoint is deleted")
+        await pool.close("its endpoint is deleted")
         assert 1.0 <= clock() - began_s < 5.0
         with pytest.raises(UpstreamError):
             await call
@@ -200,7 +200,7 @@ def variant() -> VariantRecord:
     return VariantRecord("v", "m", Container("torpor", "s3://slow/model.tar.gz"), instance_type="ml.m5.large")
 
 
-def yard(folder: Path, host: LocalHost, lives: list[InstanceLife]) -> InstanceFactory:
+def factory(folder: Path, host: LocalHost, lives: list[InstanceLife]) -> InstanceFactory:
     around = Surroundings(
         "http://127.0.0.1:9", "us-east-1", Disks(folder / "disks"), folder / "logs", "", folder / "s3"
     )

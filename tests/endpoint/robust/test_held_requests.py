@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
-from torpor_endpoint.fleet.variant_instances import SlotNumbers, VariantInstances
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault
 from torpor_endpoint.services.runtime.request import Invoke
-from torpor_endpoint.services.runtime.router import CrewClosed, Limits, Route, Router
+from torpor_endpoint.services.runtime.router import Limits, PoolClosed, Route, Router
 from torpor_endpoint.storage.records import Container, Variant
 
 PLACE = ErrorPlace("shop", "123456789012", "us-east-1", "1")
@@ -53,10 +53,10 @@ class Shop:
         self.host = SlowHost()
         self.numbers = SlotNumbers()
         variant = Variant("AllTraffic", "m", Container("torpor"), instances_min=0)
-        self.crew = VariantInstances(
+        self.pool = InstancePool(
             "shop", variant, InstanceFactory(self.host, lambda variant, slot: LaunchSpec(slot), time.time), self.numbers
         )
-        self.live = LiveEndpoint("shop", "arn", {"AllTraffic": self.crew})
+        self.live = LiveEndpoint("shop", "arn", {"AllTraffic": self.pool})
         fleet = Fleet()
         fleet.serve(self.live)
         clock = asyncio.get_running_loop().time
@@ -66,7 +66,7 @@ class Shop:
         scope = {"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}
         request = Invoke.read(scope, "shop")
         return asyncio.create_task(
-            self.router.send(Route(self.live, "AllTraffic", self.crew, None), request, [], PLACE)
+            self.router.send(Route(self.live, "AllTraffic", self.pool, None), request, [], PLACE)
         )
 
 
@@ -80,16 +80,16 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 10.0))
 
 
-def test_who_waits_for_a_crew_that_closes_is_sent_to_look_elsewhere_and_wakes_nothing_more() -> None:
+def test_who_waits_for_a_pool_that_closes_is_sent_to_look_elsewhere_and_wakes_nothing_more() -> None:
     async def story() -> None:
         shop = Shop()
         calls = [shop.call() for _ in range(3)]
-        await so(lambda: (shop.crew.traffic.held, len(shop.host.running)) == (3, 1))
-        await shop.crew.close("the test ends")
+        await so(lambda: (shop.pool.traffic.held, len(shop.host.running)) == (3, 1))
+        await shop.pool.close("the test ends")
         late = shop.call()
         ends = await asyncio.gather(*calls, late, return_exceptions=True)
-        assert [type(end) for end in ends] == [CrewClosed] * 4
-        assert (shop.crew.traffic.held, shop.crew.traffic.in_flight, shop.crew.size) == (0, 0, 0)
+        assert [type(end) for end in ends] == [PoolClosed] * 4
+        assert (shop.pool.traffic.held, shop.pool.traffic.in_flight, shop.pool.size) == (0, 0, 0)
         assert shop.host.list() == ()
 
     run(story())
@@ -99,11 +99,11 @@ def test_who_waits_for_instances_that_are_taken_away_wakes_another() -> None:
     async def story() -> None:
         shop = Shop()
         calls = [shop.call() for _ in range(3)]
-        await so(lambda: (shop.crew.traffic.held, len(shop.host.running)) == (3, 1))
-        shop.crew.scale(0, "not wanted")
-        await so(lambda: shop.crew.size == 1)
-        assert shop.crew.traffic.held == 3
-        await shop.crew.close("the test ends")
+        await so(lambda: (shop.pool.traffic.held, len(shop.host.running)) == (3, 1))
+        shop.pool.scale(0, "not wanted")
+        await so(lambda: shop.pool.size == 1)
+        assert shop.pool.traffic.held == 3
+        await shop.pool.close("the test ends")
         await asyncio.gather(*calls, return_exceptions=True)
 
     run(story())
@@ -112,11 +112,11 @@ def test_who_waits_for_instances_that_are_taken_away_wakes_another() -> None:
 def test_a_slot_is_free_again_once_its_instance_is_gone_and_not_before() -> None:
     async def story() -> None:
         shop = Shop()
-        shop.crew.scale(2, "wanted")
+        shop.pool.scale(2, "wanted")
         await so(lambda: len(shop.host.running) == 2)
-        shop.crew.scale(0, "not wanted")
+        shop.pool.scale(0, "not wanted")
         assert shop.numbers.take() == 2
-        await shop.crew.close("the test ends")
+        await shop.pool.close("the test ends")
         assert [shop.numbers.take() for _ in range(2)] == [0, 1]
 
     run(story())
@@ -129,8 +129,8 @@ def test_waiting_is_bounded_in_number_and_in_time(limits: Limits) -> None:
         calls = [shop.call() for _ in range(3)]
         done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         assert {type(call.exception()) for call in done} == {RuntimeFault}
-        await shop.crew.close("the test ends")
+        await shop.pool.close("the test ends")
         await asyncio.gather(*calls, return_exceptions=True)
-        assert (shop.crew.traffic.held, shop.crew.traffic.held_bytes) == (0, 0)
+        assert (shop.pool.traffic.held, shop.pool.traffic.held_bytes) == (0, 0)
 
     run(story())

@@ -125,7 +125,7 @@ def kill_the_instance(live: LiveEndpoint, seen: Traffic) -> None:
 
 
 def instance_pid(live: LiveEndpoint) -> int:
-    """The only instance: a child of the warm parent, which is a child of the worker."""
+    """The only instance: a child of the zygote, which is a child of the worker."""
     (pid,) = [pid for worker in live.worker_pids() for parent in children(worker) for pid in serving(parent)]
     return pid
 

@@ -78,7 +78,7 @@ def test_ten_endpoints_that_sleep_are_woken_together(own: LiveEndpoint) -> None:
     assert requests_of.launches(own, *names) == before + 10
 
 
-def test_at_zero_nothing_runs_but_the_endpoint_and_a_warm_parent(own: LiveEndpoint) -> None:
+def test_at_zero_nothing_runs_but_the_endpoint_and_a_zygote(own: LiveEndpoint) -> None:
     deploy(own, "alone")
     assert at_once(own, [("alone", "m07.tar")]) == [7.0]
     assert soon(lambda: not requests_of.forked(own) and not sockets(own), 20.0)

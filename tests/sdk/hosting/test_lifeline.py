@@ -42,7 +42,7 @@ def test_everything_ends_with_an_owner_that_was_killed(models: Path, temporary: 
         assert owner.stdout is not None
         assert owner.stdout.readline() == "serving\n"
         family = [os.pidfd_open(pid) for pid in descendants(owner.pid)]
-        assert len(family) >= 4  # arbiter, endpoint, warm parent, instance
+        assert len(family) >= 4  # arbiter, endpoint, zygote, instance
         owner.send_signal(signal.SIGKILL)
     for process in family:
         ended, _, _ = select.select([process], [], [], 20)

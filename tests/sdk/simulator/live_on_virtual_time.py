@@ -1,7 +1,7 @@
-"""A plan as the live endpoint carries it out, on virtual time: the real router, crew, sizer, keeper, shelf and books.
+"""A plan as the live endpoint carries it out, on virtual time: the real router, pool, sizer, keeper and disk tier.
 
 Only the edges are fake: a host whose instances are objects, a store whose downloads take as long as the profile says, a
-workshop whose models load, predict and unload in the profile's time. What it measures is what the books say. Nobody
+loader whose models load, predict and unload in the profile's time. What it measures is what the books say. Nobody
 gives up waiting, as nobody does in the simulator.
 """
 
@@ -21,7 +21,7 @@ from torpor.simulator.engine.variant import Machine, VariantPlan
 from torpor.workloads import Trace, TraceRequest, requests
 from torpor.workloads.profile import ModelProfile
 from torpor_container.artifacts.archives.unpack import UnpackLimits
-from torpor_container.artifacts.disk import DiskTier, UnpackedArtifact
+from torpor_container.artifacts.disk import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.stores.store import ArtifactHead, Listed
 from torpor_container.core.keepalive import keep_alive
@@ -32,7 +32,7 @@ from torpor_container.core.turns import ModelQueue, Sharing, Turns
 from torpor_container.errors import ContainerError
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import Timing
-from torpor_container.models.disk_tier import UNPACKED_RATIO, ArtifactCache
+from torpor_container.models.disk_tier import UNPACKED_RATIO, DiskTier
 from torpor_container.models.keep_alive import KeepAliveChore
 from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
@@ -42,10 +42,10 @@ from torpor_container.running.predicting import Outcome, Predictors, QueuedReque
 from torpor_container.running.runners import Runner
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.paces import Paces
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.fleet.sizer import Sizer
-from torpor_endpoint.fleet.variant_instances import SlotNumbers, VariantInstances
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.services.runtime.errors import ErrorPlace
 from torpor_endpoint.services.runtime.request import TARGET_MODEL, Invoke
@@ -91,19 +91,19 @@ class Lived:
 def lived(plan: VariantPlan, profiles: Profiles, trace: Trace, recorded: Recorded) -> Lived:
     """The whole trace, and then on until there are as few instances as may be: then the rest of them ends."""
     with tempfile.TemporaryDirectory(prefix="virtual-") as folder:
-        return run(_lived(plan, list(requests(trace)), Yards(plan.machine, profiles, Path(folder), recorded)))
+        return run(_lived(plan, list(requests(trace)), Factories(plan.machine, profiles, Path(folder), recorded)))
 
 
-async def _lived(plan: VariantPlan, calls: list[TraceRequest], yards: "Yards") -> Lived:
+async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Factories") -> Lived:
     loop, fleet, lives = asyncio.get_running_loop(), Fleet(), dict[str, InstanceLife]()
 
     def told(life: InstanceLife) -> None:
         lives[life.instance] = life
 
     paces = Paces(grace_s=PATIENT_S)
-    yard = InstanceFactory(yards, lambda variant, slot: LaunchSpec(slot), loop.time, told, paces=paces)
-    crew = VariantInstances(ENDPOINT, variant_of(plan), yard, SlotNumbers())
-    live = LiveEndpoint(ENDPOINT, "arn", {VARIANT: crew})
+    factory = InstanceFactory(factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, paces=paces)
+    pool = InstancePool(ENDPOINT, variant_of(plan), factory, SlotNumbers())
+    live = LiveEndpoint(ENDPOINT, "arn", {VARIANT: pool})
     fleet.serve(live)
     router = Router(fleet, Limits(hold_s=PATIENT_S, hold_requests=len(calls)), lambda: 0.0, loop.time, strict=False)
 
@@ -112,17 +112,17 @@ async def _lived(plan: VariantPlan, calls: list[TraceRequest], yards: "Yards") -
         served = await router.send(router.route(live, request), request, [], ErrorPlace(ENDPOINT, "1", "here", "id"))
         return Answered(model, arrived_s, loop.time(), served.answer.status != 200)
 
-    crew.scale(plan.instances, "it is made")
+    pool.scale(plan.instances, "it is made")
     sizer = asyncio.create_task(Sizer(fleet, loop.time).run())
     callers = []
     for time_s, model in calls:
         await asyncio.sleep(time_s - loop.time())
         callers.append(asyncio.create_task(answered(model)))
     answers = await asyncio.gather(*callers)
-    await crew.until(lambda: plan.sizes is None or crew.size <= plan.sizes.floor)
-    await crew.close("the story ends")
+    await pool.until(lambda: plan.sizes is None or pool.size <= plan.sizes.floor)
+    await pool.close("the story ends")
     sizer.cancel()
-    return Lived(answers, [_span(life) for life in lives.values()], yards.downloads)
+    return Lived(answers, [_span(life) for life in lives.values()], factories.downloads)
 
 
 def _span(life: InstanceLife) -> Span:
@@ -145,7 +145,7 @@ def variant_of(plan: VariantPlan) -> Variant:
 
 # -- instances ---------------------------------------------------------------------------------------------------------
 @dataclass
-class Yards:
+class Factories:
     """A host. Every slot has a disk that outlives its instances."""
 
     machine: Machine
@@ -180,29 +180,29 @@ class Yards:
         return self.running[slot].launched if slot in self.running else None
 
     async def close(self) -> None:
-        """Its instances are their crew's."""
+        """Its instances are their pool's."""
 
 
 class Instance:
     """One kept instance, composed as `torpor_container.app` does, and a server at its socket."""
 
-    def __init__(self, yards: Yards, launched: Launched) -> None:
+    def __init__(self, factories: Factories, launched: Launched) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
-        machine, profiles = yards.machine, yards.profiles
-        record = partial(yards.recorded, str(launched.slot))
+        machine, profiles = factories.machine, factories.profiles
+        record = partial(factories.recorded, str(launched.slot))
         books = Residency(machine.memory_bytes, policy(machine.policy), machine.loads_max, record)
         on_disk = Residency(machine.disk_bytes, LRU(), machine.loads_max)
-        disk = TimedDisk(yards.folder / str(launched.slot.number), machine.disk_bytes, "bucket")
-        self._shelf = ArtifactCache(Prefix("s3", "bucket", ""), Store(yards), disk, on_disk, UnpackLimits(), loop.time)
-        turns = Turns[QueuedRequest](Sharing(machine.threads, machine.threads))
-        workshop = FakeWorkshop(
-            profiles, books, Predictors(VirtualThreads(machine.threads, "predict"), turns, loop.time)
+        disk = TimedDisk(factories.folder / str(launched.slot.number), machine.disk_bytes, "bucket")
+        self._disk_tier = DiskTier(
+            Prefix("s3", "bucket", ""), Store(factories), disk, on_disk, UnpackLimits(), loop.time
         )
+        turns = Turns[QueuedRequest](Sharing(machine.threads, machine.threads))
+        loader = FakeLoader(profiles, books, Predictors(VirtualThreads(machine.threads, "predict"), turns, loop.time))
         rests = machine.models_rest
         resting = None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s))
         patience = WaitLimits(PATIENT_S, PATIENT_S)
-        keeper = Keeper(self._shelf, workshop, books, patience, loop.time, machine.cache, resting)
+        keeper = Keeper(self._disk_tier, loader, books, patience, loop.time, machine.cache, resting)
         self._kept = KeptMode(
             keeper, PATIENT_S, None if resting is None else KeepAliveChore(keeper, resting, loop.time)
         )
@@ -210,14 +210,14 @@ class Instance:
         self.launched = launched
 
     async def start(self) -> None:
-        await self._shelf.restore()
+        await self._disk_tier.restore()
         await self._kept.start()
         self._servers[self.launched.socket] = partial(Door, self._kept)
 
     async def close(self) -> None:
         del self._servers[self.launched.socket]
         await self._kept.close()
-        await self._shelf.close()
+        await self._disk_tier.close()
 
 
 class Door(asyncio.Protocol):
@@ -262,20 +262,20 @@ class Door(asyncio.Protocol):
 class Store:
     """Objects whose way to the disk takes the profile's time, unpacking included.
 
-    Their heads tell a third of what they take there: the shelf expects three times what a head tells, and is right.
-    What can never fit is as large as in S3: the shelf knows it at once then, as the simulator does.
+    Their heads tell a third of what they take there: the disk tier expects three times what a head tells, and is right.
+    What can never fit is as large as in S3: the disk tier knows it at once then, as the simulator does.
     """
 
-    yards: Yards
+    factories: Factories
 
     async def head(self, key: str) -> ArtifactHead:
-        disk_bytes = self.yards.profiles[key].disk_bytes
-        fits = disk_bytes <= self.yards.machine.disk_bytes
+        disk_bytes = self.factories.profiles[key].disk_bytes
+        fits = disk_bytes <= self.factories.machine.disk_bytes
         return ArtifactHead(disk_bytes // UNPACKED_RATIO if fits else disk_bytes, "1")
 
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
-        self.yards.downloads += 1
-        profile = self.yards.profiles[key]
+        self.factories.downloads += 1
+        profile = self.factories.profiles[key]
         await asyncio.sleep(profile.pull_s)
         await asyncio.to_thread(into.write_bytes, b"x" * profile.disk_bytes)
 
@@ -286,7 +286,7 @@ class Store:
         return []
 
 
-class TimedDisk(DiskTier):
+class TimedDisk(UnpackedArtifacts):
     """A disk whose files were written at their virtual time: the next instance finds them in that order."""
 
     def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> UnpackedArtifact:
@@ -297,7 +297,7 @@ class TimedDisk(DiskTier):
 
 
 @dataclass(frozen=True)
-class FakeWorkshop:
+class FakeLoader:
     """It loads and unloads in the profiles' times."""
 
     profiles: Profiles

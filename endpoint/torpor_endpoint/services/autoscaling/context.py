@@ -35,7 +35,7 @@ class Autoscaling:
         self.schedules = RecordTable(database, "scheduled_actions", decoding.scheduled_action, key=str)
         self.activities = Activities()
         self.alarms = Alarms(database, store, clock, carried_out)
-        self.bell = Wakeup()
+        self.wakeup = Wakeup()
         self.rebounded = NameSet()
         self.tags = store
         self.clock = clock
@@ -56,14 +56,14 @@ class Autoscaling:
     def bounded(self, target: ScalableTarget) -> None:
         """The target has new bounds, into which its capacity is to be moved."""
         self.rebounded.add(target.name)
-        self.bell.ring()
+        self.wakeup.ring()
 
     async def fired(self, alarm: Alarm, change: StateChange) -> None:
         """An alarm's action is one of the policies. The alarm itself says the rest to whoever scales."""
         policies = await asyncio.to_thread(self.policies.all)
         if all(policy.arn != change.action for policy in policies):
             raise NoSuchAction(f"there is no scaling policy {change.action}")
-        self.bell.ring()
+        self.wakeup.ring()
 
     def remove(self, target: ScalableTarget) -> None:
         """The target, and all that was for it alone."""

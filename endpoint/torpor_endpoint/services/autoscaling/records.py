@@ -148,5 +148,5 @@ class Activity:
 
 
 def target_name(resource_id: str, dimension: str) -> str:
-    """The name of a target on its shelf; policies and schedules begin with it."""
+    """The name of a target in its table; policies and schedules begin with it."""
     return f"{resource_id}|{dimension}"

@@ -35,7 +35,7 @@ def put_scheduled_action(autoscaling: Autoscaling, call: Call) -> dict[str, Any]
         ):
             raise invalid(why)
         autoscaling.schedules.put(action)
-    autoscaling.bell.ring()
+    autoscaling.wakeup.ring()
     return {}
 
 

@@ -13,7 +13,7 @@ from torpor_container import wire
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import COLD_STEPS, PREDICT, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
-from torpor_endpoint.fleet.variant_instances import VariantInstances
+from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
 from torpor_endpoint.services.runtime.journey import Journey
 from torpor_endpoint.services.runtime.meter import AlikeRequests, Concurrency, Meters
@@ -46,8 +46,8 @@ class LedgerWriter(Protocol):
     def warmed(self, warm: WarmRequests) -> None: ...
 
 
-Alike = tuple[str, str, VariantInstances, str | None, str, int, bool | None, int, int]
-"""What warm requests have in common that are told of as one: endpoint, variant, its crew, target, instance, how many
+Alike = tuple[str, str, InstancePool, str | None, str, int, bool | None, int, int]
+"""What warm requests have in common that are told of as one: endpoint, variant, its pool, target, instance, how many
 instances there were, hit, and the minutes in which they came and ended. A plain tuple, for it is made of each."""
 
 
@@ -93,7 +93,7 @@ class Accounting:
             self._enter_warm(alike, journeys)
 
     def _enter_warm(self, alike: Alike, journeys: Sequence[Journey]) -> None:
-        endpoint, variant, crew, target, instance, instances, hit, came_minute_s, ended_minute_s = alike
+        endpoint, variant, pool, target, instance, instances, hit, came_minute_s, ended_minute_s = alike
         totals_s = [journey.total_s for journey in journeys]
         came_s = [journey.at_s for journey in journeys]
         self._books.warmed(
@@ -113,7 +113,7 @@ class Accounting:
         served = [journey.outcome for journey in journeys if isinstance(journey.outcome, Served)]
         model_s = [one.sent_s for one in served]
         overhead_s = [total_s - sent_s for total_s, sent_s in zip(totals_s, model_s, strict=True)]
-        allowed = crew.variant.serverless
+        allowed = pool.variant.serverless
         concurrency = [_concurrency(allowed, one) for one in served] if allowed is not None else ()
         samples = AlikeRequests(instances, OK, hit, model_s, overhead_s, (), concurrency)
         self._meters.add(endpoint, variant, samples, ended_minute_s)
@@ -141,7 +141,7 @@ class Accounting:
             self._books.invoked(journey.invocation(route, "", {}))
         if fault.original is None:
             return None
-        return AlikeRequests(len(route.crew.ready), None, None, [journey.total_s], [0.0])
+        return AlikeRequests(len(route.pool.ready), None, None, [journey.total_s], [0.0])
 
 
 def _warm(journey: Journey) -> Alike | None:
@@ -157,9 +157,9 @@ def _warm(journey: Journey) -> Alike | None:
             return None
         if name == MODEL_CACHE:
             hit = True
-    live, variant, crew, target = route
+    live, variant, pool, target = route
     came, ended = minute_of(journey.at_s), minute_of(journey.ended_at_s)
-    return live.name, variant, crew, target, served.instance, served.instances, hit, came, ended
+    return live.name, variant, pool, target, served.instance, served.instances, hit, came, ended
 
 
 def _samples(journey: Journey, route: Route, served: Served, cache: bytes | None) -> AlikeRequests:
@@ -167,7 +167,7 @@ def _samples(journey: Journey, route: Route, served: Served, cache: bytes | None
     loading_s = sum([took_s for step, took_s in journey.steps.items() if step in LOADING])
     model_s = served.sent_s - loading_s
     hit = None if cache is None else cache == HIT
-    allowed = route.crew.variant.serverless
+    allowed = route.pool.variant.serverless
     concurrency = [_concurrency(allowed, served)] if allowed is not None else ()
     status, overhead_s = served.answer.status, journey.total_s - model_s
     return AlikeRequests(served.instances, status, hit, [model_s], [overhead_s], [loading_s], concurrency)

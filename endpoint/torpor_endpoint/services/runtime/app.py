@@ -16,7 +16,7 @@ from torpor_endpoint.services.runtime.accounting import Accounting
 from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation, from_answer, wire_form
 from torpor_endpoint.services.runtime.journey import Journey, server_timing, steps_of
 from torpor_endpoint.services.runtime.request import Invoke, read_body
-from torpor_endpoint.services.runtime.router import CrewClosed, Route, Router, Served
+from torpor_endpoint.services.runtime.router import PoolClosed, Route, Router, Served
 
 log = logging.getLogger(__name__)
 
@@ -164,7 +164,7 @@ class RuntimeApp:
                 return route, await self._router.send(route, request, body, place)
             except RuntimeFault as fault:
                 return route, fault
-            except CrewClosed:
+            except PoolClosed:
                 continue
 
     def _route(self, live: LiveEndpoint, request: Invoke, request_bytes: int) -> Route:
@@ -173,7 +173,7 @@ class RuntimeApp:
         if request_bytes > limits.body_bytes:
             raise RuntimeFault(Situation.OVERSIZE, limit=limits.body_bytes)
         route = self._router.route(live, request)
-        if route.crew.variant.serverless is not None and request_bytes > limits.serverless_body_bytes:
+        if route.pool.variant.serverless is not None and request_bytes > limits.serverless_body_bytes:
             raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
         return route
 

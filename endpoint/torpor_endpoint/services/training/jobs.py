@@ -11,28 +11,28 @@ class Jobs:
     """Any thread may call; each call waits for the disk."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        self._shelf = RecordTable(database, "training_jobs", _decoded)
+        self._table = RecordTable(database, "training_jobs", _decoded)
         self._clock = clock
 
     def add(self, job: TrainingJob) -> bool:
         """False, and nothing changed, when the name is taken."""
-        return self._shelf.add(job)
+        return self._table.add(job)
 
     def get(self, name: str) -> TrainingJob | None:
-        return self._shelf.get(name)
+        return self._table.get(name)
 
     def all(self) -> tuple[TrainingJob, ...]:
-        return self._shelf.all()
+        return self._table.all()
 
     def has(self, arn: str) -> bool:
         """Whether there is a job with this ARN."""
-        job = self._shelf.at(arn.rpartition("/")[2])
+        job = self._table.at(arn.rpartition("/")[2])
         return job is not None and job.arn == arn
 
     def move(self, name: str, stage: JobStage, reason: str | None = None) -> bool:
         """Write down a job's next stage; False, and nothing changed, when it may not go there from where it is."""
-        while (job := self._shelf.get(name)) is not None and stage in MOVES[job.stage]:
-            if self._shelf.replace(moved(job, stage, self._clock(), reason), still=job.__eq__):
+        while (job := self._table.get(name)) is not None and stage in MOVES[job.stage]:
+            if self._table.replace(moved(job, stage, self._clock(), reason), still=job.__eq__):
                 return True
         return False
 

@@ -156,8 +156,8 @@ class SimulatedInstance(PlacedInstance):
     in_flight: int = 0  # asked, and not ended
     retired: bool = False  # nobody asks it any more
     _lent: dict[str, Lent] = field(default_factory=dict)  # those of whom the memory's books know
-    _bell: WaitingRoom = field(init=False)  # the tiers' bells are two, as the keeper's and the shelf's
-    _disk_bell: WaitingRoom = field(init=False)
+    _waiters: WaitingRoom = field(init=False)  # one of each tier, as the keeper and the disk tier have
+    _disk_waiters: WaitingRoom = field(init=False)
     _pulled: Action = field(init=False)  # the steps that are planned over and over are bound once: that takes long
     _begun: Action = field(init=False)
     _ready: Action = field(init=False)
@@ -165,7 +165,7 @@ class SimulatedInstance(PlacedInstance):
     _served: Action = field(init=False)
 
     def __post_init__(self) -> None:
-        self._bell, self._disk_bell = WaitingRoom(self.kernel, self.memory), WaitingRoom(self.kernel, self.disk)
+        self._waiters, self._disk_waiters = WaitingRoom(self.kernel, self.memory), WaitingRoom(self.kernel, self.disk)
         self._pulled, self._begun, self._ready = self._pull, self._load, self._loaded
         self._left, self._served = self._unloaded, self._done
         for name in self.stored:
@@ -208,7 +208,7 @@ class SimulatedInstance(PlacedInstance):
         elif plan is LEAD:
             self._lead(call.model).waiting.append(call)
         else:
-            self._bell.wait(self._request, call)
+            self._waiters.wait(self._request, call)
 
     def _lead(self, name: str) -> Lent:
         model = self._lent[name] = Lent(name, self.profiles[name])
@@ -222,7 +222,7 @@ class SimulatedInstance(PlacedInstance):
         elif plan is LEAD:
             self._admit_to_disk(model)
         else:
-            self._disk_bell.wait(self._pull, model)
+            self._disk_waiters.wait(self._pull, model)
 
     def _admit_to_disk(self, model: Lent) -> None:
         now_s = self.kernel.now_s
@@ -235,11 +235,11 @@ class SimulatedInstance(PlacedInstance):
             self.kernel.after(delay_s * model.factor, self._unpack, model)
         elif isinstance(plan, Refuse):
             self.disk.failed(model.name, plan.reason, now_s)
-            self._disk_bell.ring()
+            self._disk_waiters.ring()
             self._fail(model, plan.reason)
         else:
             self._delete(plan.victims)
-            self._disk_bell.wait_for_admission(self._admit_to_disk, model, model.profile.disk_bytes)
+            self._disk_waiters.wait_for_admission(self._admit_to_disk, model, model.profile.disk_bytes)
 
     def _unpack(self, model: Lent) -> None:
         self.processors.after(model.profile.unpack_s * model.factor, self._unpacked, model)
@@ -248,7 +248,7 @@ class SimulatedInstance(PlacedInstance):
         name, now_s = model.name, self.kernel.now_s
         self.disk.loaded(name, model.profile.disk_bytes, now_s - model.since_s, now_s)
         self.stored[name] = None
-        self._disk_bell.ring()
+        self._disk_waiters.ring()
         self._delete(self.disk.excess(name, now_s))
         self._admit(model)
 
@@ -259,7 +259,7 @@ class SimulatedInstance(PlacedInstance):
 
     def _deleted(self, name: str) -> None:
         self.disk.unloaded(name, 0.0, self.kernel.now_s)
-        self._disk_bell.ring()
+        self._disk_waiters.ring()
 
     def _admit(self, model: Lent) -> None:
         plan = self.memory.admit(model.name, model.profile.memory_bytes, self.kernel.now_s)
@@ -273,9 +273,9 @@ class SimulatedInstance(PlacedInstance):
         else:
             self._dismiss(plan.victims)
             if model.expected:  # it may be refused, which those that were asked for are not
-                self._bell.wait(self._admit, model)
+                self._waiters.wait(self._admit, model)
             else:
-                self._bell.wait_for_admission(self._admit, model, model.profile.memory_bytes)
+                self._waiters.wait_for_admission(self._admit, model, model.profile.memory_bytes)
 
     def _load(self, model: Lent) -> None:
         model.since_s = self.kernel.now_s
@@ -298,7 +298,7 @@ class SimulatedInstance(PlacedInstance):
         for call in model.waiting:
             self._start(call, model)
         model.waiting.clear()
-        self._bell.ring()
+        self._waiters.ring()
         if model.expected:
             self.kernel.soon(self._unpin, name)
 
@@ -330,11 +330,11 @@ class SimulatedInstance(PlacedInstance):
         del self._lent[name]
         if not self.cache and self.disk.drop(name, "ModelCacheSetting is Disabled", now_s):
             self._delete((name,))
-        self._bell.ring()
+        self._waiters.ring()
 
     def _give_back(self, name: str) -> None:
         if self.disk.released(name):
-            self._disk_bell.ring()
+            self._disk_waiters.ring()
 
     def _fail(self, model: Lent, reason: str) -> None:
         now_s = self.kernel.now_s
@@ -394,7 +394,7 @@ class SimulatedInstance(PlacedInstance):
         """The last of its callers was served."""
         if self.resting is not None:
             self.resting.ended(name, self.kernel.now_s)
-        if self._bell.waiting or not self.cache:
+        if self._waiters.waiting or not self.cache:
             self._let_be(name)
         if self.memory.selective and self.cache and self.memory.spent(name, self.kernel.now_s):
             self._dismiss((name,))
@@ -403,4 +403,4 @@ class SimulatedInstance(PlacedInstance):
         """Nobody uses it now. It may have been brought in for nobody: that was no use."""
         if not self.cache:
             self._drop(name, "ModelCacheSetting is Disabled")
-        self._bell.ring()
+        self._waiters.ring()

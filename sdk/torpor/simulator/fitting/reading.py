@@ -20,7 +20,7 @@ CALLED = f"""SELECT model FROM minutes WHERE {ONE} GROUP BY model HAVING sum(err
 """A name that was only ever an error is no model."""
 WHOLE = f"SELECT model, instance, status, steps, cold, effort FROM cold_starts WHERE {ONE} ORDER BY number"
 STARTS = f"""SELECT ready_s - started_s FROM lives
-    WHERE {ONE} AND ready_s IS NOT NULL AND why_started <> 'deployed'"""  # that start makes the warm parent too
+    WHERE {ONE} AND ready_s IS NOT NULL AND why_started <> 'deployed'"""  # that start makes the zygote too
 NEWEST = f"""SELECT size, budget_bytes FROM memory WHERE {ONE} ORDER BY minute_s DESC, looks DESC LIMIT 1"""
 MEMORY = f"""SELECT size, budget_bytes,
         CASE WHEN sum(short) THEN sum(short_own_bytes) / sum(short) ELSE sum(own_bytes) / sum(looks) END

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.endpoint.crew_world import World
 from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.pool_world import World
 from tests.endpoint.virtual_time import run
 from torpor_container import wire
 from torpor_container.transport.upstream import Body, UpstreamAnswer
@@ -92,10 +92,10 @@ class Books:
 def routes(host: MortalHost) -> list[Route]:
     """To an instance of a variant, and to a serverless one."""
     world = World(host)
-    live = LiveEndpoint("shop", "arn", {"v": world.crew})
-    sleepy = World(host).crew
+    live = LiveEndpoint("shop", "arn", {"v": world.pool})
+    sleepy = World(host).pool
     sleepy.variant = replace(sleepy.variant, serverless=Serverless(1024, 20, 5))
-    return [Route(live, "v", world.crew, "/a.tar.gz"), Route(live, "w", sleepy, "b.tar.gz")]
+    return [Route(live, "v", world.pool, "/a.tar.gz"), Route(live, "w", sleepy, "b.tar.gz")]
 
 
 def served(status: int, headers: list[tuple[bytes, bytes]], instances: int = 1) -> Served:

@@ -1,4 +1,4 @@
-"""A site for each training test, over the warm parent of all tests."""
+"""A site for each training test, over the zygote of all tests."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from torpor_container.processes.zygote_client import ZygoteClient
 
 
 @pytest.fixture
-def site(tmp_path: Path, warm_parent: ZygoteClient) -> Site:
-    return Site(tmp_path, warm_parent)
+def site(tmp_path: Path, zygote: ZygoteClient) -> Site:
+    return Site(tmp_path, zygote)

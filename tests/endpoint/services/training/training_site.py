@@ -27,7 +27,7 @@ from torpor_endpoint.storage.schema import opened
 SKLEARN = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"
 XGBOOST = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
 FORGOTTEN = "OWNERS_"
-"""A variable of the warm parent begins so, and no script is to see it."""
+"""A variable of the zygote begins so, and no script is to see it."""
 CODE = "s3://bucket/code/sourcedir.tar.gz"
 
 
@@ -36,7 +36,7 @@ class Site:
     """One folder, over as many lives of the endpoint as a test needs. `bucket` is the bucket's folder."""
 
     folder: Path
-    warm_parent: ZygoteClient
+    zygote: ZygoteClient
     tags: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -73,7 +73,7 @@ class Site:
         jobs = Jobs(database, time.time)
 
         async def parent() -> ZygoteClient:
-            return self.warm_parent
+            return self.zygote
 
         storage = EmbeddedStorage(objects)
         ground = JobSite(self.jobs_folder, self.logs, storage, parent, {}, (FORGOTTEN,), 2, time.time, grace_s)

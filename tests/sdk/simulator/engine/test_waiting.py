@@ -16,17 +16,17 @@ def loading(name: str, books: Residency) -> None:
 
 def test_whoever_waits_to_be_admitted_is_asked_when_a_load_can_begin_and_others_at_once() -> None:
     kernel, books, asked = Kernel(), Residency(100, LRU(), loads_max=1), list[str]()
-    bell = WaitingRoom(kernel, books)
+    waiting_room = WaitingRoom(kernel, books)
     for name in ("admit-1", "admit-2"):
-        bell.wait_for_admission(asked.append, name)
-    bell.wait(asked.append, "other")
+        waiting_room.wait_for_admission(asked.append, name)
+    waiting_room.wait(asked.append, "other")
     loading("a", books)
-    bell.ring()
+    waiting_room.ring()
     kernel.run()
     assert asked == ["other"]
     books.loaded("a", 1, 0.1, 0.0)
     for _ in range(2):
-        bell.ring()
+        waiting_room.ring()
         kernel.run()
     assert asked == ["other", "admit-1", "admit-2"]
 
@@ -35,10 +35,10 @@ def test_whoever_waits_to_be_admitted_is_asked_when_a_load_can_begin_and_others_
 def test_nobody_overtakes_his_like(kinds: list[str], full: list[bool]) -> None:
     """Everybody asks twice in vain, and now and then no load can begin."""
     kernel, books = Kernel(), Residency(100, LRU(), loads_max=1)
-    bell, served, tries = WaitingRoom(kernel, books), list[int](), dict.fromkeys(range(len(kinds)), 2)
+    waiting_room, served, tries = WaitingRoom(kernel, books), list[int](), dict.fromkeys(range(len(kinds)), 2)
 
     def wait(number: int) -> None:
-        (bell.wait_for_admission if kinds[number] == "admission" else bell.wait)(ask, number)
+        (waiting_room.wait_for_admission if kinds[number] == "admission" else waiting_room.wait)(ask, number)
 
     def ask(number: int) -> None:
         tries[number] -= 1
@@ -52,7 +52,7 @@ def test_nobody_overtakes_his_like(kinds: list[str], full: list[bool]) -> None:
     for round_, no_load_can_begin in enumerate([*full, False, False, False]):
         if no_load_can_begin:
             loading(f"load-{round_}", books)
-        bell.ring()
+        waiting_room.ring()
         kernel.run()
         if no_load_can_begin:
             books.loaded(f"load-{round_}", 1, 0.1, 0.0)
@@ -66,16 +66,16 @@ def test_while_there_is_no_room_for_the_smallest_nobody_is_asked() -> None:
     books.request("busy", 0.0)
     books.admit("busy", 8, 0.0)
     books.loaded("busy", 8, 0.1, 0.0)
-    bell = WaitingRoom(kernel, books)
+    waiting_room = WaitingRoom(kernel, books)
     for name, size_bytes in (("large", 9), ("middle", 5), ("small", 2)):
-        bell.wait_for_admission(asked.append, name, size_bytes)
-    bell.ring()
+        waiting_room.wait_for_admission(asked.append, name, size_bytes)
+    waiting_room.ring()
     kernel.run()
     assert asked == ["small"], "there is room for that one; the others wait until somebody lets go"
-    bell.ring()
+    waiting_room.ring()
     kernel.run()
-    assert (asked, len(bell.waiting)) == (["small"], 2)
+    assert (asked, len(waiting_room.waiting)) == (["small"], 2)
     books.released("busy")
-    bell.ring()
+    waiting_room.ring()
     kernel.run()
     assert asked == ["small", "large", "middle"]

@@ -36,12 +36,12 @@ class Rescaling:
 
     def load(self, endpoint: str, variant: str) -> VariantLoad | None:
         live = self._fleet.get(endpoint)
-        crew = live.crews.get(variant) if live else None
-        if crew is None:
+        pool = live.pools.get(variant) if live else None
+        if pool is None:
             return None
-        traffic, serverless = crew.traffic, crew.variant.serverless
+        traffic, serverless = pool.traffic, pool.variant.serverless
         provisioned = serverless.provisioned_concurrency if serverless else 0
-        return VariantLoad(traffic.invocations, traffic.in_flight, crew.size, len(crew.ready), provisioned)
+        return VariantLoad(traffic.invocations, traffic.in_flight, pool.size, len(pool.ready), provisioned)
 
     async def apply(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
         """Returns when it is so. Raises Busy or NotApplied."""

@@ -12,7 +12,7 @@ from torpor_endpoint.services.autoscaling.acting import wording
 from torpor_endpoint.services.autoscaling.acting.change import Apply, Means, Undertaking
 from torpor_endpoint.services.autoscaling.acting.standing import moved
 from torpor_endpoint.services.autoscaling.acting.stepped import Invocations
-from torpor_endpoint.services.autoscaling.acting.target_supervisor import TargetRecords, Tended, reach_of
+from torpor_endpoint.services.autoscaling.acting.target_supervisor import Supervised, TargetRecords, reach_of
 from torpor_endpoint.services.autoscaling.acting.timetable import Timetable
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.resources import VARIANT
@@ -50,17 +50,17 @@ class Scaler:
         self._clock = context.clock
         self._means = Means(world.apply, context.activities, context.clock)
         self._timetable = Timetable(context, context.clock)
-        self._tended: dict[str, Tended] = {}
+        self._supervised: dict[str, Supervised] = {}
         self._looked_s = 0.0
 
     async def run(self) -> None:
         """Look at every target at its pace, and as soon as there is something to do, for ever."""
-        self._context.bell.listen()
+        self._context.wakeup.listen()
         try:
             while True:
                 await self.look()
                 look_s = self._scale.look_s
-                await self._context.bell.heard(self._pause(look_s - self._clock() % look_s))
+                await self._context.wakeup.heard(self._pause(look_s - self._clock() % look_s))
         finally:
             await self.close()
 
@@ -68,59 +68,61 @@ class Scaler:
         now_s = self._clock()
         if now_s < self._looked_s - SET_BACK_S:
             self._timetable.begin_anew()
-            for tended in self._tended.values():
-                tended.begin_anew()
+            for supervised in self._supervised.values():
+                supervised.begin_anew()
         self._looked_s = now_s
         await self._timetable.look()
         rebounded = self._context.rebounded.take()  # first: of those the new bounds are read now
         every = await asyncio.to_thread(self._kept)
-        self._tended = {kept.target.name: self._tending(kept.target.name) for kept in every}
+        self._supervised = {kept.target.name: self._supervision(kept.target.name) for kept in every}
         for kept in every:
-            tended = self._tended[kept.target.name]
-            tended.rebounded |= kept.target.name in rebounded
-            await self._tend(kept, tended)
+            supervised = self._supervised[kept.target.name]
+            supervised.rebounded |= kept.target.name in rebounded
+            await self._supervise(kept, supervised)
 
     async def close(self) -> None:
         """Begin nothing more. What is being done goes on without anybody who tells of it."""
-        doing = [tended.undertaking for tended in self._tended.values() if tended.undertaking]
+        doing = [supervised.undertaking for supervised in self._supervised.values() if supervised.undertaking]
         await asyncio.gather(*(undertaking.close() for undertaking in doing))
 
     # -- one target ------------------------------------------------------------------------------------------------
-    async def _tend(self, kept: TargetRecords, tended: Tended) -> None:
+    async def _supervise(self, kept: TargetRecords, supervised: Supervised) -> None:
         named = VARIANT.fullmatch(kept.target.resource_id)
         load = self._world.samples(named["endpoint"], named["variant"]) if named else None
         if load is None:
             return
         now_s = self._clock()
-        await asyncio.to_thread(tended.saw, kept, load, now_s)  # reads metrics, as the decision does
+        await asyncio.to_thread(supervised.saw, kept, load, now_s)  # reads metrics, as the decision does
         for policy, tracking in kept.tracking():
-            points = tended.points(policy.arn, now_s)
+            points = supervised.points(policy.arn, now_s)
             for name, standing in moved(kept.alarms, policy.arn, tracking, points, now_s):
                 await self._context.alarms.enter(name, standing)
-        tended.settled(now_s)  # right before it counts: a change may have ended while an alarm was entered
-        if tended.undertaking is None or not tended.undertaking.under_way:
-            decision = await asyncio.to_thread(tended.decision, kept, load, now_s)
-            self._act(kept, tended, load, decision)
+        supervised.settled(now_s)  # right before it counts: a change may have ended while an alarm was entered
+        if supervised.undertaking is None or not supervised.undertaking.under_way:
+            decision = await asyncio.to_thread(supervised.decision, kept, load, now_s)
+            self._act(kept, supervised, load, decision)
 
-    def _act(self, kept: TargetRecords, tended: Tended, load: VariantLoad, decision: Change | NoChange | None) -> None:
-        waiting = tended.undertaking
+    def _act(
+        self, kept: TargetRecords, supervised: Supervised, load: VariantLoad, decision: Change | NoChange | None
+    ) -> None:
+        waiting = supervised.undertaking
         if isinstance(decision, Change) and (waiting is None or waiting.change.to != decision.to):
             if waiting is not None:
                 waiting.overridden()
-            tended.held = None
-            tended.undertaking = Undertaking(kept.target, decision, self._means)
+            supervised.held = None
+            supervised.undertaking = Undertaking(kept.target, decision, self._means)
         elif waiting is not None:
             waiting.tried()
-        elif isinstance(decision, NoChange) and decision.reason is not tended.held:
-            tended.held = decision.reason
+        elif isinstance(decision, NoChange) and decision.reason is not supervised.held:
+            supervised.held = decision.reason
             reach = reach_of(kept.target, load)
             self._context.activities.add(wording.not_scaled(kept.target, decision, reach, self._clock()))
 
     # -- what there is ---------------------------------------------------------------------------------------------
-    def _tending(self, name: str) -> Tended:
-        if name in self._tended:
-            return self._tended[name]
-        return Tended(self._world.registry, self._scale, Invocations(self._world.registry))
+    def _supervision(self, name: str) -> Supervised:
+        if name in self._supervised:
+            return self._supervised[name]
+        return Supervised(self._world.registry, self._scale, Invocations(self._world.registry))
 
     def _kept(self) -> list[TargetRecords]:
         targets = self._context.targets.all()

@@ -49,7 +49,7 @@ class TargetRecords:
 
 
 @dataclass
-class Tended:
+class Supervised:
     """`undertaking` is the change that is being made; `held` why there was none when last somebody wanted one."""
 
     registry: MetricRegistry

@@ -37,32 +37,32 @@ class Alarms:
     """Any thread may call the plain functions. `clock` gives epoch seconds; `store` keeps the tags."""
 
     def __init__(self, database: Database, store: Store, clock: Callable[[], float], act: Act = nothing_to_act) -> None:
-        self._shelf = RecordTable(database, "alarms", decoded, key=str)  # two names that differ in case are two alarms
+        self._table = RecordTable(database, "alarms", decoded, key=str)  # two names that differ in case are two alarms
         self._act = act
         self.clock = clock
         self.store = store
 
     def get(self, name: str) -> Alarm | None:
-        return self._shelf.get(name)
+        return self._table.get(name)
 
     def all(self) -> tuple[Alarm, ...]:
         """By name."""
-        return self._shelf.all()
+        return self._table.all()
 
     def add(self, alarm: Alarm) -> bool:
-        return self._shelf.add(alarm)
+        return self._table.add(alarm)
 
     def change(self, name: str, made: Callable[[Alarm], Alarm]) -> tuple[Alarm, Alarm] | None:
         """As it was and as it is now; None if there is none. `made` is called again when another thread was faster."""
-        while (stored := self._shelf.get(name)) is not None:
+        while (stored := self._table.get(name)) is not None:
             changed = made(stored)
-            if self._shelf.replace(changed, still=stored.__eq__):
+            if self._table.replace(changed, still=stored.__eq__):
                 return stored, changed
         return None
 
     def remove(self, name: str) -> None:
-        alarm = self._shelf.get(name)
-        if alarm is not None and self._shelf.remove(name):
+        alarm = self._table.get(name)
+        if alarm is not None and self._table.remove(name):
             self.store.forget_tags(alarm.arn)
 
     async def enter(self, name: str, standing: Standing) -> None:

@@ -1,4 +1,4 @@
-"""Runs a job's command as a child of the warm parent, so that it and all it starts end with the endpoint, however."""
+"""Runs a job's command as a child of the zygote, so that it and all it starts end with the endpoint, however."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ class Ending:
 
 
 def script(launch: Path, forgotten: tuple[str, ...]) -> Job:
-    """What the file `launch` says, as a job of the warm parent."""
+    """What the file `launch` says, as a job of the zygote."""
     return Job(
         "torpor_endpoint.services.training.running.child:start",
         {"launch": str(launch)},

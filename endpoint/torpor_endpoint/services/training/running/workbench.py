@@ -45,7 +45,7 @@ class JobSite:
     folder: Path
     logs: Path
     storage: Storage
-    warm_parent: Callable[[], Awaitable[ZygoteClient]]
+    zygote: Callable[[], Awaitable[ZygoteClient]]
     wiring: Mapping[str, str]
     forgotten: tuple[str, ...]
     cpus: int
@@ -84,7 +84,7 @@ class Workbench:
         launch = layout.root / "launch.json"
         await finished(launch.write_text, planned.json())
         seconds = job.request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", RUNTIME_MAX_S)
-        parent = await self._ground.warm_parent()
+        parent = await self._ground.zygote()
         ending = Ending(stop, seconds, self._ground.grace_s)
         path = log_path(self._ground.logs, job.name, self._ground.clock())
         self.writing.add(path)

@@ -1,4 +1,4 @@
-"""Warm parents of tests: processes that the warm parent's clients fork from, each ended with its block."""
+"""Zygotes of tests: processes that the zygote's clients fork from, each ended with its block."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ LIGHT = (sys.executable, str(Path(__file__).with_name("light_parent.py")))
 
 
 @contextmanager
-def warm_parent(path: Path, environment: Mapping[str, str]) -> Iterator[int]:
+def zygote(path: Path, environment: Mapping[str, str]) -> Iterator[int]:
     """The number of one that listens at `path` and has these variables too. It must end by itself when it is told."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))

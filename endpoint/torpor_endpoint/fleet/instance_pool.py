@@ -1,6 +1,6 @@
 """The instances of one variant: as many as are wanted, offered to the router while ready, drained when they go.
 
-How many there should be is told to it (`scale`); each slot is tended by itself (`tending`).
+How many there should be is told to it (`scale`); each slot has a `SlotSupervisor`.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.members import InstanceMember, StartTrouble
-from torpor_endpoint.fleet.slot_supervisor import Tending
+from torpor_endpoint.fleet.slot_supervisor import SlotSupervisor
 from torpor_endpoint.host import Slot
 from torpor_endpoint.storage.records import Variant
 
@@ -38,10 +38,10 @@ class SlotNumbers:
         self._taken.discard(number)
 
 
-class VariantInstances:
+class InstancePool:
     """One variant's instances."""
 
-    def __init__(self, endpoint: str, variant: Variant, yard: InstanceFactory, numbers: SlotNumbers) -> None:
+    def __init__(self, endpoint: str, variant: Variant, factory: InstanceFactory, numbers: SlotNumbers) -> None:
         self.endpoint = endpoint
         self.variant = variant
         self.ready: Placement[InstanceMember] = Placement()
@@ -50,9 +50,9 @@ class VariantInstances:
         self.traffic = Traffic()
         self.at_least = 0  # an update waits for so many: the sizer takes none of them away
         self.told = False  # an update named a size, and the sizer has not heard of it yet
-        self._yard = yard
+        self._factory = factory
         self._numbers = numbers
-        self._tended: dict[int, asyncio.Task[None]] = {}
+        self._supervised: dict[int, asyncio.Task[None]] = {}
         self._members: dict[int, InstanceMember] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._change = asyncio.Event()
@@ -60,7 +60,7 @@ class VariantInstances:
     @property
     def size(self) -> int:
         """How many are wanted now."""
-        return len(self._tended)
+        return len(self._supervised)
 
     @property
     def hopeless(self) -> bool:
@@ -81,13 +81,13 @@ class VariantInstances:
         """Want this many. More are started at once, in parallel. The first to go are those that are not ready, and then
         the highest slot numbers."""
         size = 0 if self.closed else size
-        if not self._tended or self.ready:
+        if not self._supervised or self.ready:
             self.trouble = None  # of a start that was given up; this one is another
-        while len(self._tended) < size:
+        while len(self._supervised) < size:
             number = self._numbers.take()
-            tending = Tending(self, Slot(self.endpoint, self.variant.name, number), self._yard, why)
-            self._tended[number] = asyncio.create_task(tending.run(), name=f"tend {tending.slot}")
-        for number in sorted(self._tended, key=self._stays)[size:]:
+            supervisor = SlotSupervisor(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
+            self._supervised[number] = asyncio.create_task(supervisor.run(), name=f"supervise {supervisor.slot}")
+        for number in sorted(self._supervised, key=self._stays)[size:]:
             self._retire(number, why)
 
     def _stays(self, number: int) -> tuple[bool, int]:
@@ -96,11 +96,11 @@ class VariantInstances:
 
     def wake(self) -> None:
         """Somebody waits: want one instance at least. However many call, it is one wake."""
-        if not self._tended and not self.closed:
+        if not self._supervised and not self.closed:
             self.scale(1, "somebody calls")
 
     async def until(self, true: Callable[[], bool]) -> None:
-        """Wait until something about the crew is so."""
+        """Wait until something about the pool is so."""
         while not true():
             await self._change.wait()
 
@@ -135,7 +135,7 @@ class VariantInstances:
         waits = {"TORPOR_READY_WAIT_SECONDS": 60.0, "TORPOR_INVOCATION_TIMEOUT_SECONDS": 60.0}
         return sum(float(settings.get(name, default)) for name, default in waits.items())
 
-    # -- what a slot's tending tells -------------------------------------------------------------------------------
+    # -- what a slot's supervisor tells -------------------------------------------------------------------------------
     def took_in(self, member: InstanceMember) -> None:
         self._members[member.slot.number] = member
         self._changed()
@@ -154,7 +154,7 @@ class VariantInstances:
             del self._members[member.slot.number]
             self.ready.withdraw(str(member.slot))
             member.hang_up()
-            self._yard.ended(member.life, why)
+            self._factory.ended(member.life, why)
         self._changed()
 
     def failed(self, trouble: StartTrouble) -> None:
@@ -167,16 +167,16 @@ class VariantInstances:
         if member is not None:
             self.ready.withdraw(str(member.slot))
             member.happened(InstanceEvent.RETIRE)
-        tended = self._tended.pop(number)
-        tended.cancel()
-        leaving = asyncio.create_task(self._leave(number, member, tended, why))
+        task = self._supervised.pop(number)
+        task.cancel()
+        leaving = asyncio.create_task(self._leave(number, member, task, why))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
         self._changed()
 
-    async def _leave(self, number: int, member: InstanceMember | None, tended: "asyncio.Task[None]", why: str) -> None:
-        await asyncio.gather(tended, return_exceptions=True)
-        grace_s = self._yard.paces.grace_s
+    async def _leave(self, number: int, member: InstanceMember | None, task: "asyncio.Task[None]", why: str) -> None:
+        await asyncio.gather(task, return_exceptions=True)
+        grace_s = self._factory.paces.grace_s
         try:
             if member is not None and not await self._drained(member):
                 grace_s = 0.0  # it has had its time
@@ -185,19 +185,19 @@ class VariantInstances:
             raise
         finally:
             try:
-                await self._yard.host.terminate(Slot(self.endpoint, self.variant.name, number), grace_s)
+                await self._factory.host.terminate(Slot(self.endpoint, self.variant.name, number), grace_s)
             finally:
                 if member is not None:
-                    self._yard.ended(member.life, why)
+                    self._factory.ended(member.life, why)
                 self._numbers.give(number)
 
     async def _drained(self, member: InstanceMember) -> bool:
         """Let it finish what it has: whether it did in time."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._yard.paces.grace_s):
+            async with asyncio.timeout(self._factory.paces.grace_s):
                 await self.until(lambda: member.in_flight == 0)
         if member.phase is InstancePhase.DRAINING:
-            await self._yard.farewell(self.endpoint, self.variant.name, member)
+            await self._factory.farewell(self.endpoint, self.variant.name, member)
             member.happened(InstanceEvent.TIMED_OUT if member.in_flight else InstanceEvent.LAST_REPLY)
         drained = member.in_flight == 0
         member.hang_up()  # whoever still waits is told, and counted as answered

@@ -1,4 +1,4 @@
-"""Starts that fail, drains that do not end, and what a crew says of them."""
+"""Starts that fail, drains that do not end, and what a pool says of them."""
 
 import asyncio
 from enum import StrEnum
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.endpoint.crew_world import SLOT, World
 from tests.endpoint.mortal_host import Mood, MortalHost
+from tests.endpoint.pool_world import SLOT, World
 from tests.endpoint.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
 from torpor_endpoint.fleet.members import StartTrouble
@@ -59,15 +59,15 @@ def test_one_model_that_ends_every_instance_soon_never_makes_the_others_callers_
 
 async def come_to(end: End, world: World) -> float:
     """Let the incarnation that is being launched come to this end: when that was."""
-    crew, host, before = world.crew, world.host, world.crew.trouble
+    pool, host, before = world.pool, world.host, world.pool.trouble
     host.launches_to_fail = 1 if end is End.NO_LAUNCH else 0
     host.mood = Mood.BAD if end is End.DIES_STARTING else Mood.GOOD
     if end is not End.NO_LAUNCH:
-        await crew.until(lambda: SLOT in host.living and (end is End.DIES_STARTING or bool(crew.ready)))
+        await pool.until(lambda: SLOT in host.living and (end is End.DIES_STARTING or bool(pool.ready)))
         await asyncio.sleep(PACES.steady_s + 1.0 if end is End.DIES_LATE else 0.5)
         host.living[SLOT].die()
     never_ready = end in (End.NO_LAUNCH, End.DIES_STARTING)
-    await crew.until(lambda: not crew.ready and (not never_ready or crew.trouble is not before))
+    await pool.until(lambda: not pool.ready and (not never_ready or pool.trouble is not before))
     return world.now()
 
 
@@ -77,10 +77,10 @@ def test_who_waits_for_an_instance_learns_that_it_can_not_be_launched() -> None:
             world = World(host)
             host.launches_to_fail = 1000
             await world.scale(1)
-            await world.crew.until(lambda: world.crew.hopeless)
+            await world.pool.until(lambda: world.pool.hopeless)
             assert world.now() < 5.0
-            assert world.crew.trouble is not None
-            assert world.crew.trouble.reason == "there is no room"
+            assert world.pool.trouble is not None
+            assert world.pool.trouble.reason == "there is no room"
             await asyncio.sleep(120.0)
             assert len(host.tries_s[SLOT]) < 12
             await world.end()
@@ -97,9 +97,9 @@ def test_one_that_was_ready_and_cannot_start_again_is_tried_with_patience() -> N
             host.living[SLOT].die()
             await asyncio.sleep(4.5)
             assert 3 <= len(host.tries_s[SLOT]) <= 6  # a hot loop would make dozens of them
-            assert world.crew.hopeless
+            assert world.pool.hopeless
             host.launches_to_fail = 0
-            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.pool.until(lambda: bool(world.pool.ready))
             await world.end()
 
     run(story())
@@ -111,9 +111,9 @@ def test_a_fault_that_nobody_foresaw_does_not_leave_the_slot_empty_for_ever() ->
             world = World(host)
             host.launches_to_fail, host.failure = 2, RuntimeError("an odd answer")
             await world.scale(1)
-            await world.crew.until(lambda: world.crew.trouble is not None)
-            assert world.crew.trouble == StartTrouble("RuntimeError: an odd answer", 1, False)
-            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.pool.until(lambda: world.pool.trouble is not None)
+            assert world.pool.trouble == StartTrouble("RuntimeError: an odd answer", 1, False)
+            await world.pool.until(lambda: bool(world.pool.ready))
             await world.end()
 
     run(story())
@@ -126,8 +126,8 @@ def test_a_host_that_fails_to_empty_a_slot_does_not_leave_it_empty_for_ever() ->
             await world.ready(1)
             host.ends_to_fail = 1
             host.living[SLOT].die()
-            await world.crew.until(lambda: not world.crew.ready)
-            await world.crew.until(lambda: bool(world.crew.ready))
+            await world.pool.until(lambda: not world.pool.ready)
+            await world.pool.until(lambda: bool(world.pool.ready))
             assert host.ends_to_fail == 0
             await world.end()
 
@@ -155,11 +155,11 @@ def test_what_went_wrong_is_forgotten_by_the_next_one_who_wakes_it() -> None:
             world = World(host)
             host.launches_to_fail = 3
             await world.scale(1)
-            await world.crew.until(lambda: world.crew.hopeless)
+            await world.pool.until(lambda: world.pool.hopeless)
             await world.scale(0)
             await world.wake(0)
-            assert world.crew.trouble is None
-            await world.crew.until(lambda: bool(world.crew.ready))
+            assert world.pool.trouble is None
+            await world.pool.until(lambda: bool(world.pool.ready))
             await world.end()
 
     run(story())
@@ -173,9 +173,9 @@ def test_one_that_dies_before_its_emulated_delay_is_over_is_never_offered() -> N
             await asyncio.sleep(4.0)
             host.living[SLOT].die()
             await asyncio.sleep(8.0)
-            assert (len(world.crew.ready), len(host.tries_s[SLOT])) == (0, 2)
+            assert (len(world.pool.ready), len(host.tries_s[SLOT])) == (0, 2)
             await asyncio.sleep(4.0)
-            assert [member.slot for member in world.crew.ready] == [SLOT]
+            assert [member.slot for member in world.pool.ready] == [SLOT]
             await world.end()
 
     run(story())
@@ -202,9 +202,9 @@ def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None
             world = World(host)
             host.dies_slowly_s = 100.0
             await world.ready(1)
-            (member,) = world.crew.ready
+            (member,) = world.pool.ready
             member.in_flight += 1
-            assert member.multiplexed.send([], b"", 1000.0, lambda outcome: world.crew.released(member))
+            assert member.multiplexed.send([], b"", 1000.0, lambda outcome: world.pool.released(member))
             began_s = world.now()
             await world.end()
             assert world.now() - began_s == pytest.approx(PACES.grace_s)
@@ -230,11 +230,11 @@ def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
         with MortalHost() as host:
             world = World(host)
             host.launches_to_fail = 1000
-            live = LiveEndpoint("shop", "arn", {"v": world.crew})
+            live = LiveEndpoint("shop", "arn", {"v": world.pool})
             router = Router(Fleet(), Limits(), lambda: 0.0, world.now, strict=False)
             request = Invoke.read({"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}, "shop")
             with pytest.raises(RuntimeFault) as fault:
-                await router.send(Route(live, "v", world.crew, None), request, [], PLACE)
+                await router.send(Route(live, "v", world.pool, None), request, [], PLACE)
             assert fault.value.situation is Situation.NOT_READY
             assert "there is no room" in str(fault.value.fields["detail"])
             world.wanted = 1  # it has been woken
@@ -248,14 +248,14 @@ def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_
         with MortalHost() as host:
             world = World(host)
             await world.ready(1)
-            (member,) = world.crew.ready
+            (member,) = world.pool.ready
             assert member.multiplexed.open
             host.living[SLOT].hang_up()
             await asyncio.sleep(0.001)
             assert not member.multiplexed.open
             await asyncio.sleep(PACES.health_period_s + 0.1)
             assert member.multiplexed.open
-            assert world.crew.offered(member)
+            assert world.pool.offered(member)
             await world.end()
 
     run(story())
@@ -268,11 +268,11 @@ def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
             await world.ready(2)
             host.launches_to_fail = 1000
             host.living[Slot("shop", "v", 0)].die()
-            await world.crew.until(lambda: len(world.crew.ready) == 1)
+            await world.pool.until(lambda: len(world.pool.ready) == 1)
             await world.scale(1)
             await asyncio.sleep(1.0)
-            assert [str(member.slot) for member in world.crew.ready] == ["shop/v/1"]
-            await world.crew.close("it is closed")
+            assert [str(member.slot) for member in world.pool.ready] == ["shop/v/1"]
+            await world.pool.close("it is closed")
 
     run(story())
 
@@ -282,7 +282,7 @@ def test_one_that_is_gone_can_be_retired_before_its_end_is_told() -> None:
         with MortalHost() as host:
             world = World(host)
             await world.ready(1)
-            (member,) = world.crew.ready
+            (member,) = world.pool.ready
             member.happened(InstanceEvent.TIMED_OUT)
             await world.end()
 
@@ -296,11 +296,11 @@ def test_a_start_that_was_given_up_is_none_of_the_next_ones() -> None:
             await world.ready(1)
             host.launches_to_fail = 1000
             await world.scale(2)
-            await world.crew.until(lambda: world.crew.hopeless)
+            await world.pool.until(lambda: world.pool.hopeless)
             await world.scale(1)
             host.launches_to_fail = 0
             await world.scale(2)
-            assert not world.crew.hopeless
+            assert not world.pool.hopeless
             await world.ready(2)
             await world.end()
 

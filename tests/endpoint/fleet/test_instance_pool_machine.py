@@ -1,4 +1,4 @@
-"""A crew through whatever may happen to its instances, in any order: what it promises holds at every moment."""
+"""A pool through whatever may happen to its instances, in any order: what it promises holds at every moment."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.endpoint.crew_world import World
 from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.pool_world import World
 from tests.endpoint.virtual_time import run
 
 Happening = Callable[[World, int], Coroutine[Any, Any, None]]
@@ -23,7 +23,7 @@ HAPPENINGS = (
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.integers(0, 5)), max_size=40))
-def test_whatever_happens_a_crew_keeps_its_promises(happenings: list[tuple[Happening, int]]) -> None:
+def test_whatever_happens_a_pool_keeps_its_promises(happenings: list[tuple[Happening, int]]) -> None:
     async def story() -> None:
         with MortalHost() as host:
             world = World(host)

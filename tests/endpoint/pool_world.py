@@ -1,4 +1,4 @@
-"""A crew whose instances, launches and clock fail as they are told to, and what must be so of it at every moment."""
+"""A pool whose instances, launches and clock fail as they are told to, and what must be so of it at every moment."""
 
 import asyncio
 
@@ -6,9 +6,9 @@ from tests.endpoint.mortal_host import Mood, MortalHost
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstancePhase
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.paces import PACES
-from torpor_endpoint.fleet.variant_instances import SlotNumbers, VariantInstances
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.storage.records import Container, Variant
 
@@ -22,7 +22,7 @@ LIVES = ([BEGUN], [BEGUN, READY], [BEGUN, READY, ENDED], [BEGUN, NEVER_READY])
 
 
 class World:
-    """One crew, its host, its callers and its ledger. Everything that may happen is a method; `n` says to whom."""
+    """One pool, its host, its callers and its ledger. Everything that may happen is a method; `n` says to whom."""
 
     def __init__(self, host: MortalHost, start_delay_s: float = 0.0) -> None:
         self.host = host
@@ -34,14 +34,14 @@ class World:
         self.drains_since_s: dict[InstanceMember, float] = {}
         self.closing: asyncio.Task[None] | None = None
         variant = Variant("v", "m", Container("torpor"), instances_min=0, startup_timeout_s=20.0)
-        yard = InstanceFactory(
+        factory = InstanceFactory(
             host,
             lambda variant, slot: LaunchSpec(slot),
             self.epoch,
             self.lives.append,
             start_delay_s=lambda variant: start_delay_s,
         )
-        self.crew = VariantInstances("shop", variant, yard, self.numbers)
+        self.pool = InstancePool("shop", variant, factory, self.numbers)
 
     @staticmethod
     def now() -> float:
@@ -53,26 +53,26 @@ class World:
     # -- what may happen -------------------------------------------------------------------------------------------
     async def scale(self, n: int) -> None:
         self.wanted = n % 4 if self.closing is None else 0
-        self.crew.scale(n % 4, "told")
+        self.pool.scale(n % 4, "told")
 
     async def wake(self, n: int) -> None:
         self.wanted = max(self.wanted, 1) if self.closing is None else 0
-        self.crew.wake()
+        self.pool.wake()
 
     async def request(self, n: int) -> None:
-        if self.crew.ready:
-            member = sorted(self.crew.ready, key=lambda one: str(one.slot))[n % len(self.crew.ready)]
+        if self.pool.ready:
+            member = sorted(self.pool.ready, key=lambda one: str(one.slot))[n % len(self.pool.ready)]
             assert member.phase is InstancePhase.READY
             member.in_flight += 1
             self.requests.append(member)
 
     async def reply(self, n: int) -> None:
         if self.requests:
-            self.crew.released(self.requests.pop(n % len(self.requests)))
+            self.pool.released(self.requests.pop(n % len(self.requests)))
 
     async def suspect(self, n: int) -> None:
         if self.requests:
-            self.crew.suspect(self.requests[n % len(self.requests)])
+            self.pool.suspect(self.requests[n % len(self.requests)])
 
     async def death(self, n: int) -> None:
         if self.host.living:
@@ -100,19 +100,19 @@ class World:
     async def close(self, n: int) -> None:
         if self.closing is None:
             self.wanted = 0
-            self.closing = asyncio.create_task(self.crew.close("it is closed"))
+            self.closing = asyncio.create_task(self.pool.close("it is closed"))
             await asyncio.sleep(0)
 
     async def ready(self, n: int) -> None:
         """Want so many, and wait until they are."""
         await self.scale(n)
-        await self.crew.until(lambda: len(self.crew.ready) == n)
+        await self.pool.until(lambda: len(self.pool.ready) == n)
 
     # -- what always holds -----------------------------------------------------------------------------------------
     def check(self) -> None:
-        assert self.crew.size == self.wanted
-        assert len(self.host.living) <= self.crew.size + self.crew.leaving
-        assert all(member.phase is InstancePhase.READY for member in self.crew.ready)
+        assert self.pool.size == self.wanted
+        assert len(self.host.living) <= self.pool.size + self.pool.leaving
+        assert all(member.phase is InstancePhase.READY for member in self.pool.ready)
         for member in self.requests:
             if member.phase is InstancePhase.DRAINING:
                 self.drains_since_s.setdefault(member, self.now())
@@ -136,7 +136,7 @@ class World:
         self.check()
         assert self.host.living == {}
         assert list(self.host.folder.iterdir()) == []
-        assert (len(self.crew.ready), self.crew.leaving, self.numbers.take()) == (0, 0, 0)
+        assert (len(self.pool.ready), self.pool.leaving, self.numbers.take()) == (0, 0, 0)
         assert {life.instance for life in self.lives} == {life.instance for life in self.lives if life.stopped_s}
 
 
