@@ -11,7 +11,7 @@ from torpor_endpoint.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, VALUES_M
 from torpor_endpoint.aws.off_loop import INLINE_MAX_BYTES
 from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, VIOLATIONS_MAX
 from torpor_endpoint.fleet.paces import Paces
-from torpor_endpoint.services.runtime.router import Limits
+from torpor_endpoint.services.runtime.passage import CallLimits
 from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S
 from torpor_endpoint.services.s3.wire.forms import FIELDS_MAX_BYTES
 from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES
@@ -26,7 +26,7 @@ SAID = (
     f"One header | {FIELD_MAX_BYTES // KIB} KiB",
     f"Head as a whole | {HEAD_MAX_BYTES // KIB} KiB",
     f"Host | {HOST_MAX_BYTES} bytes",
-    f"invocation | {Limits().body_bytes // MIB} MiB (serverless: {Limits().serverless_body_bytes // MIB} MiB)",
+    f"invocation | {CallLimits().body_bytes // MIB} MiB (serverless: {CallLimits().serverless_body_bytes // MIB} MiB)",
     f"AWS call | {BODY_LIMIT_BYTES // MIB} MiB (services that moto answers: {OTHERS_BODY_LIMIT_BYTES // MIB} MiB)",
     f"JSON or CBOR document | {VALUES_MAX:,}",
     f"Fields in a form | {FORM_FIELDS_MAX:,}",

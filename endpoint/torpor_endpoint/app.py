@@ -49,10 +49,12 @@ from torpor_endpoint.services.logs.files.gauge import LogGrowth
 from torpor_endpoint.services.logs.files.groups import Groups
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.moto.longtail import LongTail
-from torpor_endpoint.services.runtime.accounting import Accounting
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
+from torpor_endpoint.services.runtime.ledger_observer import LedgerObserver
 from torpor_endpoint.services.runtime.meter import Meters
-from torpor_endpoint.services.runtime.router import Limits, Router
+from torpor_endpoint.services.runtime.metrics_observer import MetricsObserver
+from torpor_endpoint.services.runtime.observers import Observers
+from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.training.jobs import Jobs
@@ -94,7 +96,7 @@ class EndpointProcess:
         self._meters = Meters(self._registry)
         self._ledger = Ledger(self._dir.ledger, time.time)
         self._collector = Collector(self._fleet, self._registry, time.time, self._ledger.looked)
-        self._accounting = Accounting(self._meters, self._ledger)
+        self._observers = Observers([LedgerObserver(self._ledger), MetricsObserver(self._meters)])
         self._roll = LedgerHeartbeat(self._fleet, self._ledger.served)
         self._controller = Controller(self._store, self._fleet, self._factory(), time.time, self._gone)
         self._jobs = Jobs(self._database, time.time)
@@ -110,7 +112,7 @@ class EndpointProcess:
     def app(self) -> WebPages:
         front = Lifespan(self._life, self._about, Late(self._own))
         runtime = self._runtime()
-        at_once = {"sagemaker-runtime": runtime.at_once}
+        at_once = {"sagemaker-runtime": runtime.take_inline}
         gateway = Gateway(self._services(runtime), front, self._options.account, self._tail.answer, at_once)
         return WebPages(gateway, known_as(self._options, socket.gethostname()), self._excepted())
 
@@ -213,10 +215,10 @@ class EndpointProcess:
         return Scaler(self._autoscaling, world, TimeScale(self._options.time_scale))
 
     def _runtime(self) -> RuntimeApp:
-        router = Router(self._fleet, Limits(), random.random, time.perf_counter, self._options.strict)
+        router = Router(self._fleet, random.random, time.perf_counter, self._options.strict)
         account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
         clocks = Clocks(time.time, time.perf_counter)
-        return RuntimeApp(router, self._accounting, account, clocks)
+        return RuntimeApp(router, self._observers, account, clocks)
 
     def _lived(self, life: InstanceLife) -> None:
         """An instance has begun, is ready, or has ended."""
@@ -266,17 +268,17 @@ class EndpointProcess:
 
     async def _refresh(self) -> None:
         """What is read of the metrics then is up to date."""
-        self._accounting.settle()
+        self._observers.settle()
         await self._collector.refresh()
 
     async def _written(self) -> None:
         """What is read of the ledger then is up to date."""
-        self._accounting.settle()
+        self._observers.settle()
         await self._ledger.flush()
 
     async def _gone(self, name: str) -> None:
         """An endpoint was deleted: its instances' disks go. Its metrics and logs stay, for AWS's APIs."""
-        self._accounting.settle()
+        self._observers.settle()
         self._meters.forget(name)
         await asyncio.to_thread(self._autoscaling.forget, name)
         await self._around.disks.remove_all(name)
@@ -287,7 +289,7 @@ class EndpointProcess:
         async with AsyncExitStack() as closing:  # every part is closed, the last one first, whatever another raises
             for part in (self._lock, self._objects, self._database, self._ledger):
                 closing.callback(part.close)
-            closing.callback(self._accounting.settle)
+            closing.callback(self._observers.settle)
             closing.callback(self._tail.close)
             closing.push_async_callback(self._host.close)
             for served in (self._trainer, self._controller):

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
-from typing import cast
+from typing import NamedTuple, cast
 
 import httptools
 
@@ -88,6 +88,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._answer = UpstreamAnswer()
         self._received_bytes = 0
+        self._answer_max_bytes = ANSWER_MAX_BYTES
         self._headed = False
         self._then: Then | None = None
         self._whole: UpstreamAnswer | None = None
@@ -98,13 +99,14 @@ class UpstreamConnection(asyncio.Protocol):
         self._until_s = inf
         self._alarm: asyncio.TimerHandle | None = None
 
-    def request(self, head: bytes, body: Body, timeout_s: float, then: Then) -> bool:
+    def request(self, head: bytes, body: Body, timeout_s: float, answer_max_bytes: int, then: Then) -> bool:
         """`then` is called with the answer, UpstreamBroken or UpstreamTimedOut.
 
         False, and nothing else is done, where the other side has just gone: nobody has read anything of the request.
         """
         assert self._transport is not None
         self._answer, self._received_bytes, self._headed = UpstreamAnswer(), 0, False
+        self._answer_max_bytes = answer_max_bytes
         if size_of(body) <= JOINED_MAX_BYTES:
             self._transport.write(b"".join((head, *body)))
         else:
@@ -148,8 +150,8 @@ class UpstreamConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received_bytes += len(data)
-        if self._received_bytes > ANSWER_MAX_BYTES:
-            self._fail(UpstreamBroken(f"the answer is over {ANSWER_MAX_BYTES} bytes"))
+        if self._received_bytes > self._answer_max_bytes:
+            self._fail(UpstreamBroken(f"the answer is over {self._answer_max_bytes} bytes"))
             return
         try:
             self._parser.feed_data(data)
@@ -226,37 +228,52 @@ class Upstream:
         self._idle_max_s = idle_max_s
         self._idle: deque[UpstreamConnection] = deque()
 
-    async def send(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> UpstreamAnswer:
+    async def send(
+        self,
+        method: str,
+        path: str,
+        headers: Headers,
+        body: Body,
+        timeout_s: float,
+        *,
+        sent: Callable[[], None] | None = None,
+        answer_max_bytes: int = ANSWER_MAX_BYTES,
+    ) -> UpstreamAnswer:
         """One request, and the connection for it, within `timeout_s`.
 
         Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut. What may be done twice is sent again if its connection
-        had been closed. The body of all else is emptied as it is sent: a large one need not be held beside its answer.
+        had been closed. The body is the caller's: `sent` is called once the body is not needed any more, so that a
+        large one need not be held beside its answer.
         """
+        call = _Call(method, path, headers, body, timeout_s, answer_max_bytes)
         try:
-            return await self._sent(method, path, headers, body, timeout_s)
+            return await self._sent(call, sent if method not in REPEATABLE else None)
         except UpstreamStale:
             if self._idle_max_s < inf:
                 self._idle_max_s = 0.0
             if method not in REPEATABLE:
                 raise
             self.close()
-            return await self._sent(method, path, headers, body, timeout_s)
+            return await self._sent(call, sent)
 
-    async def _sent(self, method: str, path: str, headers: Headers, body: Body, timeout_s: float) -> UpstreamAnswer:
+    async def _sent(self, call: "_Call", sent: Callable[[], None] | None) -> UpstreamAnswer:
         waiting: asyncio.Future[UpstreamAnswer] = asyncio.get_running_loop().create_future()
-        head, then = _head(method, path, headers, size_of(body)), partial(_settle, waiting)
+        head, then = call.head(), partial(_settle, waiting)
         connection = self._kept()
-        while connection is not None and not connection.request(head, body, timeout_s, then):
+        while connection is not None and not connection.request(
+            head, call.body, call.timeout_s, call.answer_max_bytes, then
+        ):
             connection.close()
             connection = self._kept()
         if connection is None:
-            until_s = asyncio.get_running_loop().time() + timeout_s
-            connection = await self._opened(timeout_s)
-            if not connection.request(head, body, until_s - asyncio.get_running_loop().time(), then):
+            until_s = asyncio.get_running_loop().time() + call.timeout_s
+            connection = await self._opened(call.timeout_s)
+            left_s = until_s - asyncio.get_running_loop().time()
+            if not connection.request(head, call.body, left_s, call.answer_max_bytes, then):
                 connection.close()
                 raise UpstreamRefused("it hung up before anything was sent")
-        if method not in REPEATABLE:
-            body.clear()
+        if sent is not None:
+            sent()
         with ExitStack() as unanswered:
             unanswered.callback(connection.close)
             answer = await waiting
@@ -329,6 +346,16 @@ async def _connected(address: Address) -> UpstreamConnection:
         await asyncio.sleep(LOOKED_AGAIN_S)
 
 
-def _head(method: str, path: str, headers: Headers, length: int) -> bytes:
-    first = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n".encode("latin-1")
-    return b"".join((first, lines(headers), b"\r\n"))
+class _Call(NamedTuple):
+    """One request, as it may be sent more than once."""
+
+    method: str
+    path: str
+    headers: Headers
+    body: Body
+    timeout_s: float
+    answer_max_bytes: int
+
+    def head(self) -> bytes:
+        first = f"{self.method} {self.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size_of(self.body)}\r\n"
+        return b"".join((first.encode("latin-1"), lines(self.headers), b"\r\n"))

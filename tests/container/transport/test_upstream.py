@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,24 +145,37 @@ def test_a_connection_whose_server_asks_to_close_it_is_closed(tmp_path: Path) ->
     run(story())
 
 
-def test_a_body_goes_out_as_it_came_and_is_let_go_of_once_it_is_sent(tmp_path: Path) -> None:
+def test_a_body_goes_out_as_it_came_and_its_owner_hears_once_that_it_is_sent(tmp_path: Path) -> None:
     async def story() -> None:
         async with instance(tmp_path, OK, OK) as (served, upstream):
             for chunks in ([b"1,", b"2"], [b"1," * JOINED_MAX_BYTES, b"", b"2"]):
                 whole = b"".join(chunks)
-                await upstream.send("POST", "/invocations", (), chunks, 5.0)
+                heard: list[list[bytes]] = []
+                await upstream.send("POST", "/invocations", (), chunks, 5.0, sent=partial(heard.append, chunks))
                 assert served.requests.pop().partition(b"\r\n\r\n")[2] == whole
-                assert chunks == []
+                assert heard == [chunks]
+                assert b"".join(chunks) == whole
 
     run(story())
 
 
-def test_a_body_that_was_not_sent_is_kept_for_somebody_else(tmp_path: Path) -> None:
+def test_nobody_hears_of_a_body_that_was_not_sent(tmp_path: Path) -> None:
     async def story() -> None:
-        chunks = [b"1,", b"2"]
+        heard: list[bool] = []
+        nobody = Upstream(str(tmp_path / "nobody"))
         with pytest.raises(UpstreamRefused):
-            await Upstream(str(tmp_path / "nobody")).send("POST", "/invocations", (), chunks, 5.0)
-        assert chunks == [b"1,", b"2"]
+            await nobody.send("POST", "/invocations", (), [b"1,2"], 5.0, sent=lambda: heard.append(True))
+        assert heard == []
+
+    run(story())
+
+
+def test_a_call_bounds_its_own_answer(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with instance(tmp_path, OK, OK) as (_, upstream):
+            with pytest.raises(UpstreamBroken, match="the answer is over 10 bytes"):
+                await upstream.send("POST", "/invocations", (), [b"1"], 5.0, answer_max_bytes=10)
+            assert (await get(upstream)).body == b"ok"
 
     run(story())
 
@@ -264,10 +278,10 @@ def test_a_late_answer_never_becomes_the_next_callers(tmp_path: Path) -> None:
 
 def test_opening_a_connection_is_part_of_the_time_limit_and_what_was_not_sent_is_kept() -> None:
     async def story() -> None:
-        chunks = [b"1,2"]
+        heard: list[bool] = []
         with full_queue() as address, pytest.raises(UpstreamRefused, match=r"no connection within 0\.05 s"):
-            await Upstream(address).send("POST", "/invocations", (), chunks, 0.05)
-        assert chunks == [b"1,2"]
+            await Upstream(address).send("POST", "/invocations", (), [b"1,2"], 0.05, sent=lambda: heard.append(True))
+        assert heard == []
 
     run(story())
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.passages import passage
 from tests.endpoint.virtual_time import run
 from torpor_endpoint.core.lifecycle import EndpointEvent, move
 from torpor_endpoint.core.scaling import SHRINK_S
@@ -19,9 +20,8 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
-from torpor_endpoint.services.runtime.errors import ErrorPlace
-from torpor_endpoint.services.runtime.request import Invoke
-from torpor_endpoint.services.runtime.router import Limits, Route, Router
+from torpor_endpoint.services.runtime.passage import Route
+from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.storage.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
@@ -35,7 +35,6 @@ SLOW, BAD = replace(PLAIN, name="slow"), replace(PLAIN, name="bad")
 STARTS_S = {"a": 5.0, "slow": 60.0, "bad": 0.0}
 BEFORE_A_LOOK_S = PERIOD_S / 2
 HOUR_S = 3600.0
-PLACE = ErrorPlace("shop", "123456789012", "us-east-1", "1")
 
 
 class HostWithoutRoomForBad(MortalHost):
@@ -85,9 +84,8 @@ class Shop:
     async def call(self) -> float:
         """How long it waited for its answer."""
         came_s = self.clock()
-        request = Invoke.read({"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}, "shop")
-        router = Router(self.fleet, Limits(), lambda: 0.0, self.clock, strict=False)
-        await router.send(Route(self.live, "a", self.pool, None), request, [], PLACE)
+        router = Router(self.fleet, lambda: 0.0, self.clock, strict=False)
+        await router.send(passage("shop", route=Route(self.live, "a", self.pool, None)))
         return self.clock() - came_s
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.endpoint.mortal_host import Mood, MortalHost
+from tests.endpoint.passages import passage
 from tests.endpoint.pool_world import SLOT, World
 from tests.endpoint.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
@@ -15,11 +16,9 @@ from torpor_endpoint.fleet.members import StartTrouble
 from torpor_endpoint.fleet.paces import PACES
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.host import Slot
-from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation
-from torpor_endpoint.services.runtime.request import Invoke
-from torpor_endpoint.services.runtime.router import Limits, Route, Router
-
-PLACE = ErrorPlace("shop", "123456789012", "us-east-1", "1")
+from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.services.runtime.passage import Route
+from torpor_endpoint.services.runtime.router import Router
 
 
 class End(StrEnum):
@@ -231,10 +230,9 @@ def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
             world = World(host)
             host.launches_to_fail = 1000
             live = LiveEndpoint("shop", "arn", {"v": world.pool})
-            router = Router(Fleet(), Limits(), lambda: 0.0, world.now, strict=False)
-            request = Invoke.read({"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}, "shop")
+            router = Router(Fleet(), lambda: 0.0, world.now, strict=False)
             with pytest.raises(RuntimeFault) as fault:
-                await router.send(Route(live, "v", world.pool, None), request, [], PLACE)
+                await router.send(passage("shop", route=Route(live, "v", world.pool, None)))
             assert fault.value.situation is Situation.NOT_READY
             assert "there is no room" in str(fault.value.fields["detail"])
             world.wanted = 1  # it has been woken

@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
+from tests.endpoint.passages import passage
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
-from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault
-from torpor_endpoint.services.runtime.request import Invoke
-from torpor_endpoint.services.runtime.router import Limits, PoolClosed, Route, Router
+from torpor_endpoint.services.runtime.errors import RuntimeFault
+from torpor_endpoint.services.runtime.passage import CallLimits, Route
+from torpor_endpoint.services.runtime.router import HoldLimits, PoolClosed, Router
 from torpor_endpoint.storage.records import Container, Variant
-
-PLACE = ErrorPlace("shop", "123456789012", "us-east-1", "1")
 
 
 class SlowHost:
@@ -49,7 +48,7 @@ class SlowHost:
 class Shop:
     """One endpoint whose only variant sleeps, and a router in front of it."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: CallLimits | None = None, held: HoldLimits | None = None) -> None:
         self.host = SlowHost()
         self.numbers = SlotNumbers()
         variant = Variant("AllTraffic", "m", Container("torpor"), instances_min=0)
@@ -60,14 +59,12 @@ class Shop:
         fleet = Fleet()
         fleet.serve(self.live)
         clock = asyncio.get_running_loop().time
-        self.router = Router(fleet, limits or Limits(), lambda: 0.0, clock, strict=False)
+        self.limits = limits
+        self.router = Router(fleet, lambda: 0.0, clock, strict=False, held=held or HoldLimits())
 
     def call(self) -> "asyncio.Task[Any]":
-        scope = {"type": "http", "headers": [], "path": "/endpoints/shop/invocations"}
-        request = Invoke.read(scope, "shop")
-        return asyncio.create_task(
-            self.router.send(Route(self.live, "AllTraffic", self.pool, None), request, [], PLACE)
-        )
+        route = Route(self.live, "AllTraffic", self.pool, None)
+        return asyncio.create_task(self.router.send(passage("shop", route=route, limits=self.limits)))
 
 
 async def so(true: Callable[[], bool]) -> None:
@@ -122,10 +119,10 @@ def test_a_slot_is_free_again_once_its_instance_is_gone_and_not_before() -> None
     run(story())
 
 
-@pytest.mark.parametrize("limits", [Limits(hold_requests=2), Limits(hold_s=0.05)])
-def test_waiting_is_bounded_in_number_and_in_time(limits: Limits) -> None:
+@pytest.mark.parametrize(("limits", "held"), [(None, HoldLimits(requests=2)), (CallLimits(hold_s=0.05), None)])
+def test_waiting_is_bounded_in_number_and_in_time(limits: CallLimits | None, held: HoldLimits | None) -> None:
     async def story() -> None:
-        shop = Shop(limits)
+        shop = Shop(limits, held)
         calls = [shop.call() for _ in range(3)]
         done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         assert {type(call.exception()) for call in done} == {RuntimeFault}

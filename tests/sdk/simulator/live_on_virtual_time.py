@@ -16,6 +16,7 @@ from typing import cast
 
 import httptools
 
+from tests.endpoint.passages import passage
 from tests.sdk.simulator.virtual_loop import VirtualLoop, run
 from torpor.simulator.engine.variant import Machine, VariantPlan
 from torpor.workloads import Trace, TraceRequest, requests
@@ -47,9 +48,9 @@ from torpor_endpoint.fleet.paces import Paces
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
-from torpor_endpoint.services.runtime.errors import ErrorPlace
-from torpor_endpoint.services.runtime.request import TARGET_MODEL, Invoke
-from torpor_endpoint.services.runtime.router import Limits, Router
+from torpor_endpoint.services.runtime.passage import CallLimits
+from torpor_endpoint.services.runtime.request import TARGET_MODEL
+from torpor_endpoint.services.runtime.router import HoldLimits, Router
 from torpor_endpoint.storage.records import Container, Variant
 
 ENDPOINT, VARIANT = "endpoint", "variant"
@@ -105,11 +106,15 @@ async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Facto
     pool = InstancePool(ENDPOINT, variant_of(plan), factory, SlotNumbers())
     live = LiveEndpoint(ENDPOINT, "arn", {VARIANT: pool})
     fleet.serve(live)
-    router = Router(fleet, Limits(hold_s=PATIENT_S, hold_requests=len(calls)), lambda: 0.0, loop.time, strict=False)
+    router = Router(fleet, lambda: 0.0, loop.time, strict=False, held=HoldLimits(requests=len(calls)))
+
+    patient = CallLimits(hold_s=PATIENT_S)
 
     async def answered(model: str) -> Answered:
-        arrived_s, request = loop.time(), Invoke(ENDPOINT, {TARGET_MODEL: model.encode()})
-        served = await router.send(router.route(live, request), request, [], ErrorPlace(ENDPOINT, "1", "here", "id"))
+        arrived_s, call = loop.time(), passage(ENDPOINT, (TARGET_MODEL, model.encode()), limits=patient)
+        router.route(call)
+        router.admit(call)
+        served = await router.send(call)
         return Answered(model, arrived_s, loop.time(), served.answer.status != 200)
 
     pool.scale(plan.instances, "it is made")

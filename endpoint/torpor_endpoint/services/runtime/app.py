@@ -1,26 +1,40 @@
-"""The runtime API's HTTP face: plain ASGI, bytes through, nothing parsed twice."""
+"""The HTTP face of InvokeEndpoint: drives each request through the steps of its passage (see `passage`).
+
+Bytes go through as they are, and nothing is parsed twice.
+"""
 
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
 
 from torpor_container import wire
 from torpor_container.transport.upstream import Body, size_of
-from torpor_endpoint.aws.wire.asgi import Disconnected, Headers, Receive, Scope, Send, Tell
+from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.wire.scope import DEFAULT_REGION, region_of
-from torpor_endpoint.fleet.roster import LiveEndpoint
-from torpor_endpoint.services.runtime.accounting import Accounting
 from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation, from_answer, wire_form
-from torpor_endpoint.services.runtime.journey import Journey, server_timing, steps_of
+from torpor_endpoint.services.runtime.observers import Observers
+from torpor_endpoint.services.runtime.passage import (
+    CallLimits,
+    InvokeAnswer,
+    Passage,
+    Route,
+    Served,
+    Step,
+    server_timing,
+    steps_of,
+)
 from torpor_endpoint.services.runtime.request import Invoke, read_body
-from torpor_endpoint.services.runtime.router import PoolClosed, Route, Router, Served
+from torpor_endpoint.services.runtime.router import PoolClosed, Router
 
 log = logging.getLogger(__name__)
 
 PREFIX = "/endpoints/"
+INVOCATIONS = "invocations"
+LIMITS = CallLimits()
+FAILED = "request %s to endpoint %s failed"
 COPIED = frozenset(name.lower().encode() for name in wire.RETURNED)
 
 
@@ -28,7 +42,7 @@ COPIED = frozenset(name.lower().encode() for name in wire.RETURNED)
 class AccountAndRegion:
     number: str
     region: str = DEFAULT_REGION
-    console: bool = False  # see `Place`
+    console: bool = False  # see `ErrorPlace`
 
 
 @dataclass(frozen=True)
@@ -39,183 +53,184 @@ class Clocks:
     steady: Callable[[], float]
 
 
-class TakenUp(NamedTuple):
-    """An invocation that did not come by ASGI, until it is told its answer."""
+def any_caller(passage: Passage) -> None:
+    """The step verify of an endpoint that trusts whoever reaches its port."""
 
-    scope: Scope
-    body: bytes
-    place: ErrorPlace
-    journey: Journey
-    tell: Tell
+
+def parse(passage: Passage) -> None:
+    passage.request = Invoke.read(passage.scope)
 
 
 class RuntimeApp:
-    """`POST /endpoints/{EndpointName}/invocations`. Its siblings are refused at once, by name."""
+    """`POST /endpoints/{EndpointName}/invocations`. The sibling operations are refused by name.
 
-    def __init__(self, router: Router, accounting: Accounting, account: AccountAndRegion, clocks: Clocks) -> None:
+    `verify` raises RuntimeFault for a caller who may not call.
+    """
+
+    def __init__(
+        self,
+        router: Router,
+        observers: Observers,
+        account: AccountAndRegion,
+        clocks: Clocks,
+        limits: CallLimits = LIMITS,
+        verify: Step = any_caller,
+    ) -> None:
         self._router = router
-        self._accounting = accounting
-        self._account = account
+        self._observers = observers
+        self._home = account
         self._clocks = clocks
-        self._late: set[asyncio.Task[None]] = set()
+        self._limits = limits
+        self._before_sending: Sequence[Step] = (verify, parse, router.route, router.admit)
+        self._sent_again: set[asyncio.Task[None]] = set()
 
+    # -- the two ways through the steps ----------------------------------------------------------------------------
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        place, operation = self._place(scope)
-        journey = self._begun(place)
+        """Takes any request, and waits where a step has to."""
+        passage, operation = self._begin(scope)
         try:
-            status, headers, chunks = await self._answered(scope, receive, operation, place, journey)
-        except RuntimeFault as fault:
-            status, headers, *chunks = _refused(scope, fault, place)
+            answer = self._answer(passage, await self._settled(passage, self._received(passage, operation, receive)))
         except Disconnected:
             return
-        except Exception:  # the outer edge: one request's fault is logged and answered, and is no other's
-            log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
-            status, headers, *chunks = _refused(scope, RuntimeFault(Situation.INTERNAL), place)
-        self._end(journey, status, headers, size_of(chunks))
         try:
-            await send({"type": "http.response.start", "status": status, "headers": headers})
-            await _send_all(chunks, send)
+            await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+            await _send_all(list(answer.chunks) if self._observers.read_bodies else answer.chunks, send)
         finally:
-            chunks.clear()
-            self._accounting.add(journey)
+            self._account(passage, answer)
 
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """Take up an invocation that waits for nothing on its way to a ready instance (see `aws.asgi.AtOnce`).
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """Takes a request that waits for nothing on its way to a ready instance (see `http.exchange.InlineApp`).
 
-        What is refused or has to wait is left to come by ASGI.
+        A request that is refused or has to wait is left to come by ASGI.
         """
-        place, operation = self._place(scope)
-        if operation != "invocations":
+        passage, operation = self._begin(scope)
+        if operation != INVOCATIONS:
             return False
-        journey = self._begun(place)
-        journey.request_bytes = len(body)
-        taken = TakenUp(scope, body, place, journey, tell)
-
-        def ended(outcome: Served | RuntimeFault | None) -> None:
-            if outcome is None:
-                late = asyncio.create_task(self._again(taken, route, request))
-                self._late.add(late)
-                late.add_done_callback(self._late.discard)
-            else:
-                self._finish(taken, route, outcome)
-
+        passage.body, passage.request_bytes = [body], len(body)
         try:
-            request = Invoke.read(scope, place.endpoint)
-            route = self._route(self._router.find(place.endpoint), request, journey.request_bytes)
-            sent = self._router.send_at_once(route, request, body, place, ended)
+            self._prepare(passage)
         except RuntimeFault:
             return False
-        self._accounting.meanwhile()
+        sent = self._router.send_inline(passage, partial(self._tell, passage, tell))
+        self._observers.meanwhile()
         return sent
 
-    async def _again(self, taken: TakenUp, route: Route, request: Invoke) -> None:
-        """What turned out never to have been sent."""
-        outcome: Served | RuntimeFault
-        try:
-            route, outcome = await self._sent(request, [taken.body], taken.place, len(taken.body))
-        except RuntimeFault as fault:
-            outcome = fault
-        except Exception:  # the outer edge, as above
-            log.exception("request %s to endpoint %s failed", taken.place.request_id, taken.place.endpoint)
-            outcome = RuntimeFault(Situation.INTERNAL)
-        self._finish(taken, route, outcome)
+    def _tell(self, passage: Passage, tell: Tell, outcome: Served | RuntimeFault | None) -> None:
+        """The end of a request that was taken inline. One that no instance read is sent again, by a task."""
+        if outcome is None:
+            task = asyncio.create_task(self._send_again(passage, tell))
+            self._sent_again.add(task)
+            task.add_done_callback(self._sent_again.discard)
+            return
+        answer = self._answer(passage, outcome)
+        tell(answer.status, answer.headers, b"".join(answer.chunks))
+        self._account(passage, answer)
 
-    def _finish(self, taken: TakenUp, route: Route, outcome: Served | RuntimeFault) -> None:
-        scope, _, place, journey, tell = taken
-        try:
-            status, headers, chunks = _told(route, outcome, place, journey)
-            answer = b"".join(chunks)
-            chunks.clear()
-        except RuntimeFault as fault:
-            status, headers, answer = _refused(scope, fault, place)
-        except Exception:  # the outer edge, as above
-            log.exception("request %s to endpoint %s failed", place.request_id, place.endpoint)
-            status, headers, answer = _refused(scope, RuntimeFault(Situation.INTERNAL), place)
-        self._end(journey, status, headers, len(answer))
-        tell(status, headers, answer)
-        self._accounting.add(journey)
+    async def _send_again(self, passage: Passage, tell: Tell) -> None:
+        self._tell(passage, tell, await self._settled(passage, self._sent(passage)))
 
-    def _place(self, scope: Scope) -> tuple[ErrorPlace, str]:
-        """Where the request goes, and what it wants there. Who gives an ARN as the name has a slash in it."""
+    # -- the steps -------------------------------------------------------------------------------------------------
+    def _begin(self, scope: Scope) -> tuple[Passage, str]:
+        """The record, and the operation by its last part of the path. An ARN as the endpoint's name has a slash."""
         name, _, operation = scope["path"].removeprefix(PREFIX).rpartition("/")
-        account = self._account
-        return ErrorPlace(name, account.number, account.region, request_id(), console=account.console), operation
+        account = self._home
+        place = ErrorPlace(name, account.number, account.region, request_id(), console=account.console)
+        return Passage(scope, place, self._limits, self._clocks.epoch(), self._clocks.steady()), operation
 
-    def _begun(self, place: ErrorPlace) -> Journey:
-        return Journey(place.request_id, self._clocks.epoch(), self._clocks.steady())
+    def _prepare(self, passage: Passage) -> None:
+        """All steps before sending. Raises RuntimeFault of the first that refuses the request."""
+        for step in self._before_sending:
+            step(passage)
 
-    async def _answered(
-        self, scope: Scope, receive: Receive, operation: str, place: ErrorPlace, journey: Journey
-    ) -> tuple[int, Headers, Body]:
-        request = Invoke.read(scope, place.endpoint)
-        body, journey.request_bytes = await read_body(scope, receive, self._router.limits.body_bytes)
-        if operation != "invocations":
+    async def _received(self, passage: Passage, operation: str, receive: Receive) -> Served:
+        """All steps up to the instance's answer, from the first byte of the body on."""
+        passage.body, passage.request_bytes = await read_body(passage.scope, receive, self._limits.body_bytes)
+        if operation != INVOCATIONS:
             raise RuntimeFault(Situation.NOT_IMPLEMENTED, detail=f"/endpoints/{{EndpointName}}/{operation} yet")
-        route, outcome = await self._sent(request, body, place, journey.request_bytes)
-        return _told(route, outcome, place, journey)
+        return await self._sent(passage)
 
-    async def _sent(
-        self, request: Invoke, body: Body, place: ErrorPlace, size_bytes: int
-    ) -> tuple[Route, Served | RuntimeFault]:
-        """Where it went, and what came of it. Raises the fault of a request that goes nowhere."""
+    async def _sent(self, passage: Passage) -> Served:
+        """All steps up to the instance's answer, for a request that is whole."""
+        release = None if self._observers.read_bodies else passage.body.clear
         while True:
-            route = self._route(self._router.find(place.endpoint), request, size_bytes)
+            self._prepare(passage)
             try:
-                return route, await self._router.send(route, request, body, place)
-            except RuntimeFault as fault:
-                return route, fault
-            except PoolClosed:
+                return await self._router.send(passage, release)
+            except PoolClosed:  # the endpoint was updated meanwhile: its other pool takes the request
                 continue
 
-    def _route(self, live: LiveEndpoint, request: Invoke, request_bytes: int) -> Route:
-        """Raises the fault of the first rule that the request breaks."""
-        limits = self._router.limits
-        if request_bytes > limits.body_bytes:
-            raise RuntimeFault(Situation.OVERSIZE, limit=limits.body_bytes)
-        route = self._router.route(live, request)
-        if route.pool.variant.serverless is not None and request_bytes > limits.serverless_body_bytes:
-            raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
-        return route
+    async def _settled(self, passage: Passage, served: Awaitable[Served]) -> Served | RuntimeFault:
+        """What a request came to. Raises Disconnected."""
+        try:
+            return await served
+        except RuntimeFault as fault:
+            return fault
+        except Disconnected:
+            raise
+        except Exception:  # the outer edge: the fault of one request is logged and answered, and harms no other request
+            log.exception(FAILED, passage.request_id, passage.place.endpoint)
+            return RuntimeFault(Situation.INTERNAL)
 
-    def _end(self, journey: Journey, status: int, headers: Headers, size_bytes: int) -> None:
-        """The headers that every answer has are added."""
-        journey.end(status, size_bytes, self._clocks.steady() - journey.began_s)
-        headers += [
-            (b"x-amzn-requestid", journey.request_id.encode()),
-            (b"server-timing", server_timing(journey.steps)),
-            (b"content-length", b"%d" % size_bytes),
-        ]
+    def _answer(self, passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer:
+        """The answer for the caller, with the headers that every answer has. The passage has ended."""
+        try:
+            answer = _answer_of(passage, outcome)
+        except RuntimeFault as fault:
+            answer = _refusal(passage, fault)
+        except Exception:  # the outer edge, as above
+            log.exception(FAILED, passage.request_id, passage.place.endpoint)
+            answer = _refusal(passage, RuntimeFault(Situation.INTERNAL))
+        size_bytes = size_of(answer.chunks)
+        passage.end(answer.status, size_bytes, self._clocks.steady() - passage.began_s)
+        answer.headers.append((b"x-amzn-requestid", passage.request_id.encode()))
+        answer.headers.append((b"server-timing", server_timing(passage.steps)))
+        answer.headers.append((b"content-length", b"%d" % size_bytes))
+        return answer
+
+    def _account(self, passage: Passage, answer: InvokeAnswer) -> None:
+        """The last step: observers see the request and its answer, and the bodies are released."""
+        self._observers.see(passage, answer)
+        passage.body.clear()
+        answer.chunks.clear()
+        self._observers.account(passage, answer)
 
 
-def _told(
-    route: Route, outcome: Served | RuntimeFault, place: ErrorPlace, journey: Journey
-) -> tuple[int, Headers, Body]:
-    """Status, headers and body for the caller. Raises RuntimeFault for what is no success."""
-    journey.route, journey.outcome = route, outcome
-    if isinstance(outcome, RuntimeFault):
-        journey.steps |= outcome.steps
+def _answer_of(passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer:
+    """Raises RuntimeFault if the request was not served well."""
+    route = passage.route
+    if route is None:
+        assert isinstance(outcome, RuntimeFault), "only a routed request is served"
         raise outcome
-    answer = outcome.answer
-    journey.steps |= outcome.waited
-    journey.steps |= steps_of(answer.header(b"server-timing") or b"")
+    passage.outcome = outcome
+    if isinstance(outcome, RuntimeFault):
+        raise outcome
+    return _copied(passage, route, outcome)
+
+
+def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
+    """The instance's answer, as the caller gets it. Raises RuntimeFault for one that is no success."""
+    answer = served.answer
+    passage.steps |= steps_of(answer.header(b"server-timing") or b"")
     if not 200 <= answer.status < 300:
-        fault = from_answer(answer, place)
+        fault = from_answer(answer, passage.place)
         answer.chunks.clear()
         raise fault
     headers = [header for header in answer.headers if header[0] in COPIED]
     headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
-    return answer.status, headers, answer.chunks
+    return InvokeAnswer(answer.status, headers, answer.chunks)
 
 
-def _refused(scope: Scope, fault: RuntimeFault, place: ErrorPlace) -> tuple[int, Headers, bytes]:
-    """In the words of the region that the request was signed for, if it was."""
-    told = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    region = region_of(told, scope.get("query_string", b"").decode("latin-1"), otherwise=place.region)
-    return wire_form(fault, place._replace(region=region))
+def _refusal(passage: Passage, fault: RuntimeFault) -> InvokeAnswer:
+    """In the words of the region that the request was signed for, if it was signed."""
+    scope, place = passage.scope, passage.place
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    region = region_of(headers, scope.get("query_string", b"").decode("latin-1"), otherwise=place.region)
+    status, answered, body = wire_form(fault, place._replace(region=region))
+    return InvokeAnswer(status, answered, [body])
 
 
 async def _send_all(chunks: Body, send: Send) -> None:
-    """One chunk after another, as fast as the caller takes them, and each is let go of."""
+    """Chunk by chunk, as fast as the caller takes them; each is released as it is sent."""
     chunks.reverse()
     while len(chunks) > 1:
         await send({"type": "http.response.body", "body": chunks.pop(), "more_body": True})
@@ -223,7 +238,7 @@ async def _send_all(chunks: Body, send: Send) -> None:
 
 
 def request_id() -> str:
-    """A UUID, version 4. It names a request and keeps no secret: Python's own dice will do, and ask no system."""
+    """A UUID, version 4. It names a request and keeps no secret: Python's own generator will do, and asks no system."""
     digits = random.randbytes(16).hex()
     variant = "89ab"[int(digits[16], 16) % 4]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"

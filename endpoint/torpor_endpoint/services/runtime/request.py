@@ -1,4 +1,4 @@
-"""One InvokeEndpoint request as values: its headers read and checked once, its body taken within the limit."""
+"""Parses an InvokeEndpoint request: reads and checks its headers once, and reads its body within a limit."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -38,22 +38,21 @@ PASSED_ON = frozenset(name.lower().encode() for name in wire.FORWARDED)
 
 
 class Invoke(NamedTuple):
-    """What the caller asked for."""
+    """The headers of the request that InvokeEndpoint knows."""
 
-    endpoint: str
     headers: dict[bytes, bytes]
 
     @classmethod
-    def read(cls, scope: Scope, endpoint: str) -> "Invoke":
-        return cls(endpoint, {name: value for name, value in scope["headers"] if name in LENGTHS})
+    def read(cls, scope: Scope) -> "Invoke":
+        return cls({name: value for name, value in scope["headers"] if name in LENGTHS})
 
     def text(self, name: bytes) -> str | None:
-        """Its text. boto3 sends a name beyond ASCII as UTF-8."""
+        """The header's text. boto3 sends a name beyond ASCII as UTF-8."""
         value = self.headers.get(name)
         return None if value is None else value.decode(errors="surrogateescape")
 
     def first_of(self, names: Sequence[bytes]) -> bytes | None:
-        """The first of these headers that says something."""
+        """The first of these headers that is there and not empty."""
         for name in names:
             if self.headers.get(name):
                 return name
@@ -79,10 +78,10 @@ class Invoke(NamedTuple):
 
 
 async def read_body(scope: Scope, receive: Receive, limit_bytes: int) -> tuple[Body, int]:
-    """The body and its whole size. One over the limit is dropped, and read to its end within reason: its caller gets
-    an answer. Raises RuntimeFault for a body that is too slow, or one too many."""
+    """The body and its whole size. A body over the limit is read to its end within reason and dropped, so that its
+    caller gets an answer. Raises RuntimeFault for a body that is too slow or one too many, and Disconnected."""
     chunks: Body = []
-    size_bytes, more = await _taken(receive, chunks, 0, limit_bytes)
+    size_bytes, more = await _read_on(receive, chunks, 0, limit_bytes)
     if not more:
         return chunks, size_bytes
     declared = declared_bytes(scope, limit_bytes)
@@ -90,7 +89,7 @@ async def read_body(scope: Scope, receive: Receive, limit_bytes: int) -> tuple[B
         async with bodies_of(scope).room(min(declared, limit_bytes)):
             while more and size_bytes <= limit_bytes + DRAIN_MAX_BYTES:
                 keep_bytes = limit_bytes if declared <= limit_bytes else 0
-                size_bytes, more = await _taken(receive, chunks, size_bytes, keep_bytes)
+                size_bytes, more = await _read_on(receive, chunks, size_bytes, keep_bytes)
     except TooManyBodies as error:
         raise RuntimeFault(Situation.BODIES_FULL) from error
     except TooSlow as error:
@@ -98,8 +97,8 @@ async def read_body(scope: Scope, receive: Receive, limit_bytes: int) -> tuple[B
     return chunks, size_bytes
 
 
-async def _taken(receive: Receive, chunks: Body, size_bytes: int, keep_bytes: int) -> tuple[int, bool]:
-    """The size with one more piece, and whether others follow."""
+async def _read_on(receive: Receive, chunks: Body, size_bytes: int, keep_bytes: int) -> tuple[int, bool]:
+    """Reads one more piece. The size with it, and whether others follow."""
     message = await receive()
     if message["type"] == "http.disconnect":
         raise Disconnected

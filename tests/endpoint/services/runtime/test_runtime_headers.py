@@ -116,7 +116,7 @@ def test_a_header_that_is_too_long_is_refused_by_its_name(live: LiveEndpoint, ho
 def test_the_container_gets_the_contract_s_headers_and_no_others() -> None:
     forwarded = [(name.lower().encode(), b"text/csv") for name in wire.FORWARDED]
     sent = {**dict(forwarded), b"x-amzn-sagemaker-target-model": b"/a.tar.gz", b"x-torpor-fault": b"no-room"}
-    request = Invoke.read({"headers": [*sent.items(), (b"cookie", b"secret"), (b"authorization", b"AWS4")]}, "ep")
+    request = Invoke.read({"headers": [*sent.items(), (b"cookie", b"secret"), (b"authorization", b"AWS4")]})
     assert request.forwarded("a.tar.gz") == [
         *forwarded,
         (b"x-amzn-sagemaker-target-model", b"a.tar.gz"),

@@ -2,34 +2,32 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.passages import passage
 from tests.endpoint.pool_world import World
 from tests.endpoint.virtual_time import run
 from torpor_container import wire
-from torpor_container.transport.upstream import Body, UpstreamAnswer
+from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.metrics import Metric
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.services.runtime.accounting import TOGETHER, WITHIN_S, Accounting
-from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
-from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation
-from torpor_endpoint.services.runtime.journey import Journey
+from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.services.runtime.ledger_observer import LedgerObserver, record
 from torpor_endpoint.services.runtime.meter import Meters
-from torpor_endpoint.services.runtime.request import Invoke
-from torpor_endpoint.services.runtime.router import Limits, Route, Router, Served
+from torpor_endpoint.services.runtime.metrics_observer import MetricsObserver
+from torpor_endpoint.services.runtime.observers import TOGETHER, WITHIN_S, Observers
+from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
 from torpor_endpoint.storage.records import Serverless
 
+ANSWERED = InvokeAnswer(200, [], [])
 NOON_S = 1_700_000_000 // 86_400 * 86_400 + 43_200
 FAULTS = (
     RuntimeFault(Situation.NO_CAPACITY, variant="v"),
@@ -70,7 +68,10 @@ class Books:
     def __init__(self) -> None:
         self.registry = MetricRegistry(lambda: NOON_S)
         self.ledger = Pages()
-        self.accounting = Accounting(Meters(self.registry), self.ledger)
+        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(Meters(self.registry))])
+
+    def add(self, request: Passage) -> None:
+        self.observers.account(request, ANSWERED)
 
     def told(self) -> dict[tuple[str, str, int], tuple[float, ...]]:
         """Count, sum and extremes of every minute of every metric, by variant."""
@@ -99,7 +100,7 @@ def routes(host: MortalHost) -> list[Route]:
 
 
 def served(status: int, headers: list[tuple[bytes, bytes]], instances: int = 1) -> Served:
-    return Served(UpstreamAnswer(status, headers), "i-1", instances, 7, {}, 0.25)
+    return Served(UpstreamAnswer(status, headers), "i-1", instances, 7, 0.25)
 
 
 def ended(
@@ -107,10 +108,12 @@ def ended(
     outcome: Served | RuntimeFault | None,
     at_s: float = NOON_S,
     steps: dict[str, float] | None = None,
-) -> Journey:
-    journey = Journey("r", at_s, 0.0, 10, dict(steps or {}), route, outcome)
-    journey.end(200, 20, 0.5)
-    return journey
+) -> Passage:
+    request = replace(
+        passage("shop", route=route), at_s=at_s, request_bytes=10, steps=dict(steps or {}), outcome=outcome
+    )
+    request.end(200, 20, 0.5)
+    return request
 
 
 HIT, MISS = (wire.MODEL_CACHE.lower().encode(), b"hit"), (wire.MODEL_CACHE.lower().encode(), b"miss")
@@ -139,16 +142,16 @@ def test_however_many_are_told_together_the_sums_are_those_of_each_by_itself(
         with MortalHost() as host:
             way = routes(host)
             for number, (which, outcome, at_s, steps) in enumerate(told):
-                one_by_one.accounting.add(ended(way[which], outcome, NOON_S + at_s, steps))
-                one_by_one.accounting.settle()
-                together.accounting.add(journey := ended(way[which], outcome, NOON_S + at_s, steps))
+                one_by_one.add(ended(way[which], outcome, NOON_S + at_s, steps))
+                one_by_one.observers.settle()
+                together.add(request := ended(way[which], outcome, NOON_S + at_s, steps))
                 if isinstance(outcome, Served):
-                    each.invoked(journey.invocation(way[which], outcome.instance, dict(outcome.answer.headers)))
+                    each.invoked(record(request, way[which], outcome.instance, dict(outcome.answer.headers)))
                 elif outcome is not None and (outcome.original is not None or outcome.steps):
-                    each.invoked(journey.invocation(way[which], "", {}))
+                    each.invoked(record(request, way[which], "", {}))
                 if number % groups[number % len(groups)] == 0:
-                    together.accounting.settle()
-            together.accounting.settle()
+                    together.observers.settle()
+            together.observers.settle()
         assert together.told() == one_by_one.told()
         assert together.ledger.rounded() == one_by_one.ledger.rounded() == each.rounded()
         reached = Counter(
@@ -179,8 +182,8 @@ def test_nobody_who_ended_waits_for_others_for_long_nor_for_more_than_so_many() 
             route, _ = routes(host)
 
             async def ends(wait_s: float = 0.0) -> None:
-                books.accounting.add(ended(route, served(200, [HIT])))
-                books.accounting.meanwhile()
+                books.add(ended(route, served(200, [HIT])))
+                books.observers.meanwhile()
                 await asyncio.sleep(wait_s)
 
             await ends(WITHIN_S * 0.9)
@@ -201,16 +204,17 @@ def test_nobody_who_ended_waits_for_others_for_long_nor_for_more_than_so_many() 
     run(story())
 
 
-def test_one_that_can_not_be_accounted_for_is_no_others_loss() -> None:
+def test_a_request_that_one_observer_fails_on_is_no_loss_to_other_requests_and_observers() -> None:
     async def story() -> None:
         books = Books()
         odd = (wire.EFFORT.lower().encode(), b"much")
         with MortalHost() as host:
             route, _ = routes(host)
             for headers in ([HIT], [HIT, odd], [HIT]):
-                books.accounting.add(ended(route, served(200, headers)))
-            books.accounting.settle()
-        assert len(books.ledger.instances()) == books.count(metrics.INVOCATIONS) == 2
+                books.add(ended(route, served(200, headers)))
+            books.observers.settle()
+        assert len(books.ledger.instances()) == 2
+        assert books.count(metrics.INVOCATIONS) == 3
 
     run(story())
 
@@ -222,122 +226,11 @@ def test_what_never_reached_a_variant_or_a_model_is_counted_as_that() -> None:
         with MortalHost() as host:
             route, _ = routes(host)
             for outcome in (no_capacity, broken, not_ready, full, served(400, [REFUSED])):
-                books.accounting.add(ended(route, outcome))
-            books.accounting.add(ended(None, None))
-            books.accounting.settle()
+                books.add(ended(route, outcome))
+            books.add(ended(None, None))
+            books.observers.settle()
         assert books.count(metrics.NO_CAPACITY_INVOCATION_FAILURES) == 1
         assert books.count(metrics.INVOCATIONS) == 1  # the one that broke on its way
         assert books.ledger.instances() == ["", "", "i-1"]  # it, the one that waited, and the refused one
-
-    run(story())
-
-
-class Answering(Router):
-    """Every request is answered with the same status and a body of two chunks."""
-
-    def __init__(self, route: Route, status: int) -> None:
-        fleet = Fleet()
-        fleet.serve(route.live)
-        super().__init__(fleet, Limits(), lambda: 0.0, lambda: 0.0, False)
-        self._status = status
-
-    def _served(self) -> Served:
-        return Served(UpstreamAnswer(self._status, [], [b"much", b"more"]), "i-1", 1, 1, {}, 0.25)
-
-    async def send(self, route: Route, request: Invoke, body: Body, place: ErrorPlace) -> Served:
-        return self._served()
-
-    def send_at_once(
-        self,
-        route: Route,
-        request: Invoke,
-        body: bytes,
-        place: ErrorPlace,
-        then: Callable[[Served | RuntimeFault | None], None],
-    ) -> bool:
-        then(self._at_once())
-        return True
-
-    def _at_once(self) -> Served | None:
-        return self._served()
-
-
-class Gone(Answering):
-    """Whom the request was to go to at once has just ended."""
-
-    def __init__(self, route: Route, outcome: int | Exception) -> None:
-        super().__init__(route, outcome if isinstance(outcome, int) else 200)
-        self._outcome = outcome
-
-    async def send(self, route: Route, request: Invoke, body: Body, place: ErrorPlace) -> Served:
-        if isinstance(self._outcome, Exception):
-            raise self._outcome
-        return await super().send(route, request, body, place)
-
-    def _at_once(self) -> None:
-        return None
-
-
-class Waiting(Accounting):
-    """It keeps those that have ended."""
-
-    def __init__(self, waiting: list[Journey]) -> None:
-        super().__init__(Meters(MetricRegistry(lambda: NOON_S)), Pages())
-        self._waiting = waiting
-
-    def add(self, journey: Journey) -> None:
-        self._waiting.append(journey)
-
-
-@pytest.mark.parametrize("status", [200, 500])
-def test_no_body_waits_with_a_request_to_be_accounted_for(status: int) -> None:
-    async def story() -> None:
-        waiting: list[Journey] = []
-        told: list[Any] = []
-
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request"}
-
-        async def send(message: Any) -> None:
-            told.append(message["type"])
-
-        async def gone(message: Any) -> None:
-            raise ConnectionError("the caller has gone")
-
-        with MortalHost() as host:
-            route, _ = routes(host)
-            asked = {"path": "/endpoints/shop/invocations", "headers": []}
-            clocks = Clocks(lambda: NOON_S, lambda: 0.0)
-            app = RuntimeApp(Answering(route, status), Waiting(waiting), AccountAndRegion("1"), clocks)
-            assert app.at_once(asked, b"1,2", lambda *answer: told.append(answer[0]))
-            await app(asked, receive, send)
-            with pytest.raises(ConnectionError):
-                await app(asked, receive, gone)
-        assert told[:2] == [200 if status == 200 else 424, "http.response.start"]
-        assert [journey.status for journey in waiting] == told[:1] * 3
-        for journey in waiting:
-            assert isinstance(journey.outcome, Served)
-            assert journey.outcome.answer.chunks == []
-
-    run(story())
-
-
-@pytest.mark.parametrize(
-    ("outcome", "status"),
-    [(200, 200), (RuntimeFault(Situation.NO_CAPACITY, variant="v"), 400), (ValueError("a mistake of ours"), 500)],
-)
-def test_what_was_never_sent_is_sent_again_and_told_once(outcome: int | Exception, status: int) -> None:
-    async def story() -> None:
-        waiting: list[Journey] = []
-        told: list[int] = []
-        with MortalHost() as host:
-            route, _ = routes(host)
-            clocks = Clocks(lambda: NOON_S, lambda: 0.0)
-            app = RuntimeApp(Gone(route, outcome), Waiting(waiting), AccountAndRegion("1"), clocks)
-            asked = {"path": "/endpoints/shop/invocations", "headers": []}
-            assert app.at_once(asked, b"1,2", lambda *answer: told.append(answer[0]))
-            assert told == []
-            await asyncio.sleep(0.1)
-        assert told == [journey.status for journey in waiting] == [status]
 
     run(story())

@@ -1,0 +1,92 @@
+"""Writes each request that was sent to a variant to the ledger: cold ones whole, warm ones as sums of their group."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from torpor_container import wire
+from torpor_endpoint.core.ledger import PREDICT
+from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
+from torpor_endpoint.services.runtime.observers import Alike, AlikeRequest
+from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
+
+COLD = wire.COLD.lower().encode()
+EFFORT = wire.EFFORT.lower().encode()
+
+
+class LedgerWriter(Protocol):
+    """The ledger, as far as requests are written to it."""
+
+    def invoked(self, invocation: InvocationRecord) -> None: ...
+
+    def warmed(self, warm: WarmRequests) -> None: ...
+
+
+class LedgerObserver:
+    def __init__(self, ledger: LedgerWriter) -> None:
+        self._ledger = ledger
+
+    def ended(self, request: Passage, answer: InvokeAnswer) -> None:
+        """A request that was refused without a wait has no row."""
+        route, outcome = request.route, request.outcome
+        if route is None or outcome is None:
+            return
+        if isinstance(outcome, Served):
+            self._ledger.invoked(record(request, route, outcome.instance, dict(outcome.answer.headers)))
+        elif outcome.original is not None or outcome.steps:
+            self._ledger.invoked(record(request, route, "", {}))
+
+    def ended_alike(self, alike: Alike, requests: Sequence[AlikeRequest]) -> None:
+        passages = [one.request for one in requests]
+        came_s = [passage.at_s for passage in passages]
+        self._ledger.warmed(
+            WarmRequests(
+                alike.came_minute_s,
+                alike.endpoint,
+                alike.variant,
+                _model(alike.target),
+                alike.instance,
+                [passage.total_s for passage in passages],
+                [passage.steps.get(PREDICT, 0.0) for passage in passages],
+                sum([passage.request_bytes for passage in passages]),
+                sum([passage.response_bytes for passage in passages]),
+                (min(came_s), max(came_s)),
+            )
+        )
+
+
+def record(request: Passage, route: Route, instance: str, headers: Mapping[bytes, bytes]) -> InvocationRecord:
+    """The ledger's row of one request; `headers` are those of the instance's answer."""
+    return InvocationRecord(
+        request.at_s,
+        request.request_id,
+        route.live.name,
+        route.variant,
+        _model(route.target),
+        instance,
+        request.status,
+        request.steps,
+        request.total_s,
+        request.request_bytes,
+        request.response_bytes,
+        _cold(headers),
+        _effort(headers),
+    )
+
+
+def _model(target: str | None) -> str:
+    return (target or "").removeprefix("/")
+
+
+def _cold(headers: Mapping[bytes, bytes]) -> wire.ColdLoad | None:
+    """What the instance says of a load."""
+    cold: wire.ColdLoad | None = json.loads(headers[COLD]) if COLD in headers else None
+    return cold
+
+
+def _effort(headers: Mapping[bytes, bytes]) -> wire.EffortFields | None:
+    """What the prediction took, if it was measured."""
+    if EFFORT not in headers:
+        return None
+    work_s, delay_s = map(float, headers[EFFORT].split())
+    return {"work_s": work_s, "delay_s": delay_s}

@@ -1,0 +1,67 @@
+"""Counts each request in the metrics of its variant: invocations, errors, latencies, cache hits."""
+
+from collections.abc import Sequence
+
+from torpor_container import wire
+from torpor_container.wire import WaitStep
+from torpor_endpoint.core.ledger import minute_of
+from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
+from torpor_endpoint.services.runtime.meter import AlikeRequests, Concurrency, Meters
+from torpor_endpoint.services.runtime.observers import HIT, MODEL_CACHE, OK, Alike, AlikeRequest
+from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
+from torpor_endpoint.storage.records import Serverless
+
+LOADING = frozenset({WaitStep.QUEUE.value, WaitStep.DOWNLOAD.value, WaitStep.UNPACK.value, WaitStep.LOAD.value})
+FAULT = wire.FAULT.lower().encode()
+REFUSED = {fault.value.encode() for fault in FAULTS}
+"""The faults of an instance that are the platform's own answer: such a request never reached a model."""
+
+
+class MetricsObserver:
+    def __init__(self, meters: Meters) -> None:
+        self._meters = meters
+
+    def ended(self, request: Passage, answer: InvokeAnswer) -> None:
+        """A request counts if it reached a model, or broke on its way to one."""
+        route, outcome = request.route, request.outcome
+        if route is None or outcome is None:
+            return
+        samples = _samples(request, route, outcome) if isinstance(outcome, Served) else _broken(request, route, outcome)
+        if isinstance(outcome, RuntimeFault) and outcome.situation is Situation.NO_CAPACITY:
+            self._meters.no_capacity(route.live.name, route.variant, request.ended_at_s)
+        if samples is not None:
+            self._meters.add(route.live.name, route.variant, samples, minute_of(request.ended_at_s))
+
+    def ended_alike(self, alike: Alike, requests: Sequence[AlikeRequest]) -> None:
+        model_s = [one.served.sent_s for one in requests]
+        overhead_s = [one.request.total_s - one.served.sent_s for one in requests]
+        allowed = alike.pool.variant.serverless
+        concurrency = [_concurrency(allowed, one.served) for one in requests] if allowed is not None else ()
+        samples = AlikeRequests(alike.instances, OK, alike.hit, model_s, overhead_s, (), concurrency)
+        self._meters.add(alike.endpoint, alike.variant, samples, alike.ended_minute_s)
+
+
+def _samples(request: Passage, route: Route, served: Served) -> AlikeRequests | None:
+    """Of one request; None if it never reached a model."""
+    headers = dict(served.answer.headers)
+    if headers.get(FAULT) in REFUSED:
+        return None
+    loading_s = sum([took_s for step, took_s in request.steps.items() if step in LOADING])
+    model_s = served.sent_s - loading_s
+    cache = headers.get(MODEL_CACHE)
+    hit = None if cache is None else cache == HIT
+    allowed = route.pool.variant.serverless
+    concurrency = [_concurrency(allowed, served)] if allowed is not None else ()
+    status, overhead_s = served.answer.status, request.total_s - model_s
+    return AlikeRequests(served.instances, status, hit, [model_s], [overhead_s], [loading_s], concurrency)
+
+
+def _broken(request: Passage, route: Route, fault: RuntimeFault) -> AlikeRequests | None:
+    """A request that broke on its way counts against the model; one that was refused does not."""
+    if fault.original is None:
+        return None
+    return AlikeRequests(len(route.pool.ready), None, None, [request.total_s], [0.0])
+
+
+def _concurrency(allowed: Serverless, served: Served) -> Concurrency:
+    return Concurrency(served.in_flight, allowed.max_concurrency, allowed.provisioned_concurrency)

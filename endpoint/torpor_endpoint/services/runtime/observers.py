@@ -1,0 +1,139 @@
+"""The observers of requests: each sees every request that has ended, with its body and its answer.
+
+An observer that reads bodies is called when the answer is on its way. The others are called for many requests at a
+time, when the bodies are gone: to call them between two requests costs more than twice as much, because the processor's
+caches lose what the requests need (benchmarks/README.md). Requests that are alike are counted as one group.
+
+To add an observer, write a class with `ended` and give it to `Observers` in `torpor_endpoint/app.py`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from torpor_container import wire
+from torpor_endpoint.core.ledger import COLD_STEPS, minute_of
+from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
+
+log = logging.getLogger(__name__)
+
+TOGETHER = 32
+"""So many ended requests are passed on together, while the endpoint itself waits for an instance: passing them on takes
+about as long as one request takes in its instance."""
+WITHIN_S = 0.1
+"""No ended request waits longer than that to be passed on."""
+
+MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
+HIT = b"hit"
+OK = 200
+SINGLE = frozenset(name.lower().encode() for name in (wire.COLD, wire.EFFORT, wire.FAULT))
+"""A request is in no group if its instance's answer has one of these headers."""
+
+
+class Observer(Protocol):
+    def ended(self, request: Passage, answer: InvokeAnswer) -> None:
+        """The request has its answer. What this raises is logged, and harms neither the request nor other observers."""
+
+
+class BatchObserver(Observer, Protocol):
+    """An observer that needs no bodies: `ended` and `ended_alike` are called later, and the bodies are empty then."""
+
+    def ended_alike(self, alike: "Alike", requests: "Sequence[AlikeRequest]") -> None:
+        """Requests that were served and waited for nothing."""
+
+
+class Alike(NamedTuple):
+    """What the requests of one group have in common."""
+
+    endpoint: str
+    variant: str
+    pool: InstancePool
+    target: str | None
+    instance: str
+    instances: int  # ready ones of the variant
+    hit: bool | None  # None where there is no model cache
+    came_minute_s: int
+    ended_minute_s: int
+
+
+class AlikeRequest(NamedTuple):
+    """One of a group."""
+
+    request: Passage
+    served: Served
+
+
+class Observers:
+    """For the event loop's thread. `batch` are told of all requests together, `single` of each with its bodies."""
+
+    def __init__(self, batch: Sequence[BatchObserver], single: Sequence[Observer] = ()) -> None:
+        self._batch = tuple(batch)
+        self._single = tuple(single)
+        self._ended: list[tuple[Passage, InvokeAnswer]] = []
+        self._alarm: asyncio.TimerHandle | None = None
+
+    @property
+    def read_bodies(self) -> bool:
+        """Whether a request's body must be kept until its end."""
+        return bool(self._single)
+
+    def see(self, request: Passage, answer: InvokeAnswer) -> None:
+        """Called once for each request, when its answer is on its way and before its bodies are released."""
+        for observer in self._single:
+            _observed(observer, request, answer)
+
+    def account(self, request: Passage, answer: InvokeAnswer) -> None:
+        """Called once for each request, when its bodies are released."""
+        self._ended.append((request, answer))
+        if self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(WITHIN_S, self.settle)
+
+    def meanwhile(self) -> None:
+        """A request has just been sent to an instance: there is time for those that have ended."""
+        if len(self._ended) >= TOGETHER:
+            self.settle()
+
+    def settle(self) -> None:
+        """The batch observers know of all requests that have ended."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        ended, self._ended = self._ended, []
+        groups: dict[Alike, list[AlikeRequest]] = {}
+        for request, answer in ended:
+            served, alike = request.outcome, _alike(request)
+            if alike is not None and isinstance(served, Served):
+                groups.setdefault(alike, []).append(AlikeRequest(request, served))
+                continue
+            for observer in self._batch:
+                _observed(observer, request, answer)
+        for alike, requests in groups.items():
+            for observer in self._batch:
+                observer.ended_alike(alike, requests)
+
+
+def _observed(observer: Observer, request: Passage, answer: InvokeAnswer) -> None:
+    try:
+        observer.ended(request, answer)
+    except Exception:  # the outer edge of an observer: the request is answered, and other observers see it
+        log.exception("request %s is not accounted for by %s", request.request_id, type(observer).__name__)
+
+
+def _alike(request: Passage) -> Alike | None:
+    """The group of a request that was served, waited for nothing, and was not measured; else None."""
+    route, served = request.route, request.outcome
+    if route is None or not isinstance(served, Served) or not served.answer.status == request.status == OK:
+        return None
+    if not COLD_STEPS.isdisjoint(request.steps):
+        return None
+    hit: bool | None = None
+    for name, value in served.answer.headers:
+        if name in SINGLE or (name == MODEL_CACHE and value != HIT):
+            return None
+        if name == MODEL_CACHE:
+            hit = True
+    live, variant, pool, target = route
+    came, ended = minute_of(request.at_s), minute_of(request.ended_at_s)
+    return Alike(live.name, variant, pool, target, served.instance, served.instances, hit, came, ended)

@@ -1,0 +1,129 @@
+"""The record of one InvokeEndpoint request on its way through the endpoint. Each step of its life reads and fills it.
+
+The steps, in their order, and the module of each:
+
+    verify    who calls, and whether they may                       app
+    parse     the headers, checked once                             request
+    route     the variant, and the target model                     router
+    admit     throttle, or refuse for lack of capacity              router
+    hold      wait until an instance is ready                       router
+    send      to one instance, and to another if it never arrived   router
+    answer    status, headers and body for the caller               app
+    account   observers see the request and its answer              observers
+
+`app` drives them in two ways: a coroutine that may wait, and a call that never waits and hands the request to the
+coroutine if one step would have to. Both take the same steps.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
+from torpor_container.wire import WaitStep
+from torpor_endpoint.aws.wire.asgi import Headers, Scope
+from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault
+from torpor_endpoint.services.runtime.request import Invoke
+
+OVERHEAD = WaitStep.OVERHEAD.value
+
+
+@dataclass(frozen=True)
+class CallLimits:
+    """The bounds of one call, in bytes and seconds.
+
+    `attempt_margin_s` is added to what the variant's own settings allow: an instance keeps its time limits and says so,
+    and the margin is for an instance that says nothing.
+    """
+
+    body_bytes: int = 6_291_456
+    serverless_body_bytes: int = 4 * 1024 * 1024
+    answer_bytes: int = ANSWER_MAX_BYTES
+    hold_s: float = 60.0
+    attempt_margin_s: float = 5.0
+
+
+class Route(NamedTuple):
+    """Where a request goes: decided before its body is sent anywhere."""
+
+    live: LiveEndpoint
+    variant: str
+    pool: InstancePool
+    target: str | None
+
+
+class Served(NamedTuple):
+    """An instance's answer, and what the observers need to know of the instance and its variant at that time."""
+
+    answer: UpstreamAnswer
+    instance: str
+    instances: int  # ready ones of the variant
+    in_flight: int  # requests of the variant when this one came, itself included
+    sent_s: float  # seconds from sending to the whole answer
+
+
+class InvokeAnswer(NamedTuple):
+    """What the caller gets."""
+
+    status: int
+    headers: Headers
+    chunks: Body
+
+
+@dataclass(slots=True)
+class Passage:
+    """One request. It begins when the request's head is there. Seconds are of the steady clock, but for `at_s`.
+
+    The passage owns the request's body until it is released: nobody else empties it.
+    """
+
+    scope: Scope
+    place: ErrorPlace
+    limits: CallLimits
+    at_s: float  # epoch seconds
+    began_s: float
+    body: Body = field(default_factory=list)
+    request_bytes: int = 0
+    request: Invoke | None = None
+    route: Route | None = None
+    steps: dict[str, float] = field(default_factory=dict)
+    """Seconds by step. Once the passage has ended, they add up to `total_s`."""
+    outcome: Served | RuntimeFault | None = None
+    """None for a request that was refused before it had a variant."""
+    status: int = 0
+    response_bytes: int = 0
+    total_s: float = 0.0
+
+    @property
+    def request_id(self) -> str:
+        return self.place.request_id
+
+    @property
+    def ended_at_s(self) -> float:
+        """Epoch seconds."""
+        return self.at_s + self.total_s
+
+    def waited(self, step: str, took_s: float) -> None:
+        self.steps[step] = self.steps.get(step, 0.0) + took_s
+
+    def end(self, status: int, response_bytes: int, total_s: float) -> None:
+        """What no step explains is overhead: the steps add up to the wall time."""
+        self.status, self.response_bytes, self.total_s = status, response_bytes, total_s
+        self.steps[OVERHEAD] = max(0.0, total_s - sum(self.steps.values()))
+
+
+Step = Callable[[Passage], None]
+"""A step that waits for nothing. It raises RuntimeFault to refuse the request."""
+
+
+def server_timing(steps: dict[str, float]) -> bytes:
+    """The value of the Server-Timing header that the caller reads, in milliseconds."""
+    return ", ".join([f"{step};dur={took_s * 1000:.3f}" for step, took_s in steps.items()]).encode()
+
+
+def steps_of(header: bytes) -> dict[str, float]:
+    """Seconds by step of an instance's Server-Timing, without its overhead: the endpoint measures its own around it."""
+    steps = [part.partition(";dur=") for part in header.decode("latin-1").split(", ")]
+    return {name: float(took_ms) / 1000 for name, _, took_ms in steps if took_ms and name != OVERHEAD}

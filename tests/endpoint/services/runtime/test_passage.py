@@ -1,0 +1,197 @@
+"""A request takes the same steps whether it may wait or not, and its body and answer are kept for observers alone."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.pool_world import World
+from tests.endpoint.virtual_time import run
+from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
+from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.services.runtime.observers import Observer, Observers
+from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
+from torpor_endpoint.services.runtime.router import Router
+
+CLOCKS = Clocks(lambda: 1_700_000_000.0, lambda: 0.0)
+
+
+class Answering(Router):
+    """Routes as a router does, and answers for an instance: with a status and a body of two chunks."""
+
+    def __init__(self, live: LiveEndpoint, status: int) -> None:
+        fleet = Fleet()
+        fleet.serve(live)
+        super().__init__(fleet, lambda: 0.0, lambda: 0.0, False)
+        self._status = status
+
+    def _served(self) -> Served:
+        return Served(UpstreamAnswer(self._status, [], [b"much", b"more"]), "i-1", 1, 1, 0.25)
+
+    async def send(self, passage: Passage, sent: Callable[[], None] | None = None) -> Served:
+        if sent is not None:
+            sent()
+        return self._served()
+
+    def send_inline(self, passage: Passage, then: Callable[[Served | RuntimeFault | None], None]) -> bool:
+        then(self._served())
+        return True
+
+
+class Gone(Answering):
+    """The instance to which a request is sent inline has just ended; what is sent again has the outcome."""
+
+    def __init__(self, live: LiveEndpoint, outcome: int | Exception) -> None:
+        super().__init__(live, outcome if isinstance(outcome, int) else 200)
+        self._then = outcome
+
+    async def send(self, passage: Passage, sent: Callable[[], None] | None = None) -> Served:
+        if isinstance(self._then, Exception):
+            raise self._then
+        return await super().send(passage, sent)
+
+    def send_inline(self, passage: Passage, then: Callable[[Served | RuntimeFault | None], None]) -> bool:
+        then(None)
+        return True
+
+
+class Ended(Observers):
+    """Keeps the requests that have ended."""
+
+    def __init__(self, *single: Observer) -> None:
+        super().__init__([], single)
+        self.requests: list[Passage] = []
+        self.answers: list[InvokeAnswer] = []
+
+    def account(self, request: Passage, answer: InvokeAnswer) -> None:
+        self.requests.append(request)
+        self.answers.append(answer)
+
+
+@dataclass
+class Capture:
+    """An observer that reads bodies."""
+
+    seen: list[tuple[bytes, int, bytes]] = field(default_factory=list)
+
+    def ended(self, request: Passage, answer: InvokeAnswer) -> None:
+        self.seen.append((b"".join(request.body), answer.status, b"".join(answer.chunks)))
+
+
+class Failing:
+    def ended(self, request: Passage, answer: InvokeAnswer) -> None:
+        raise ValueError("a mistake of this observer")
+
+
+class Caller:
+    """Calls an application inline, and by ASGI."""
+
+    def __init__(self, app: RuntimeApp, name: str = "shop") -> None:
+        self._app = app
+        self._scope = {"path": f"/endpoints/{name}/invocations", "headers": []}
+        self.told: list[Any] = []
+
+    def inline(self) -> bool:
+        return self._app.take_inline(
+            self._scope, b"1,2", lambda status, headers, body: self.told.append((status, body))
+        )
+
+    def _tell(self, status: int, headers: Any, body: bytes) -> None:
+        self.told.append((status, body))
+
+    async def by_asgi(self, gone: bool = False) -> None:
+        messages: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"1,2"}
+
+        async def send(message: Any) -> None:
+            if gone:
+                raise ConnectionError("the caller has gone")
+            messages.append(message)
+
+        await self._app(self._scope, receive, send)
+        self.told.append((messages[0]["status"], b"".join(message["body"] for message in messages[1:])))
+
+
+@asynccontextmanager
+async def shop() -> AsyncIterator[LiveEndpoint]:
+    with MortalHost() as host:
+        yield LiveEndpoint("shop", "arn", {"v": World(host).pool})
+
+
+def app(router: Router, observers: Observers, **more: Any) -> RuntimeApp:
+    return RuntimeApp(router, observers, AccountAndRegion("1"), CLOCKS, **more)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_no_body_waits_with_a_request_to_be_accounted_for(status: int) -> None:
+    async def story() -> None:
+        ended = Ended()
+        async with shop() as live:
+            caller = Caller(app(Answering(live, status), ended))
+            assert caller.inline()
+            await caller.by_asgi()
+            with pytest.raises(ConnectionError):
+                await caller.by_asgi(gone=True)
+        assert [request.status for request in ended.requests] == [200 if status == 200 else 424] * 3
+        for request in ended.requests:
+            assert isinstance(request.outcome, Served)
+            assert request.body == request.outcome.answer.chunks == []
+
+    run(story())
+
+
+def test_an_observer_sees_body_and_answer_of_both_ways_before_they_are_released() -> None:
+    async def story() -> None:
+        capture = Capture()
+        ended = Ended(Failing(), capture)
+        async with shop() as live:
+            caller = Caller(app(Answering(live, 200), ended))
+            assert caller.inline()
+            await caller.by_asgi()
+        assert caller.told == [(200, b"muchmore")] * 2
+        assert capture.seen == [(b"1,2", 200, b"muchmore")] * 2
+        assert [request.body for request in ended.requests] == [answer.chunks for answer in ended.answers] == [[], []]
+
+    run(story())
+
+
+def test_a_caller_who_may_not_call_reaches_no_instance() -> None:
+    def nobody(passage: Passage) -> None:
+        raise RuntimeFault(Situation.PARAMETER, detail="nobody may call")
+
+    async def story() -> None:
+        ended = Ended()
+        async with shop() as live:
+            caller = Caller(app(Answering(live, 200), ended, verify=nobody))
+            assert not caller.inline()
+            await caller.by_asgi()
+        assert caller.told[0][0] == 400
+        assert b"nobody may call" in caller.told[0][1]
+        assert [request.route for request in ended.requests] == [None]
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [(200, 200), (RuntimeFault(Situation.NO_CAPACITY, variant="v"), 400), (ValueError("a mistake of ours"), 500)],
+)
+def test_a_request_that_no_instance_read_is_sent_again_and_answered_once(outcome: int | Exception, status: int) -> None:
+    async def story() -> None:
+        ended = Ended()
+        async with shop() as live:
+            caller = Caller(app(Gone(live, outcome), ended))
+            assert caller.inline()
+            assert caller.told == []
+            await asyncio.sleep(0.1)
+        assert [told for told, _ in caller.told] == [request.status for request in ended.requests] == [status]
+
+    run(story())
