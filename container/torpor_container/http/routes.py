@@ -148,30 +148,27 @@ class Routes:
 
     # -- invocations -----------------------------------------------------------------------------------------------
     async def invoke(self, target: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Takes any call, and waits where it has to."""
         timing = Timing(self._clock)
+        outcome: Reply | ContainerError
         try:
-            invocation = _invocation(scope, await self._read(receive))
-            reply = await self._serving.invoke(target, invocation, timing)
+            outcome = await self._serving.invoke(target, _invocation(scope, await self._read(receive)), timing)
         except ContainerError as error:
-            status, headers, content = _failed(target, error, timing)
-        else:
-            status, headers, content = _answer(reply, timing)
+            outcome = error
+        status, headers, content = _answer(target, outcome, timing)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
-    def answer_at_once(self, target: str | None, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """Tell the answer that nobody has to wait for; False, and nothing is done, if there is none."""
+    def take_inline(self, target: str | None, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """Takes a call that waits for nothing. False, and nothing is done, for any other."""
         if not isinstance(self._serving, KeptMode) or len(body) > self._body_max_bytes:
             return False
         timing = Timing(self._clock)
 
         def answered(outcome: Reply | ContainerError) -> None:
-            if isinstance(outcome, ContainerError):
-                tell(*_failed(target, outcome, timing))
-            else:
-                tell(*_answer(outcome, timing))
+            tell(*_answer(target, outcome, timing))
 
-        return self._serving.at_once(target, _invocation(scope, body), timing, answered)
+        return self._serving.take_inline(target, _invocation(scope, body), timing, answered)
 
     async def _read(self, receive: Receive) -> bytes:
         """The whole body. One that is too large is read to its end and dropped, so that its caller gets an answer."""
@@ -217,7 +214,7 @@ class HotPath:
         """See `exchange.AtOnce`."""
         if scope["path"] != self._invocations:
             return False
-        return self._routes.answer_at_once(_header(scope, _TARGET), scope, body, tell)
+        return self._routes.take_inline(_header(scope, _TARGET), scope, body, tell)
 
 
 _TARGET = wire.TARGET_MODEL.lower().encode()
@@ -246,14 +243,11 @@ def _invocation(scope: Scope, body: bytes) -> Invocation:
     return invocation
 
 
-def _failed(target: str | None, error: ContainerError, timing: Timing) -> tuple[int, list[Header], bytes]:
-    """The answer. What is the model's own fault is in the log too: AWS's ModelError sends its reader there."""
-    if isinstance(error, ModelFault | LoadFailed):
-        log.error("%s: %s", target or "the model", error)
-    return _answer(error.reply(), timing, fault=error.fault)
-
-
-def _answer(reply: Reply, timing: Timing, fault: wire.Fault | None = None) -> tuple[int, list[Header], bytes]:
+def _answer(target: str | None, outcome: Reply | ContainerError, timing: Timing) -> tuple[int, list[Header], bytes]:
+    """Status, headers and body. A model's own fault is in the log too: AWS's ModelError sends its reader there."""
+    if isinstance(outcome, ModelFault | LoadFailed):
+        log.error("%s: %s", target or "the model", outcome)
+    reply, fault = (outcome.reply(), outcome.fault) if isinstance(outcome, ContainerError) else (outcome, None)
     headers = [
         (b"content-length", b"%d" % len(reply.body)),
         (b"server-timing", timing.header().encode()),

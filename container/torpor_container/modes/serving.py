@@ -81,8 +81,8 @@ class KeptMode:
         except ModelLost:  # it was not called, and is loaded anew
             return await until_called(call, self._timeout_s)
 
-    def at_once(self, target: str | None, invocation: Invocation, timing: Timing, then: Then) -> bool:
-        """Take up a request for a model in memory that predicts cheaply. False, and nothing is done, for any other.
+    def take_inline(self, target: str | None, invocation: Invocation, timing: Timing, then: Then) -> bool:
+        """Take a call of a model in memory that predicts cheaply. False, and nothing is done, for any other.
 
         `then` is called once, before this returns or later in the same turn of the event loop.
         """
