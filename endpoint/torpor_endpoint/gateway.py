@@ -49,7 +49,7 @@ class Gateway:
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         """See `aws.asgi.AtOnce`."""
-        take = self._at_once.get(_service_of(scope)) if scope["path"].startswith("/") else None
+        take = self._at_once.get(_remembered_service_of(scope)) if scope["path"].startswith("/") else None
         return take is not None and take(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,11 +100,16 @@ def _after_host(url: AnyStr, slash: AnyStr) -> AnyStr:
 
 
 def _service_of(scope: Scope) -> str:
+    told = [(name, value) for name, value in scope["headers"] if name in SCOPE_HEADERS]
+    return _service(scope["method"], scope["path"], scope.get("query_string", b""), *told)
+
+
+def _remembered_service_of(scope: Scope) -> str:
+    """The same, remembered for the requests that endpoints get over and over."""
     told = [_lasting(*header) for header in scope["headers"] if header[0] in SCOPE_HEADERS]
-    query = scope.get("query_string", b"")
     if len(scope["path"]) + sum([len(value) for _, value in told]) > KNOWN_MAX_BYTES:
-        return _service(scope["method"], scope["path"], query, *told)
-    return _known_service(scope["method"], scope["path"], query, *told)
+        return _service_of(scope)
+    return _known_service(scope["method"], scope["path"], scope["query_string"], *told)
 
 
 def _service(method: str, path: str, query: bytes, *told: tuple[bytes, bytes]) -> str:

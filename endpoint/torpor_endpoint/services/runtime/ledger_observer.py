@@ -7,7 +7,7 @@ from typing import Protocol
 from torpor_container import wire
 from torpor_endpoint.core.ledger import PREDICT
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
-from torpor_endpoint.services.runtime.observers import Alike, AlikeRequest
+from torpor_endpoint.services.runtime.observers import Alike
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
 
 COLD = wire.COLD.lower().encode()
@@ -36,9 +36,8 @@ class LedgerObserver:
         elif outcome.original is not None or outcome.steps:
             self._ledger.invoked(record(request, route, "", {}))
 
-    def ended_alike(self, alike: Alike, requests: Sequence[AlikeRequest]) -> None:
-        passages = [one.request for one in requests]
-        came_s = [passage.at_s for passage in passages]
+    def ended_alike(self, alike: Alike, requests: Sequence[Passage], served: Sequence[Served]) -> None:
+        came_s = [request.at_s for request in requests]
         self._ledger.warmed(
             WarmRequests(
                 alike.came_minute_s,
@@ -46,10 +45,10 @@ class LedgerObserver:
                 alike.variant,
                 _model(alike.target),
                 alike.instance,
-                [passage.total_s for passage in passages],
-                [passage.steps.get(PREDICT, 0.0) for passage in passages],
-                sum([passage.request_bytes for passage in passages]),
-                sum([passage.response_bytes for passage in passages]),
+                [request.total_s for request in requests],
+                [request.steps.get(PREDICT, 0.0) for request in requests],
+                sum([request.request_bytes for request in requests]),
+                sum([request.response_bytes for request in requests]),
                 (min(came_s), max(came_s)),
             )
         )

@@ -7,7 +7,7 @@ from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import minute_of
 from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
 from torpor_endpoint.services.runtime.meter import AlikeRequests, Concurrency, Meters
-from torpor_endpoint.services.runtime.observers import HIT, MODEL_CACHE, OK, Alike, AlikeRequest
+from torpor_endpoint.services.runtime.observers import HIT, MODEL_CACHE, OK, Alike
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
 from torpor_endpoint.storage.records import Serverless
 
@@ -32,11 +32,11 @@ class MetricsObserver:
         if samples is not None:
             self._meters.add(route.live.name, route.variant, samples, minute_of(request.ended_at_s))
 
-    def ended_alike(self, alike: Alike, requests: Sequence[AlikeRequest]) -> None:
-        model_s = [one.served.sent_s for one in requests]
-        overhead_s = [one.request.total_s - one.served.sent_s for one in requests]
+    def ended_alike(self, alike: Alike, requests: Sequence[Passage], served: Sequence[Served]) -> None:
+        model_s = [one.sent_s for one in served]
+        overhead_s = [request.total_s - sent_s for request, sent_s in zip(requests, model_s, strict=True)]
         allowed = alike.pool.variant.serverless
-        concurrency = [_concurrency(allowed, one.served) for one in requests] if allowed is not None else ()
+        concurrency = [_concurrency(allowed, one) for one in served] if allowed is not None else ()
         samples = AlikeRequests(alike.instances, OK, alike.hit, model_s, overhead_s, (), concurrency)
         self._meters.add(alike.endpoint, alike.variant, samples, alike.ended_minute_s)
 

@@ -40,8 +40,8 @@ class Observer(Protocol):
 class BatchObserver(Observer, Protocol):
     """An observer that needs no bodies: `ended` and `ended_alike` are called later, and the bodies are empty then."""
 
-    def ended_alike(self, alike: "Alike", requests: "Sequence[AlikeRequest]") -> None:
-        """Requests that were served and waited for nothing."""
+    def ended_alike(self, alike: "Alike", requests: Sequence[Passage], served: Sequence[Served]) -> None:
+        """Requests that were served and waited for nothing, and the outcome of each."""
 
 
 class Alike(NamedTuple):
@@ -58,11 +58,8 @@ class Alike(NamedTuple):
     ended_minute_s: int
 
 
-class AlikeRequest(NamedTuple):
-    """One of a group."""
-
-    request: Passage
-    served: Served
+AlikeKey = tuple[str, str, InstancePool, str | None, str, int, bool | None, int, int]
+"""The fields of `Alike` as a plain tuple, because one is made of each request."""
 
 
 class Observers:
@@ -101,17 +98,21 @@ class Observers:
             self._alarm.cancel()
             self._alarm = None
         ended, self._ended = self._ended, []
-        groups: dict[Alike, list[AlikeRequest]] = {}
+        groups: dict[AlikeKey, tuple[list[Passage], list[Served]]] = {}
         for request, answer in ended:
             served, alike = request.outcome, _alike(request)
             if alike is not None and isinstance(served, Served):
-                groups.setdefault(alike, []).append(AlikeRequest(request, served))
+                if alike not in groups:
+                    groups[alike] = [], []
+                requests, outcomes = groups[alike]
+                requests.append(request)
+                outcomes.append(served)
                 continue
             for observer in self._batch:
                 _observed(observer, request, answer)
-        for alike, requests in groups.items():
+        for alike, (requests, outcomes) in groups.items():
             for observer in self._batch:
-                observer.ended_alike(alike, requests)
+                observer.ended_alike(Alike(*alike), requests, outcomes)
 
 
 def _observed(observer: Observer, request: Passage, answer: InvokeAnswer) -> None:
@@ -121,7 +122,7 @@ def _observed(observer: Observer, request: Passage, answer: InvokeAnswer) -> Non
         log.exception("request %s is not accounted for by %s", request.request_id, type(observer).__name__)
 
 
-def _alike(request: Passage) -> Alike | None:
+def _alike(request: Passage) -> AlikeKey | None:
     """The group of a request that was served, waited for nothing, and was not measured; else None."""
     route, served = request.route, request.outcome
     if route is None or not isinstance(served, Served) or not served.answer.status == request.status == OK:
@@ -136,4 +137,4 @@ def _alike(request: Passage) -> Alike | None:
             hit = True
     live, variant, pool, target = route
     came, ended = minute_of(request.at_s), minute_of(request.ended_at_s)
-    return Alike(live.name, variant, pool, target, served.instance, served.instances, hit, came, ended)
+    return live.name, variant, pool, target, served.instance, served.instances, hit, came, ended

@@ -7,7 +7,6 @@ models.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from torpor_container import wire
 from torpor_container.transport.upstream import (
@@ -50,16 +49,6 @@ HELD = HoldLimits()
 
 class PoolClosed(Exception):
     """The pool that a request waited for is no more: its endpoint was updated or deleted meanwhile."""
-
-
-class _Attempt(NamedTuple):
-    """One try to send a request to one instance."""
-
-    route: Route
-    member: InstanceMember
-    headers: list[tuple[bytes, bytes]]
-    timeout_s: float
-    sent_at_s: float
 
 
 class Router:
@@ -140,7 +129,9 @@ class Router:
             while True:
                 if not pool.ready:
                     await self._hold(passage, pool, until_s)
-                outcome = self._outcome(passage, in_flight, *await self._attempted(passage, sent))
+                member, sent_at_s = self._pick(passage), self._clock()
+                result = await self._attempt(passage, member, sent)
+                outcome = self._outcome(passage, member, in_flight, sent_at_s, result)
                 if isinstance(outcome, Served):
                     return outcome
                 if outcome is not None:
@@ -157,60 +148,57 @@ class Router:
         pool = _routed(passage).pool
         if not pool.ready:
             return False
-        attempt = self._attempt(passage)
-        member = attempt.member
+        member, sent_at_s = self._pick(passage), self._clock()
 
         def ended(result: UpstreamAnswer | UpstreamError) -> None:
             pool.released(member)
             pool.traffic.went(self._clock())
-            then(self._outcome(passage, in_flight, attempt, result))
+            then(self._outcome(passage, member, in_flight, sent_at_s, result))
 
         (body,) = passage.body
-        if not member.multiplexed.send(attempt.headers, body, attempt.timeout_s, ended):
+        if not member.multiplexed.send(_forwarded(passage), body, _timeout_s(passage), ended):
             return False
-        pool.traffic.came(attempt.sent_at_s)
+        pool.traffic.came(sent_at_s)
         in_flight = pool.traffic.in_flight
         member.in_flight += 1
         return True
 
-    def _attempt(self, passage: Passage) -> _Attempt:
-        """To the instance that placement picks."""
+    def _pick(self, passage: Passage) -> InstanceMember:
         route = _routed(passage)
-        ready, target = route.pool.ready, route.target
-        member = ready.pick(target) if target is not None else ready.least_busy()
-        timeout_s = route.pool.answer_within_s + passage.limits.attempt_margin_s
-        return _Attempt(route, member, _parsed(passage).forwarded(target), timeout_s, self._clock())
+        return route.pool.ready.pick(route.target) if route.target is not None else route.pool.ready.least_busy()
 
-    async def _attempted(
-        self, passage: Passage, sent: Callable[[], None] | None
-    ) -> tuple[_Attempt, UpstreamAnswer | UpstreamError]:
-        attempt = self._attempt(passage)
-        member = attempt.member
+    async def _attempt(
+        self, passage: Passage, member: InstanceMember, sent: Callable[[], None] | None
+    ) -> UpstreamAnswer | UpstreamError:
+        """One try to send the request, to one instance."""
         member.in_flight += 1
         try:
-            answer = await member.upstream.send(
+            return await member.upstream.send(
                 "POST",
                 wire.INVOCATIONS,
-                attempt.headers,
+                _forwarded(passage),
                 passage.body,
-                attempt.timeout_s,
+                _timeout_s(passage),
                 sent=sent,
                 answer_max_bytes=passage.limits.answer_bytes,
             )
         except UpstreamError as error:
-            return attempt, error
+            return error
         finally:
-            attempt.route.pool.released(member)
-        return attempt, answer
+            _routed(passage).pool.released(member)
 
     def _outcome(
-        self, passage: Passage, in_flight: int, attempt: _Attempt, result: UpstreamAnswer | UpstreamError
+        self,
+        passage: Passage,
+        member: InstanceMember,
+        in_flight: int,
+        sent_at_s: float,
+        result: UpstreamAnswer | UpstreamError,
     ) -> Served | RuntimeFault | None:
         """What an attempt came to; None if no instance read the request, which is to be sent again."""
-        pool, member = attempt.route.pool, attempt.member
+        pool = _routed(passage).pool
         if isinstance(result, UpstreamAnswer):
-            sent_s = self._clock() - attempt.sent_at_s
-            return Served(result, member.incarnation, len(pool.ready), in_flight, sent_s)
+            return Served(result, member.incarnation, len(pool.ready), in_flight, self._clock() - sent_at_s)
         if isinstance(result, UpstreamTimedOut):
             return timed_out(passage.place)
         pool.suspect(member)
@@ -254,6 +242,14 @@ def _parsed(passage: Passage) -> Invoke:
 def _routed(passage: Passage) -> Route:
     assert passage.route is not None, "the step route comes first"
     return passage.route
+
+
+def _forwarded(passage: Passage) -> list[tuple[bytes, bytes]]:
+    return _parsed(passage).forwarded(_routed(passage).target)
+
+
+def _timeout_s(passage: Passage) -> float:
+    return _routed(passage).pool.answer_within_s + passage.limits.attempt_margin_s
 
 
 def _check_target(pool: InstancePool, target: str | None) -> None:
