@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from torpor.cli.commands.simulate import simulate
-from torpor_container.settings import DEFAULTS, SETTINGS
+from torpor_container.image.aws_images import MAX_CONTENT_BYTES
+from torpor_container.running.runners import TOGETHER_MAX
+from torpor_container.settings import BY_FIELD, DEFAULTS, MIB, SETTINGS
+from torpor_endpoint.core.scaling import GROW_S
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "container" / "torpor_container" / "settings.py"
@@ -65,7 +68,7 @@ def _pairs(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             yield name, value
         case ast.Dict():
             by_key = zip(node.keys, node.values, strict=True)
-            yield from ((ast.literal_eval(key), value) for key, value in by_key if isinstance(key, ast.Constant))
+            yield from ((_literal(key), value) for key, value in by_key if key and isinstance(_literal(key), str))
 
 
 def _literal(node: ast.expr) -> Any:
@@ -91,6 +94,18 @@ def test_the_command_line_has_the_default_of_the_table() -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "meaning"),
+    [
+        ("batch_size", f"Empty: {TOGETHER_MAX} where"),
+        ("content_max_bytes", f"up to {MAX_CONTENT_BYTES // MIB} MiB"),
+        ("concurrency", f"more for {GROW_S:g} s start another"),
+    ],
+)
+def test_a_number_in_the_meaning_of_a_setting_is_the_code_s(field: str, meaning: str) -> None:
+    assert meaning in BY_FIELD[field].meaning
+
+
+@pytest.mark.parametrize(
     ("source", "found"),
     [
         ("IDLE_S = 20 * 60.0", ["IDLE_S = 1200.0"]),
@@ -98,7 +113,7 @@ def test_the_command_line_has_the_default_of_the_table() -> None:
         ("def scale(variant, concurrency=8): ...", ["concurrency = 8"]),
         ("def scale(variant, *, concurrency=8): ...", ["concurrency = 8"]),
         ("environment.get('TORPOR_KEEP_ALIVE', 'fixed')", ["TORPOR_KEEP_ALIVE = fixed"]),
-        ("{'TORPOR_READY_WAIT_SECONDS': 60.0}", ["TORPOR_READY_WAIT_SECONDS = 60.0"]),
+        ("{'TORPOR_READY_WAIT_SECONDS': 60.0, 1: 60.0, **more}", ["TORPOR_READY_WAIT_SECONDS = 60.0"]),
         ("policy: str = DEFAULTS.policy", []),
         ("idle_s: float = 60.0", []),
         ("hold_s: float = 60.0", []),
