@@ -33,13 +33,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.running.requirements",
         "torpor_container.formats.script.toolkits",
     ),
-    # The endpoint's public start-up, both pure cores, and the words that a ledger's rows are written in.
+    # The endpoint's public start-up, both pure cores, the settings, and the words that a ledger's rows are written in.
     SDK: (
         SDK,
         "torpor_endpoint.up",
         "torpor_endpoint.options",
         "torpor_endpoint.core",
         "torpor_container.core",
+        "torpor_container.settings",
         "torpor_container.wire",
         "torpor_container.extras",
     ),

@@ -1,22 +1,28 @@
-"""Every setting of an instance, in one table that reads the environment. Nothing else reads it.
+"""Every setting of a variant, in one table: its variable, its default, how it is read. Nothing else repeats it.
 
-SageMaker's own variables keep SageMaker's names; what Torpor adds is `TORPOR_*`. On an endpoint they travel in the
-container's `Environment`.
+SageMaker's own variables keep SageMaker's names; what Torpor adds is `TORPOR_*`. On an endpoint the settings are in the
+container's `Environment`. An instance reads all of them (`Settings`). Others read the few that they act on into a
+record of their own with the same field names (`read_settings`), or take a default from `DEFAULTS`.
 """
 
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import POLICIES, policy
 from torpor_container.image.aws_images import IMAGES, selected
 from torpor_container.image.command import ServerCommand
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 MIB = 1024 * 1024
 
@@ -179,6 +185,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_UNPACK_MAX_ENTRIES", "unpack_max_entries", _count, "10000", "The most files in one artifact."),
     Setting("TORPOR_IDLE_SECONDS", "idle_s", _amount, "1200", "How long a variant that may sleep stays awake with no request. The endpoint acts on it."),
     Setting("TORPOR_KEEP_ALIVE", "keep_alive", _keep_alive, "fixed", "`fixed`, or `histogram`: learns when calls come, sleeps until shortly before the next. The endpoint acts on it."),
+    # Placement never makes a second copy of a model while an instance has fewer in flight (`core.placement.BUSY_MIN`).
     Setting("TORPOR_CONCURRENCY", "concurrency", _count, "8", "Requests in flight that an instance is meant to have, where their number is not given: more for 6 s start another. The endpoint acts on it."),
     Setting("TORPOR_MODEL_IDLE_SECONDS", "model_idle_s", _optional_amount, "", "Unload a model that nobody has called for so long. Empty: models leave for lack of room only, as on AWS."),
     Setting("TORPOR_MODEL_KEEP_ALIVE", "model_keep_alive", _keep_alive, "fixed", "The same choice for each model, where TORPOR_MODEL_IDLE_SECONDS is given: `histogram` loads it again before its next call."),
@@ -186,6 +193,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_AWS_STRICT", "strict", _bool, "false", "Do as AWS's image does also where it answers what was hardly meant. Set by the endpoint for `--aws-strict`."),
     Setting("TORPOR_WARM_PARENT", "zygote", str, "", "The zygote's socket. Set by the endpoint; else an own one is started when a script needs it."),
 )  # fmt: skip
+
+BY_VARIABLE: Final[Mapping[str, Setting]] = {row.variable: row for row in SETTINGS}
+BY_FIELD: Final[Mapping[str, Setting]] = {row.field: row for row in SETTINGS}
 
 
 class BadSetting(Exception):
@@ -244,7 +254,16 @@ class Settings:
 
     @classmethod
     def read(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
-        return cls(**{setting.field: _value(setting, environment) for setting in SETTINGS})
+        """Read every setting. Raises BadSetting."""
+        return read_settings(cls, environment)
+
+
+def read_settings(record: type[Record], environment: Mapping[str, str]) -> Record:
+    """Fill a dataclass whose fields are named as the table's: with what the environment sets, or with the defaults.
+
+    Raises BadSetting for a value that cannot be read. Variables of other fields are not looked at.
+    """
+    return record(**{field.name: _value(BY_FIELD[field.name], environment) for field in fields(record)})
 
 
 def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
@@ -255,12 +274,15 @@ def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
         raise BadSetting(f"{setting.variable}={text!r}: {error}. {setting.meaning}") from error
 
 
+DEFAULTS: Final = Settings.read({})
+"""What each setting is where nobody sets it."""
+
+
 def unknown(environment: Mapping[str, str]) -> str | None:
     """What is wrong with a variable that is named like a setting and is none; None if there is no such."""
-    names = [setting.variable for setting in SETTINGS]
     for name in environment:
-        if name.startswith("TORPOR_") and name not in names:
-            near = get_close_matches(name, names, n=1)
+        if name.startswith("TORPOR_") and name not in BY_VARIABLE:
+            near = get_close_matches(name, BY_VARIABLE, n=1)
             return (
                 f"{name} is not a setting of Torpor: {f'did you mean {near[0]}?' if near else 'the README lists them.'}"
             )

@@ -1,8 +1,10 @@
 """Settings are read once, and a bad one is named."""
 
+from dataclasses import dataclass, fields
+
 import pytest
 
-from torpor_container.settings import MIB, SETTINGS, BadSetting, Settings
+from torpor_container.settings import DEFAULTS, MIB, SETTINGS, BadSetting, Settings, read_settings
 
 
 def test_nothing_set_means_the_defaults_of_the_table() -> None:
@@ -51,3 +53,22 @@ def test_a_number_that_is_none_is_told_what_it_must_be(variable: str, text: str,
 
 def test_no_variable_fills_two_fields() -> None:
     assert len({row.variable for row in SETTINGS}) == len({row.field for row in SETTINGS}) == len(SETTINGS)
+
+
+def test_the_record_has_a_field_for_each_row_of_the_table() -> None:
+    assert [field.name for field in fields(Settings)] == [row.field for row in SETTINGS]
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """What somebody else acts on."""
+
+    keep_alive: str
+    idle_s: float
+
+
+def test_a_record_of_a_few_settings_is_filled_from_the_same_table() -> None:
+    assert read_settings(Sleep, {}) == Sleep(DEFAULTS.keep_alive, DEFAULTS.idle_s)
+    assert read_settings(Sleep, {"TORPOR_IDLE_SECONDS": "9", "TORPOR_VCPU": "many"}) == Sleep("fixed", 9.0)
+    with pytest.raises(BadSetting, match=r"^TORPOR_KEEP_ALIVE='ever': "):
+        read_settings(Sleep, {"TORPOR_KEEP_ALIVE": "ever"})

@@ -10,7 +10,8 @@ from tests.endpoint.mortal_host import MortalHost
 from tests.endpoint.pool_world import DAY_S, World
 from tests.endpoint.virtual_time import run
 from tests.ledger_site import NOON_S, Site, invocation, life
-from torpor_endpoint.fleet.sizer import IDLE_S, Sizer
+from torpor_container.settings import DEFAULTS
+from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.metrics import metrics
 
 JUMPS_S = pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
@@ -27,7 +28,7 @@ def test_a_variant_falls_asleep_when_nobody_has_called_for_its_keep_alive_and_no
             world.pool.traffic.went(world.now())
             for _ in range(10):
                 world.clock_is_off_s += jump_s
-                await asyncio.sleep((IDLE_S - 5.0) / 10)
+                await asyncio.sleep((DEFAULTS.idle_s - 5.0) / 10)
                 assert len(world.pool.ready) == 1
             await asyncio.sleep(10.0)
             assert (world.pool.size, world.lives[-1].why_stopped) == (0, "nobody calls")

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answers
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.settings import DEFAULTS
 
 
 class ServableModel(Protocol):
@@ -37,22 +38,22 @@ class Conventions:
 
     multi_model: bool = True
     """SageMaker's XGBoost container answers otherwise on a multi-model endpoint than on any other."""
-    default_accept: str = ""
+    default_accept: str = DEFAULTS.default_accept
     """SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT: the answer's type where the caller names none."""
-    image: str = ""
+    image: str = DEFAULTS.image
     """Which of AWS's images the container stands for: `xgboost`, `scikit-learn`, or empty for Torpor's own."""
-    strict: bool = False
+    strict: bool = DEFAULTS.strict
     """Whether AWS's image is followed also where it answers what was hardly meant (`--aws-strict`)."""
-    ensemble: bool = True
+    ensemble: bool = DEFAULTS.ensemble
     """SAGEMAKER_INFERENCE_ENSEMBLE: whether several boosters answer together; else the first one answers alone."""
-    inference_output: str = ""
+    inference_output: str = DEFAULTS.inference_output
     """SAGEMAKER_INFERENCE_OUTPUT: what each prediction tells, by keys between commas. Empty: the prediction."""
-    memory_bytes: int = 1024**3
+    memory_bytes: int = DEFAULTS.memory_bytes
     """What a process may take that reads a model on the instance's behalf."""
     older_xgboost: str = ""
     """The folder of the older XGBoost that reads old models; empty for the one that `make setup` fills."""
 
-    pickles: bool = True
+    pickles: bool = DEFAULTS.pickles
     """TORPOR_PICKLES: whether model files are loaded that run code as they load."""
 
     @property

@@ -22,6 +22,7 @@ from torpor_container.models.memory_tier import MemoryTier
 from torpor_container.models.partings import Partings
 from torpor_container.models.relief import Relief
 from torpor_container.running.runners import Runner
+from torpor_container.settings import DEFAULTS
 from torpor_container.wire import UNLOAD, LeavingModel, LoadedModel, WaitStep
 
 VICTIMS_TOLD = 50
@@ -34,8 +35,8 @@ CLOSE_S = 5.0
 class WaitLimits:
     """How long whom to wait for, in seconds."""
 
-    ready_wait_s: float = 60.0
-    load_timeout_s: float = 360.0
+    ready_wait_s: float = DEFAULTS.ready_wait_s
+    load_timeout_s: float = DEFAULTS.load_timeout_s
 
 
 @dataclass(frozen=True)

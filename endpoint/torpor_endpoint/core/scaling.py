@@ -12,9 +12,6 @@ from torpor_container.core.keepalive import KeepAlive
 from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.storage.records import Variant
 
-CONCURRENCY = 8
-"""Requests in flight that one instance is meant to have. Below this placement never makes a second copy of a model."""
-
 GROW_S = 6.0
 """How long more must be in flight than the instances are meant to have before another is started: a burst that wakes a
 variant is one wake, and a second instance costs cold starts of its own. Knative's panic window."""
@@ -29,7 +26,7 @@ class InstanceRange:
 
     floor: int
     ceiling: int
-    concurrency: int = CONCURRENCY
+    concurrency: int
 
     def clamped(self, size: int) -> int:
         return min(max(size, self.floor), self.ceiling)
@@ -50,9 +47,9 @@ class WantedInstances:
     why: str
 
 
-def size_range(variant: Variant) -> InstanceRange | None:
-    """None where the number is given and not ours to choose."""
-    concurrency = int(variant.container.environment.get("TORPOR_CONCURRENCY", CONCURRENCY))
+def size_range(variant: Variant, concurrency: int) -> InstanceRange | None:
+    """None where the number is given and not ours to choose. `concurrency` is how many requests in flight an instance
+    is meant to have: a setting of the variant."""
     if variant.serverless is not None:
         provisioned = ceil(variant.serverless.provisioned_concurrency / concurrency)
         return InstanceRange(provisioned, max(1, ceil(variant.serverless.max_concurrency / concurrency)), concurrency)
@@ -64,21 +61,22 @@ def size_range(variant: Variant) -> InstanceRange | None:
 
 def may_sleep(variant: Variant) -> bool:
     """Whether the variant may have no instance at all."""
-    allowed = size_range(variant)
-    return allowed is not None and allowed.floor == 0
+    if variant.serverless is not None:
+        return variant.serverless.provisioned_concurrency == 0
+    return variant.instances_min == 0
 
 
-def at_start(variant: Variant) -> int:
+def at_start(variant: Variant, concurrency: int) -> int:
     """Instances that creation waits for. A new serverless variant shows once that it can wake."""
-    allowed = size_range(variant)
+    allowed = size_range(variant, concurrency)
     if variant.serverless is not None and allowed is not None:
         return max(1, allowed.floor)
     return variant.instance_count if allowed is None else allowed.clamped(variant.instance_count)
 
 
-def after_update(variant: Variant, present: int) -> int:
+def after_update(variant: Variant, concurrency: int, present: int) -> int:
     """Instances of a variant that stays what it is through an update: one that sleeps is not woken for it."""
-    allowed = size_range(variant)
+    allowed = size_range(variant, concurrency)
     return variant.instance_count if allowed is None else allowed.clamped(present)
 
 

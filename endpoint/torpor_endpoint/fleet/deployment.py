@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
+from torpor_container.settings import BadSetting
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
@@ -25,6 +26,7 @@ UNKNOWN_IMAGE = (
     '`as = "built-in"` lets the built-in container stand in for it, one with `command` starts its own server. '
     "`--unknown-images built-in` lets the built-in container stand in for every such image."
 )
+BAD_SETTING = "The Environment of production variant {variant} cannot be read: {error}"
 
 
 class DeploymentFailed(Exception):
@@ -58,7 +60,7 @@ class VariantChange:
     def undo(self) -> None:
         self.pool.at_least = 0
         ours = self.pool.size == self.most and not self.pool.traffic.in_flight
-        if ours or size_range(self.pool.variant) is None:
+        if ours or size_range(self.pool.variant, self.pool.settings.concurrency) is None:
             self.pool.scale(self.before, "the update failed")
 
     def finish(self) -> None:
@@ -66,7 +68,7 @@ class VariantChange:
         self.pool.variant = self.variant
         self.pool.told = self.pool.told or self.told
         named = self.fresh or self.told
-        size = self.after if named else after_update(self.variant, self.pool.size)
+        size = self.after if named else after_update(self.variant, self.pool.settings.concurrency, self.pool.size)
         if size or not self.pool.traffic.in_flight:  # a call may have woken it meanwhile
             self.pool.scale(size, self.why)
 
@@ -114,7 +116,7 @@ class Deployment:
         self.live.pools = {pool.variant.name: pool for pool in pools}
         for pool in pools:
             if not may_sleep(pool.variant):
-                pool.scale(at_start(pool.variant), "the endpoint started")
+                pool.scale(at_start(pool.variant, pool.settings.concurrency), "the endpoint started")
 
     async def close(self, why: str) -> None:
         """Drain and stop everything. The disks stay, for another start or for whoever deletes the endpoint."""
@@ -129,15 +131,19 @@ class Deployment:
         if self._factory.images.find(variant.container.image) is None:
             raise DeploymentFailed(UNKNOWN_IMAGE.format(image=variant.container.image, variant=variant.name))
         numbers = self._numbers.setdefault(variant.name, SlotNumbers())
-        return InstancePool(self.live.name, variant, self._factory, numbers)
+        try:
+            return InstancePool(self.live.name, variant, self._factory, numbers)
+        except BadSetting as error:  # CreateModel refuses it: an earlier release took it
+            raise DeploymentFailed(BAD_SETTING.format(variant=variant.name, error=error)) from error
 
     def _change(self, variant: Variant, told: bool) -> VariantChange:
         """A pool that stays keeps the size that its callers gave it, unless the update names one."""
         pool = self._pool_for(variant)
+        at_first = at_start(variant, pool.settings.concurrency)
         if pool is not self.live.pools.get(variant.name):
-            return VariantChange(pool, variant, pool.size, at_start(variant), "deployed", fresh=True)
+            return VariantChange(pool, variant, pool.size, at_first, "deployed", fresh=True)
         told = told or variant.instance_count != pool.variant.instance_count
-        after = at_start(variant) if told else after_update(variant, pool.size)
+        after = at_first if told else after_update(variant, pool.settings.concurrency, pool.size)
         return VariantChange(pool, variant, pool.size, after, "updated", told=told)
 
     def _swap(self, changes: Sequence[VariantChange]) -> None:

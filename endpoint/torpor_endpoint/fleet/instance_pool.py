@@ -6,7 +6,6 @@ How many there should be is told to it (`scale`); each slot has a `SlotSuperviso
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cached_property
 from itertools import count
 
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
@@ -15,6 +14,7 @@ from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.members import InstanceMember, StartTrouble
 from torpor_endpoint.fleet.slot_supervisor import SlotSupervisor
+from torpor_endpoint.fleet.variant_settings import VariantSettings
 from torpor_endpoint.host import Slot
 from torpor_endpoint.storage.records import Variant
 
@@ -39,11 +39,17 @@ class SlotNumbers:
 
 
 class InstancePool:
-    """One variant's instances."""
+    """One variant's instances.
+
+    `variant` may be replaced by another with the same container: the settings and the instances stay.
+    """
 
     def __init__(self, endpoint: str, variant: Variant, factory: InstanceFactory, numbers: SlotNumbers) -> None:
+        """Raises BadSetting if a setting of the variant that the endpoint acts on cannot be read."""
         self.endpoint = endpoint
         self.variant = variant
+        self.settings = VariantSettings.read(variant.container.environment)
+        self.answer_within_s = self.settings.answer_within_s  # read for each request
         self.ready: Placement[InstanceMember] = Placement()
         self.trouble: StartTrouble | None = None
         self.closed = False
@@ -124,16 +130,6 @@ class InstancePool:
         if self.offered(member):
             self.ready.withdraw(str(member.slot))
         member.doubt.set()
-
-    @cached_property
-    def answer_within_s(self) -> float:
-        """How long an instance may take by its own settings: loading, then one prediction.
-
-        Another variant takes over these instances only if its container has the same settings.
-        """
-        settings = self.variant.container.environment
-        waits = {"TORPOR_READY_WAIT_SECONDS": 60.0, "TORPOR_INVOCATION_TIMEOUT_SECONDS": 60.0}
-        return sum(float(settings.get(name, default)) for name, default in waits.items())
 
     # -- what a slot's supervisor tells -------------------------------------------------------------------------------
     def took_in(self, member: InstanceMember) -> None:

@@ -8,10 +8,8 @@ from torpor_container.core.keepalive import keep_alive
 from torpor_endpoint.core.scaling import Habits, size_range
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.roster import Fleet
-from torpor_endpoint.storage.records import Variant
 
 PERIOD_S = 1.0
-IDLE_S = 20 * 60.0
 
 
 class Sizer:
@@ -20,7 +18,7 @@ class Sizer:
     def __init__(self, fleet: Fleet, clock: Callable[[], float]) -> None:
         self._fleet = fleet
         self._clock = clock
-        self._known: WeakKeyDictionary[InstancePool, tuple[tuple[str, float], Habits]] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[InstancePool, Habits] = WeakKeyDictionary()
 
     async def run(self) -> None:
         """Look at every variant once a second, for ever."""
@@ -31,7 +29,7 @@ class Sizer:
             await asyncio.sleep(PERIOD_S)
 
     def look(self, pool: InstancePool) -> None:
-        allowed = size_range(pool.variant)
+        allowed = size_range(pool.variant, pool.settings.concurrency)
         if allowed is None:
             return
         habits, now_s = self._habits_of(pool), self._clock()
@@ -43,15 +41,8 @@ class Sizer:
             pool.scale(wanted.size, wanted.why)
 
     def _habits_of(self, pool: InstancePool) -> Habits:
-        """They are learned anew when the variant's keep-alive is another one."""
-        chosen = keep_alive_of(pool.variant)
+        """A pool's callers so far. An update that changes the keep-alive makes another pool, which learns anew."""
         known = self._known.get(pool)
-        if known is None or known[0] != chosen:
-            known = self._known[pool] = chosen, Habits(keep_alive(*chosen))
-        return known[1]
-
-
-def keep_alive_of(variant: Variant) -> tuple[str, float]:
-    """The policy's name, and its fixed time in seconds, from the container's environment."""
-    settings = variant.container.environment
-    return settings.get("TORPOR_KEEP_ALIVE", "fixed"), float(settings.get("TORPOR_IDLE_SECONDS", IDLE_S))
+        if known is None:
+            known = self._known[pool] = Habits(keep_alive(pool.settings.keep_alive, pool.settings.idle_s))
+        return known

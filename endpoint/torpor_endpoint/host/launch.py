@@ -6,6 +6,7 @@ from pathlib import Path
 
 from torpor_container import wire
 from torpor_container.processes.inherited_variables import OF_AWS
+from torpor_container.settings import DEFAULTS
 from torpor_endpoint.core.pricing.catalogue import (
     INSTANCE_DISK_MIB,
     SERVERLESS_DISK_MIB,
@@ -16,6 +17,9 @@ from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images, family
 from torpor_endpoint.storage.records import Variant
+
+SERVERLESS_BODY_MAX_BYTES = 4 * 1024 * 1024
+"""AWS's limit for a serverless variant. That for all others is the setting's default."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def _defaults(variant: Variant) -> dict[str, str]:
         "TORPOR_VCPU": str(size.vcpu),
         "TORPOR_DISK_MIB": str(size.disk_mib),
         "TORPOR_MODEL_CACHE": "true" if variant.container.model_cache else "false",
-        "TORPOR_BODY_MAX_BYTES": str(4 * 1024 * 1024 if variant.serverless else 6 * 1024 * 1024),
+        "TORPOR_BODY_MAX_BYTES": str(SERVERLESS_BODY_MAX_BYTES if variant.serverless else DEFAULTS.body_max_bytes),
     }
 
 

@@ -27,8 +27,9 @@ from torpor.validation import (
 )
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
 from torpor_container.core.policies import OFFLINE, POLICIES
+from torpor_container.settings import BY_FIELD, DEFAULTS
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, INSTANCE_DISK_MIB
-from torpor_endpoint.core.scaling import CONCURRENCY, InstanceRange
+from torpor_endpoint.core.scaling import InstanceRange
 
 MIB = 1024 * 1024
 OWN_BYTES = 20 * MIB
@@ -40,16 +41,11 @@ the frameworks with its zygote. Live instances count it as used, so it is not th
 IMPLIED = (("instance_type", "memory_mib"), ("memory_bytes", "memory_mib"), ("memory_mib", "memory_bytes"))
 """A change of the first changes the second too, unless the second is given as well."""
 
-ENVIRONMENT = {
-    "policy": "TORPOR_POLICY",
-    "keep_alive": "TORPOR_KEEP_ALIVE",
-    "idle_s": "TORPOR_IDLE_SECONDS",
-    "model_idle_s": "TORPOR_MODEL_IDLE_SECONDS",
-    "model_keep_alive": "TORPOR_MODEL_KEEP_ALIVE",
-    "loads_max": "TORPOR_LOADS_MAX",
-    "concurrency": "TORPOR_CONCURRENCY",
-}
-"""What SageMaker has no word for, by the variable that sets it."""
+SETTINGS = ("policy", "keep_alive", "idle_s", "model_idle_s", "model_keep_alive", "loads_max", "concurrency")
+"""The fields of a scenario that SageMaker has no word for: each is a setting of the same name, with its default."""
+
+ENVIRONMENT = {field: BY_FIELD[field].variable for field in SETTINGS}
+"""The variable that sets each of them."""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -91,18 +87,18 @@ class Scenario:
     instances: int = 1
     instances_min: int | None = None
     instances_max: int | None = None
-    policy: str = "LRU"
-    keep_alive: str = "fixed"
-    idle_s: float = 1200.0
-    model_idle_s: float | None = None  # None: a model leaves memory for another one only
-    model_keep_alive: str = "fixed"
-    model_cache: bool = True  # ModelCacheSetting
+    policy: str = DEFAULTS.policy
+    keep_alive: str = DEFAULTS.keep_alive
+    idle_s: float = DEFAULTS.idle_s
+    model_idle_s: float | None = DEFAULTS.model_idle_s  # None: a model leaves memory for another one only
+    model_keep_alive: str = DEFAULTS.model_keep_alive
+    model_cache: bool = DEFAULTS.model_cache  # ModelCacheSetting
     memory_bytes: int | None = None  # for models, of each instance; None: its memory, less what it takes by itself
     disk_bytes: int | None = None
     threads: int | None = None  # that predict, of each instance; None: the type's vCPUs
     processors: int | None = None  # that loads and predictions share, of each instance; None: the type's vCPUs
-    loads_max: int = 4
-    concurrency: int = CONCURRENCY  # requests in flight that an instance is meant to have
+    loads_max: int = DEFAULTS.loads_max
+    concurrency: int = DEFAULTS.concurrency  # requests in flight that an instance is meant to have
     wake_s: float = 0.1
     overhead_s: float = 0.0  # of each request, on its way: no thread is busy with it
     beside_load_s: float = 0.0  # of a request that waited for its model, beyond the steps of the load

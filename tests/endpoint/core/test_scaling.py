@@ -62,14 +62,14 @@ def test_it_is_never_outside_its_range_but_for_sleep(
 
 
 def test_a_number_that_was_given_is_not_ours_to_choose() -> None:
-    assert size_range(PLAIN) is None
+    assert size_range(PLAIN, 8) is None
     assert not may_sleep(PLAIN)
-    assert (at_start(PLAIN), after_update(PLAIN, 1)) == (2, 2)
+    assert (at_start(PLAIN, 8), after_update(PLAIN, 8, 1)) == (2, 2)
 
 
 def test_who_may_sleep_does_so_when_the_keep_alive_says_it() -> None:
     for variant in (MANAGED, SERVERLESS):
-        allowed = size_range(variant)
+        allowed = size_range(variant, 8)
         assert allowed is not None
         assert size(allowed, 1, AWAKE, [0]) == 1
         assert size(allowed, 2, ASLEEP, [0]) == 0
@@ -112,23 +112,22 @@ def test_more_callers_never_get_fewer_instances(allowed: InstanceRange, present:
 @pytest.mark.parametrize(("provisioned", "kept"), [(1, 1), (8, 1), (9, 2), (20, 3)])
 def test_provisioned_concurrency_keeps_as_many_awake_as_it_needs(provisioned: int, kept: int) -> None:
     variant = replace(SERVERLESS, serverless=Serverless(1024, 20, provisioned))
-    allowed = size_range(variant)
+    allowed = size_range(variant, 8)
     assert allowed is not None
     assert not may_sleep(variant)
-    assert at_start(variant) == kept
+    assert at_start(variant, 8) == kept
     assert size(allowed, 5, ASLEEP, [0]) == kept
     assert size(allowed, 0, ASLEEP, [0]) == kept
 
 
 def test_the_requests_an_instance_is_meant_to_have_can_be_set() -> None:
-    variant = replace(SERVERLESS, container=Container("torpor", environment={"TORPOR_CONCURRENCY": "2"}))
-    assert size_range(variant) == InstanceRange(0, 10, 2)
+    assert size_range(SERVERLESS, 2) == InstanceRange(0, 10, 2)
 
 
 def test_an_update_wakes_nobody_and_keeps_what_callers_need() -> None:
-    assert (after_update(SERVERLESS, 0), after_update(SERVERLESS, 2), after_update(MANAGED, 9)) == (0, 2, 4)
-    assert at_start(replace(MANAGED, instance_count=0)) == 0
-    assert at_start(SERVERLESS) == 1
+    assert (after_update(SERVERLESS, 8, 0), after_update(SERVERLESS, 8, 2), after_update(MANAGED, 8, 9)) == (0, 2, 4)
+    assert at_start(replace(MANAGED, instance_count=0), 8) == 0
+    assert at_start(SERVERLESS, 8) == 1
 
 
 def regular(gap_s: float) -> Histogram:
@@ -143,7 +142,7 @@ def regular(gap_s: float) -> Histogram:
 def test_a_size_that_somebody_names_is_left_for_a_minute_and_the_last_one_for_its_keep_alive(
     keep_alive: KeepAlive, sleeps_after_s: int
 ) -> None:
-    habits, traffic, allowed = Habits(keep_alive), Traffic(), InstanceRange(0, 5)
+    habits, traffic, allowed = Habits(keep_alive), Traffic(), InstanceRange(0, 5, 8)
     for second in range(3600):
         habits.wanted(allowed, 0, traffic, float(second))
     habits.told(3600.0)

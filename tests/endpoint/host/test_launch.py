@@ -1,5 +1,6 @@
 """What instances are started with."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from torpor_endpoint.host import Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Image, Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec
-from torpor_endpoint.storage.records import Container, Variant
+from torpor_endpoint.storage.records import Container, Serverless, Variant
 
 
 @pytest.mark.parametrize("emulated", [True, False])
@@ -50,3 +51,20 @@ def test_an_image_that_is_mapped_to_aws_s_xgboost_image_is_served_as_that(tmp_pa
     around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, images=mapped)
     variant = Variant("v", "m", Container("mine/my-xgb:2", "s3://bucket/m"), instance_type="ml.m5.large")
     assert launch_spec(variant, Slot("shop", "v", 0), around).environment["TORPOR_IMAGE"] == "xgboost"
+
+
+@pytest.mark.parametrize(
+    ("variant", "given", "body_max_bytes"),
+    [
+        (Variant("v", "m", Container("torpor"), instance_type="ml.m5.large"), {}, 6_291_456),
+        (Variant("v", "m", Container("torpor"), serverless=Serverless(1024, 20)), {}, 4_194_304),
+        (Variant("v", "m", Container("torpor"), serverless=Serverless(1024, 20)), {"TORPOR_BODY_MAX_BYTES": "9"}, 9),
+    ],
+)
+def test_a_body_may_be_as_large_as_on_aws_unless_the_environment_says_otherwise(
+    tmp_path: Path, variant: Variant, given: dict[str, str], body_max_bytes: int
+) -> None:
+    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None)
+    variant = replace(variant, container=replace(variant.container, environment=given))
+    environment = launch_spec(variant, Slot("shop", "v", 0), around).environment
+    assert Settings.read(environment).body_max_bytes == body_max_bytes

@@ -227,7 +227,7 @@ def test_several_instances_share_the_models_alike(instances: int, seed: int) -> 
 def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
     """A slot's disk outlives its instance: what it had is not downloaded anew."""
     taken = profiles(9)
-    plan = VariantPlan(machine(taken), 0, InstanceRange(0, 1), keep_alive, idle_s=40.0)
+    plan = VariantPlan(machine(taken), 0, InstanceRange(0, 1, 8), keep_alive, idle_s=40.0)
     story = the_same(Given(9, plan, taken, traffic(9, 600, rate_hz=20.0, pause_s=300.0, burst=40)))
     assert len(story.spans) >= 10
     assert all(span.ended_s is not None for span in story.spans)

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from torpor_container.artifacts.archives.stream import GZIP_MAGIC, Bounded, Gunzip, Readable, Refused
 from torpor_container.artifacts.archives.tar import BLOCK, TarMember, is_header, members
 from torpor_container.artifacts.errors import ArtifactInvalid, disk_full_for
+from torpor_container.settings import DEFAULTS
 
 COPY_BYTES = 1024 * 1024
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
@@ -25,9 +26,9 @@ RATIO_FLOOR_BYTES = 16 * 1024 * 1024
 class UnpackLimits:
     """How far an artifact may expand."""
 
-    bytes_max: int = 10 * 1024**3
-    ratio_max: float = 200.0
-    entries_max: int = 10_000
+    bytes_max: int = DEFAULTS.unpack_max_bytes
+    ratio_max: float = DEFAULTS.unpack_max_ratio
+    entries_max: int = DEFAULTS.unpack_max_entries
     path_bytes_max: int = 1024
     depth_max: int = 32
 

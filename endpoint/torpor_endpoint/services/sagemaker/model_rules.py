@@ -1,7 +1,7 @@
 """What CreateModel must satisfy beyond its shape."""
 
 from torpor_container.image import variables
-from torpor_container.settings import SETTINGS, unknown
+from torpor_container.settings import BY_VARIABLE, unknown
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.services.sagemaker.model_data import NoS3Address, s3_url
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire
@@ -104,15 +104,14 @@ def address_fault(definition: Wire) -> str | None:
 
 def setting_fault(definition: Wire) -> str | None:
     """What is wrong with a TORPOR_* setting in Environment, and where; None if nothing is."""
-    known = {setting.variable: setting for setting in SETTINGS}
     if fault := unknown(definition.get("Environment", {})):
         return f"Environment.{fault}"
     for name, text in definition.get("Environment", {}).items():
-        if name in known:
+        if (setting := BY_VARIABLE.get(name)) is not None:
             try:
-                known[name].read(text)
+                setting.read(text)
             except ValueError as error:
-                return f"Environment.{name} is {text!r}: {error}. {known[name].meaning}"
+                return f"Environment.{name} is {text!r}: {error}. {setting.meaning}"
     return None
 
 

@@ -22,6 +22,7 @@ from torpor_container.core.policies import LRU, Policy, policy
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Sharing, Turns
+from torpor_container.settings import DEFAULTS
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.scaling import SHRINK_S, Habits, InstanceRange
 
@@ -36,8 +37,8 @@ CLOSE_S = 5.0
 class Rests:
     """A keep-alive by name, with its fixed time in seconds."""
 
-    policy: str = "fixed"
-    idle_s: float = 1200.0
+    policy: str = DEFAULTS.model_keep_alive
+    idle_s: float = DEFAULTS.idle_s
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ class Machine:
     disk_bytes: int
     threads: int = 1
     wake_s: float = 0.05
-    loads_max: int = 4
-    policy: str = "LRU"
-    cache: bool = True  # ModelCacheSetting
+    loads_max: int = DEFAULTS.loads_max
+    policy: str = DEFAULTS.policy
+    cache: bool = DEFAULTS.model_cache  # ModelCacheSetting
     models_rest: Rests | None = None  # None: a model leaves for another one only
     processors: int | None = None
 
@@ -63,8 +64,8 @@ class VariantPlan:
     machine: Machine
     instances: int = 1
     sizes: InstanceRange | None = None
-    keep_alive: str = "fixed"
-    idle_s: float = 1200.0
+    keep_alive: str = DEFAULTS.keep_alive
+    idle_s: float = DEFAULTS.idle_s
     begun: bool = False  # the first instances are ready when the trace begins; else they are on their way
 
 

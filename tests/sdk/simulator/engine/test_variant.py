@@ -103,7 +103,7 @@ def test_a_year_asleep_is_a_few_events(keep_alive: str) -> None:
     """Where calls are expected it is awake for the next one, and then asleep again."""
     hour_s, year_s = 3600.0, 365 * 86_400.0
     trace = recorded([*(TraceRequest(hour_s * number, "a") for number in range(20)), TraceRequest(year_s, "a")])
-    plan = VariantPlan(ROOMY, instances=0, sizes=InstanceRange(0, 1), keep_alive=keep_alive, idle_s=60.0)
+    plan = VariantPlan(ROOMY, instances=0, sizes=InstanceRange(0, 1, 8), keep_alive=keep_alive, idle_s=60.0)
     simulation, calls = played(plan, trace)
     assert len(calls) == 21
     assert len(simulation.lives) == 21 + (keep_alive == "histogram")
@@ -112,7 +112,7 @@ def test_a_year_asleep_is_a_few_events(keep_alive: str) -> None:
 
 def test_a_year_awake_is_a_few_events_too() -> None:
     trace = recorded([TraceRequest(0.0, "a"), TraceRequest(365 * 86_400.0, "a")])
-    simulation, calls = played(VariantPlan(ROOMY, 1, InstanceRange(1, 4)), trace)
+    simulation, calls = played(VariantPlan(ROOMY, 1, InstanceRange(1, 4, 8)), trace)
     assert (len(calls), len(simulation.lives)) == (2, 1)
     assert simulation.kernel.events < 1_000
 
@@ -167,7 +167,7 @@ def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
 def test_at_zero_nothing_runs_and_whoever_calls_is_one_wake() -> None:
     times = [1.0, 1.01, 1.02, 500.0, 500.001]
     trace = recorded([TraceRequest(time_s, "a") for time_s in times])
-    plan = VariantPlan(ROOMY, instances=0, sizes=InstanceRange(0, 4), idle_s=60.0)
+    plan = VariantPlan(ROOMY, instances=0, sizes=InstanceRange(0, 4, 8), idle_s=60.0)
     simulation, calls = played(plan, trace)
     assert (len(calls), simulation.counts.wakes) == (5, 2)
     paid_s = sum((life.ended_s or 0.0) - life.began_s for life in simulation.lives)
@@ -205,7 +205,7 @@ def test_a_model_that_is_called_by_a_timer_is_there_before_its_call_once_the_tim
 
 def test_a_variant_that_is_called_by_a_timer_is_awake_before_its_call() -> None:
     trace = recorded([TraceRequest(3000.0 + 600.0 * number, "timer") for number in range(60)])
-    plan = VariantPlan(ROOMY, instances=0, sizes=InstanceRange(0, 1), keep_alive="histogram", idle_s=60.0)
+    plan = VariantPlan(ROOMY, instances=0, sizes=InstanceRange(0, 1, 8), keep_alive="histogram", idle_s=60.0)
     simulation, calls = played(plan, trace)
     assert all(call.asked_s == call.arrived_s for call in calls[14:])
     assert sum((life.ended_s or 0.0) - life.began_s for life in simulation.lives) < 0.6 * 60 * 600.0
@@ -214,7 +214,7 @@ def test_a_variant_that_is_called_by_a_timer_is_awake_before_its_call() -> None:
 def test_a_slot_that_wakes_while_its_last_instance_still_unloads_has_its_disk_for_itself() -> None:
     """An instance is waited for five seconds, and its model takes thirty to leave."""
     slow, calls = ModelProfile("a", MIB, MIB, unload_s=30.0), list[SimulatedCall]()
-    plan = VariantPlan(replace(ROOMY, cache=False), instances=0, sizes=InstanceRange(0, 1), idle_s=1.0)
+    plan = VariantPlan(replace(ROOMY, cache=False), instances=0, sizes=InstanceRange(0, 1, 8), idle_s=1.0)
     simulation = Simulation(plan, {"a": slow}, calls.extend)
     simulation.run(recorded([TraceRequest(time_s, "a") for time_s in (0.0, 7.0, 67.0, 127.0)]))
     assert (len(calls), simulation.counts.wakes, simulation.counts.downloads) == (4, 4, 1)

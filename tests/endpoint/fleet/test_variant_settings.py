@@ -1,0 +1,63 @@
+"""What the endpoint acts on of a model's Environment: read once, as the instance reads it."""
+
+import time
+from dataclasses import fields
+
+import pytest
+
+from tests.endpoint.mortal_host import MortalHost
+from tests.endpoint.virtual_time import run
+from torpor_container.settings import Settings
+from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.fleet.variant_settings import VariantSettings
+from torpor_endpoint.host import LaunchSpec
+from torpor_endpoint.storage.records import Container, Variant
+
+SET = {
+    "TORPOR_KEEP_ALIVE": "histogram",
+    "TORPOR_IDLE_SECONDS": "90",
+    "TORPOR_CONCURRENCY": "2",
+    "TORPOR_READY_WAIT_SECONDS": "7",
+    "TORPOR_INVOCATION_TIMEOUT_SECONDS": "2.5",
+}
+
+
+@pytest.mark.parametrize("environment", [{}, SET])
+def test_the_endpoint_and_the_instance_read_a_setting_alike(environment: dict[str, str]) -> None:
+    read, of_instance = VariantSettings.read(environment), Settings.read(environment)
+    assert all(getattr(read, field.name) == getattr(of_instance, field.name) for field in fields(read))
+
+
+def test_an_instance_has_its_time_to_load_and_then_to_predict() -> None:
+    assert VariantSettings.read({}).answer_within_s == 120.0
+    assert VariantSettings.read(SET).answer_within_s == 9.5
+
+
+def start(live: LiveEndpoint, environment: dict[str, str]) -> None:
+    """Start the endpoint as after a restart, with one variant of this Environment."""
+    variant = Variant("v", "m", Container("torpor", environment=environment), instances_min=0)
+
+    async def story() -> None:
+        with MortalHost() as host:
+            deployment = Deployment(live, InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time))
+            deployment.start([variant])
+
+    run(story())
+
+
+def test_a_pool_has_the_settings_of_its_variant() -> None:
+    live = LiveEndpoint("shop", "arn")
+    start(live, SET)
+    pool = live.pools["v"]
+    assert pool.settings == VariantSettings.read(SET)
+    assert pool.answer_within_s == 9.5
+
+
+def test_a_stored_environment_that_cannot_be_read_is_the_endpoint_s_trouble() -> None:
+    live = LiveEndpoint("shop", "arn")
+    with pytest.raises(DeploymentFailed):
+        start(live, {"TORPOR_CONCURRENCY": "few"})
+    assert live.pools == {}
+    assert "variant v cannot be read: TORPOR_CONCURRENCY='few': must be a whole number" in str(live.trouble)
