@@ -20,8 +20,6 @@ PACKAGES = ("container/torpor_container", "endpoint/torpor_endpoint", "sdk/torpo
 ELSEWHERE = {
     # AWS's own library, under its own name.
     "container/torpor_container/formats/script/toolkits/sagemaker_containers/_env.py: SAGEMAKER_BASE_DIR = /opt/ml",
-    # InvokeEndpoint's limit on AWS, whatever a container takes.
-    "endpoint/torpor_endpoint/services/runtime/router.py: body_bytes = 6291456",
     # Every command is imported as `torpor` starts, and the table takes 16 ms to import: the test below compares them.
     "sdk/torpor/cli/commands/simulate.py: policy = LRU",
 }

@@ -19,11 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from torpor_container.settings import DEFAULTS
 from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
 from torpor_container.wire import WaitStep
 from torpor_endpoint.aws.wire.asgi import Headers, Scope
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES
 from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault
 from torpor_endpoint.services.runtime.request import Invoke
 
@@ -38,8 +40,8 @@ class CallLimits:
     and the margin is for an instance that says nothing.
     """
 
-    body_bytes: int = 6_291_456
-    serverless_body_bytes: int = 4 * 1024 * 1024
+    body_bytes: int = DEFAULTS.body_max_bytes
+    serverless_body_bytes: int = SERVERLESS_BODY_MAX_BYTES
     answer_bytes: int = ANSWER_MAX_BYTES
     hold_s: float = 60.0
     attempt_margin_s: float = 5.0
