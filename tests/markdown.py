@@ -33,7 +33,7 @@ def links(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchor of each heading, as GitHub makes it: words in lower case, spaces as hyphens, a number where one comes again."""
+    """The anchor of each heading, as GitHub makes it: lower case, hyphens for spaces, a number where one repeats."""
     seen: Counter[str] = Counter()
     found = set()
     for heading in HEADING.findall(FENCE.sub("", page.read_text())):
