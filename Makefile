@@ -49,7 +49,7 @@ reference: $(READY)
 
 # The rooms and arrows of docs/architecture.md from the imports; tests/test_architecture.py fails where they differ.
 architecture: $(READY)
-	$(BIN)/python -m tools.architecture
+	$(BIN)/python -m tests.architecture_drawing
 
 # Real clients, each with one command; docs/clients.md has what they showed.
 clients-cli: $(READY)
