@@ -20,7 +20,7 @@ DRAWING = ROOT / "docs" / "architecture.svg"
 TABLE = re.compile(r"(<!-- rooms: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 WIDTH, MARGIN, PADDING = 1120, 20, 24
-BOX_WIDTH, BOX_HEIGHT, LEVEL_HEIGHT = 132, 46, 96
+BOX_WIDTH, BOX_HEIGHT, LEVEL_HEIGHT = 132, 34, 84
 BAND_HEAD, BAND_GAP = 62, 74
 FILLS = {"torpor": "#fff4e0", "torpor_endpoint": "#e6f0fb", "torpor_container": "#e8f5e9"}
 STYLE = """
@@ -44,7 +44,6 @@ class Package:
 
     name: str
     rooms: Rooms = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
     top: list[str] = field(default_factory=list)
     others: dict[str, set[str]] = field(default_factory=dict)
 
@@ -60,7 +59,6 @@ def packages() -> tuple[Package, ...]:
         here = rooms[module]
         if here:
             package.rooms.setdefault(here, set())
-            package.sizes[here] = package.sizes.get(here, 0) + (path.name != "__init__.py")
         elif not path.name.startswith("__"):
             package.top.append(path.stem)
         for target in needed(ast.parse(path.read_text()), known):
@@ -170,8 +168,7 @@ def _shapes(package: Package, placed: Placed, top: float, height: float) -> Iter
             f'<rect class="box" x="{x - BOX_WIDTH / 2:g}" y="{y - BOX_HEIGHT / 2:g}" width="{BOX_WIDTH}"'
             f' height="{BOX_HEIGHT}" rx="5"/>'
         )
-        yield _text(x, y - 2, "room", name, "middle")
-        yield _text(x, y + 15, "small", f"{package.sizes[name]} modules", "middle")
+        yield _text(x, y + 5, "room", name, "middle")
 
 
 def _point(placed: Placed, name: str, top: float) -> tuple[float, float]:
