@@ -1,5 +1,6 @@
 """The README and the pages of docs/ say what the code does, and their links lead somewhere."""
 
+import ast
 import re
 import shlex
 import tomllib
@@ -8,10 +9,11 @@ from pathlib import Path
 import pytest
 from typer.main import get_group
 
-from tests.markdown import DOCS, PAGES, README, ROOT, anchors, broken, commands
+from tests.markdown import DOCS, PAGES, README, ROOT, anchors, blocks, broken, commands
 from tests.reference_tables import TABLE, TABLES, with_tables
 from torpor.cli import app
 from torpor_endpoint.compatibility import FACES, Face
+from torpor_endpoint.host.images import Images
 
 COMMANDS = get_group(app).commands
 
@@ -77,3 +79,16 @@ def test_the_page_of_extras_has_each_extra() -> None:
     page = (ROOT / "docs/reference/extras.md").read_text()
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE)) == set(extras)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_each_block_of_python_is_a_program(page: Path) -> None:
+    for block in blocks(page, "python"):
+        ast.parse(block)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_each_block_of_toml_is_a_file_for_images(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "toml"):
+        (tmp_path / "images.toml").write_text(block)
+        Images.read(tmp_path / "images.toml")
