@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test check format bench bench-peers oracles compiled clean
+.PHONY: setup demo test check format reference architecture bench bench-peers oracles compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -42,6 +42,14 @@ check: $(READY)
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The tables of docs/ from the code's own tables; tests/test_readme.py fails where they differ.
+reference: $(READY)
+	$(BIN)/python -m tests.reference_tables
+
+# The rooms and arrows of docs/architecture.md from the imports; tests/test_architecture.py fails where they differ.
+architecture: $(READY)
+	$(BIN)/python -m tests.architecture_drawing
 
 # Real clients, each with one command; docs/clients.md has what they showed.
 clients-cli: $(READY)

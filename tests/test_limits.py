@@ -42,7 +42,7 @@ SAID = (
     f"with {SPARE_MIN} left at least",
     f"together | {request_bodies.ROOM_BYTES // MIB} MiB | they wait in line for {request_bodies.ROOM_WITHIN_S:g} s",
     f"that has room | {request_bodies.WHOLE_WITHIN_S:g} s",
-    f"told to stop | {up.GRACEFUL_S} s",
+    f"has to stop | {up.GRACEFUL_S} s",
     f"ends with it | {up.SHUTDOWN_S} s",
     f"same data folder | {data_dir.LOCK_PATIENCE_S:g} s",
     f"is killed after {data_dir.ORPHAN_PATIENCE_S:g} s",

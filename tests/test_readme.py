@@ -1,35 +1,94 @@
-"""The README and the pages of docs/ say what the code does."""
+"""The README and the pages of docs/ say what the code does, and their links lead somewhere."""
 
+import ast
 import re
+import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
+from typer.main import get_group
 
-from tests.readme_tables import PAGES, README, ROOT, TABLE, TABLES, with_tables
+from tests.markdown import DOCS, PAGES, README, ROOT, anchors, blocks, broken, commands
+from tests.reference_tables import TABLE, TABLES, with_tables
+from torpor.cli import app
 from torpor_endpoint.compatibility import FACES, Face
+from torpor_endpoint.host.images import Images
+
+COMMANDS = get_group(app).commands
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
 def test_the_tables_are_those_of_the_code(page: Path) -> None:
     text = page.read_text()
-    assert with_tables(text) == text, "run: .venv/bin/python tests/readme_tables.py"
+    assert with_tables(text) == text, "run: make reference"
 
 
-def test_every_table_is_there() -> None:
-    assert sorted(name for page in PAGES for name in TABLE.findall(page.read_text())) == sorted(TABLES)
+def test_each_table_is_on_one_page() -> None:
+    assert sorted(name for page in DOCS for name in TABLE.findall(page.read_text())) == sorted(TABLES)
 
 
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.service)
-def test_a_difference_is_told_of_operations_that_there_are(face: Face) -> None:
+def test_a_difference_names_an_operation_of_its_service(face: Face) -> None:
     assert face.differences.keys() <= set(face.operations)
 
 
-def test_every_page_of_docs_that_is_named_exists() -> None:
-    named = {found for page in ROOT.glob("docs/*.md") for found in re.findall(r"docs/[a-z-]+\.md", page.read_text())}
-    named |= set(re.findall(r"docs/[a-z-]+\.md", README.read_text()))
-    assert [page for page in sorted(named) if not (ROOT / page).exists()] == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_each_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    assert broken(page) == []
 
 
-def test_every_make_target_that_it_names_exists() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (README.parent / "Makefile").read_text(), re.MULTILINE))
-    assert set(re.findall(r"`make ([a-z]+)`", README.read_text())) <= targets
+def test_a_link_to_a_missing_file_or_heading_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A `title`: of it\n[a](#a-title-of-it) [b](#other) [c](page.md#a-title-of-it) [d](gone.md)\n")
+    assert anchors(page) == {"a-title-of-it"}
+    assert broken(page) == ["#other", "gone.md"]
+
+
+def test_the_readme_can_be_read_in_five_minutes() -> None:
+    assert len(README.read_bytes()) < 12 * 1024
+
+
+def test_the_readme_leads_to_each_page() -> None:
+    assert [page.name for page in DOCS if f"]({page.relative_to(ROOT)})" not in README.read_text()] == []
+
+
+def test_the_readme_lists_each_command() -> None:
+    table = README.read_text().partition("## On the command line")[2]
+    assert set(re.findall(r"`torpor ([a-z-]+)[^`]*`", table)) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_each_command_that_a_page_shows_has_these_options(page: Path) -> None:
+    for line in commands(page):
+        words = shlex.split(re.sub(r'.*\$\((.*)\)"?', r"\1", line))
+        if words and words[0].endswith("torpor"):
+            known = {name for option in COMMANDS[words[1]].params for name in option.opts}
+            assert {word.partition("=")[0] for word in words[2:] if word.startswith("--")} <= known, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_each_make_target_that_a_page_names_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z0-9% -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    known = {name for line in targets for name in line.split()}
+    named = re.findall(r"(?:`|^\$ )make ([a-z0-9-]+)", page.read_text(), re.MULTILINE)
+    assert [name for name in named if name not in known and re.sub(r"v\d$", "v%", name) not in known] == []
+
+
+def test_the_page_of_extras_has_each_extra() -> None:
+    page = (ROOT / "docs/reference/extras.md").read_text()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE)) == set(extras)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_each_block_of_python_is_a_program(page: Path) -> None:
+    for block in blocks(page, "python"):
+        ast.parse(block)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_each_block_of_toml_is_a_file_for_images(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "toml"):
+        (tmp_path / "images.toml").write_text(block)
+        Images.read(tmp_path / "images.toml")

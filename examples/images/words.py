@@ -2,7 +2,7 @@
 
     .venv/bin/python examples/images/words.py
 
-It needs Java 11 or 17 on PATH, and the package multi-model-server, which `make` has put into .venv.
+It needs Java 11 or 17 on PATH, and the package multi-model-server, which `make` installs into .venv.
 """
 
 import tarfile
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 def pack(artifact: Path, word: str) -> None:
-    """service.py at the top of the archive, next to the model's own files."""
+    """Writes an artifact: service.py at the top, next to the model's own files."""
     source = artifact.with_name("word")
     source.write_text(word)
     with tarfile.open(artifact, "w:gz") as archive:

@@ -1,6 +1,6 @@
-# A multi-model endpoint on Torpor, as one would write it for AWS. Only the line in the provider block is for Torpor.
+# A multi-model endpoint on Torpor, written as for AWS. Only the line in the provider block is for Torpor.
 #
-# With `torpor up` in one terminal, in another, from the root of this checkout (an artifact is what torpor.bundle writes):
+# With `torpor up` in one terminal, in another, from the root of this checkout (torpor.bundle writes artifacts):
 #
 #     eval "$(.venv/bin/torpor env)"
 #     cd examples/terraform
@@ -23,7 +23,7 @@ terraform {
 
 provider "aws" {
   region            = "us-east-1"
-  s3_use_path_style = true # AWS_ENDPOINT_URL says where; this says that buckets are no host names there
+  s3_use_path_style = true # AWS_ENDPOINT_URL gives the address; buckets are not host names there
 }
 
 variable "artifact" {

@@ -1,4 +1,4 @@
-"""A model for Multi Model Server: `handle` gets a batch of requests and gives as many answers."""
+"""A model for Multi Model Server: `handle` gets a batch of requests and returns as many answers."""
 
 import os
 
@@ -6,7 +6,7 @@ WORD = None
 
 
 def handle(data, context):
-    """One model per worker process, so the word is read once. The server's first call, at the load, has no data."""
+    """Reads the word once, since a worker process has one model. The server's first call, at the load, has no data."""
     global WORD
     if WORD is None:
         with open(os.path.join(context.system_properties["model_dir"], "word")) as file:

@@ -132,11 +132,11 @@ def test_every_image_that_nothing_else_is_known_of_may_be_served_by_the_built_in
     assert images.conventions_of(f"{AWS}/sagemaker-scikit-learn:1") == f"{AWS}/sagemaker-scikit-learn:1"
 
 
-def test_the_readme_shows_the_example_that_is_tested() -> None:
+def test_the_page_of_images_shows_the_example_that_is_tested() -> None:
     """With Multi Model Server itself, in test_multi_model_server."""
     root = Path(__file__).parents[3]
     example = tomllib.loads((root / "examples/images/multi-model-server.toml").read_text())
-    shown = re.findall(r"```toml\n(.*?)```", (root / "README.md").read_text(), re.DOTALL)
+    shown = re.findall(r"```toml\n(.*?)```", (root / "docs/images.md").read_text(), re.DOTALL)
     assert [tomllib.loads(text) for text in shown if "multi-model-server" in text] == [example]
 
 

@@ -1,4 +1,4 @@
-"""The tables of README and docs/, made from the code's own. `python tests/readme_tables.py` writes them there."""
+"""The tables of the pages in docs/, made from the code's own tables. `make reference` writes them into the pages."""
 
 import re
 from collections.abc import Iterable
@@ -17,9 +17,7 @@ from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.services.runtime.errors import FAULTS, Situation
 from torpor_endpoint.services.sagemaker.errors import ERRORS
 
-ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
-PAGES = (README, *(ROOT / "docs" / name for name in ("compatibility.md", "scripts.md", "variables.md")))
+PAGES = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))
 TABLE = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -127,7 +125,7 @@ TABLES = {
 
 
 def with_tables(text: str) -> str:
-    """The text with every table as the code has it now."""
+    """Returns the text of a page with each table as the code has it now."""
     return TABLE.sub(lambda found: f"<!-- table: {found[1]} -->\n{TABLES[found[1]]()}\n<!-- end -->", text)
 
 

@@ -1,0 +1,37 @@
+"""docs/architecture.md is up to date: its drawing, its tables of rooms, and the paths that it names."""
+
+import re
+
+import pytest
+
+from tests.architecture_drawing import DRAWING, PAGE, drawing, levels, packages, with_tables, without_shortcuts
+from tests.test_arrows import FOLDERS, ROOT
+
+NAMED = re.compile(r"`((?:[\w<>]+/)*[\w<>]+(?:\.py|/))`")
+
+
+def test_the_drawing_is_that_of_the_code() -> None:
+    assert DRAWING.read_text() == drawing(), "run: make architecture"
+
+
+def test_the_tables_of_rooms_are_those_of_the_code() -> None:
+    assert with_tables(PAGE.read_text()) == PAGE.read_text(), "run: make architecture"
+
+
+@pytest.mark.parametrize("package", packages(), ids=lambda package: package.name)
+def test_each_room_stands_above_those_that_it_imports(package: object) -> None:
+    rooms = next(found.rooms for found in packages() if found == package)
+    level = {name: number for number, row in enumerate(levels(rooms)) for name in row}
+    assert all(level[here] < level[there] for here, ends in rooms.items() for there in ends)
+
+
+def test_an_arrow_that_a_longer_way_replaces_is_left_out() -> None:
+    assert without_shortcuts({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
+
+
+def test_each_path_that_the_page_names_exists() -> None:
+    tops = [ROOT / name for name in (*FOLDERS.values(), "tests")]
+    known = [f"/{path.relative_to(ROOT)}" for top in tops for path in (top, *top.rglob("*"))]
+    ends = {path[slash.start() :] for path in known for slash in re.finditer("/", path)}
+    named = [found.rstrip("/") for found in NAMED.findall(PAGE.read_text()) if "<" not in found]
+    assert [path for path in named if f"/{path}" not in ends] == []
