@@ -16,7 +16,7 @@ GRACE_S = 2.0
 """For threads that write something to its end."""
 
 
-class LateWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
+class LazyWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     """A worker as the arbiter knows it. In its own process it hands over to the one that serves, imported there alone:
     half of the arbiter's memory would be what it never uses."""
 
@@ -25,10 +25,10 @@ class LateWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             signal.signal(number, signal.SIG_DFL)  # the arbiter's handlers are not for us
         end_with_parent(signal.SIGTERM)  # without its arbiter it stops, at once
 
-        from torpor_container.http.worker import PromptWorker
+        from torpor_container.http.worker import DrainingWorker
 
         self.app.wsgi()  # it is made while a signal still ends us: uvloop forgets those that come before it runs
-        worker = PromptWorker(self.age, self.ppid, self.sockets, self.app, self.timeout, self.cfg, self.log)
+        worker = DrainingWorker(self.age, self.ppid, self.sockets, self.app, self.timeout, self.cfg, self.log)
         worker.pid = self.pid
         try:
             worker.init_process()

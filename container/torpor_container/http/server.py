@@ -1,6 +1,6 @@
 """Serves an ASGI application by gunicorn: its options and its arbiter.
 
-Nothing here serves a request: that is `worker`, which only the forked process imports (see `late_worker`).
+Nothing here serves a request: that is `worker`, which only the forked process imports (see `lazy_worker`).
 """
 
 import resource
@@ -13,6 +13,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.config import Config
 
 from torpor_container.core.patience import ClientTimeouts
+from torpor_container.http.gunicorn_version import check_version
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -57,7 +58,7 @@ class ServerOptions:
         return {
             "bind": self.bind,
             "workers": 1,
-            "worker_class": "torpor_container.http.lazy_worker.LateWorker",
+            "worker_class": "torpor_container.http.lazy_worker.LazyWorker",
             "keepalive": self.keep_alive_s,
             "timeout": 0,  # a heartbeat missed under load is no reason to lose every model in memory
             "graceful_timeout": self.graceful_s + self.shutdown_s,
@@ -93,6 +94,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """A gunicorn application whose options and ASGI callable are given, not read from a file."""
 
     def __init__(self, make_app: Callable[[], "ASGIApp"], options: ServerOptions) -> None:
+        """Raises UnknownGunicorn."""
+        check_version()
         self._make_app = make_app
         self._options = options
         super().__init__()

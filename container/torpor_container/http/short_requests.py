@@ -9,13 +9,13 @@ import re
 from typing import Any
 
 import httptools
-from gunicorn.asgi.protocol import _CACHED_SERVER_HEADER, _get_cached_date_header, _get_cached_status_line
 from starlette.types import Scope
 
 from torpor_container.core.patience import Stage
 from torpor_container.http.bounded_requests import HOST_MAX_BYTES, BoundedRequests
 from torpor_container.http.exchange import Exchange
 from torpor_container.http.framed_requests import Client, FramedRequests
+from torpor_container.http.gunicorn_internals import SERVER_HEADER, date_header, status_line
 from torpor_container.http.server import FIELD_MAX_BYTES
 from torpor_container.transport.frames import UPGRADE, UPGRADED, BadHeaders, Header, valid_lines
 
@@ -99,38 +99,30 @@ class ShortRequests(BoundedRequests):
             self._hold(data)
         elif (invocation := INVOCATION.match(data)) and self._idle() and self._read(data):
             self._used = True
-            if self._keepalive_handle is None and not self._finishing_calls and not self.ended:
-                self._arm_keepalive_timer()  # gunicorn does it after its own first answer
+            if not self.idle_timer_runs and not self.finishing and not self.half_closed:
+                self.start_idle_timer()  # gunicorn does it after its own first answer
             headers, body = self._reader.take()
             self._begin(self._scope(invocation[1], headers), body)
         elif (asked := UPGRADE.fullmatch(data)) and self.app.framed == asked[1] and self._idle():
-            scope, client = self._scope(asked[1], []), Client(self._safe_write, self._close_transport)
+            scope, client = self._scope(asked[1], []), Client(self.write, self.hang_up)
             self._framed = FramedRequests(self.app, scope, client, self._gone, self.log)
-            self._safe_write(UPGRADED)
+            self.write(UPGRADED)
         else:
-            self.take_in(data)
+            self.read(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
         self._held.clear()
         if self._answering is not None:
-            self._cancel_late(self._answering)
+            self.cancel_after_grace(self._answering)
         if self._framed is not None:
             for task in self._framed.answering:
-                self._cancel_late(task)
+                self.cancel_after_grace(task)
         super().connection_lost(exc)
-
-    def _cancel_late(self, task: "asyncio.Task[None]") -> None:
-        """Let it go on without its client, but not for ever."""
-        late = self.worker.loop.call_later(self.cfg.asgi_disconnect_grace_period, task.cancel)
-        task.add_done_callback(lambda _: late.cancel())
 
     def _idle(self) -> bool:
         """Whether gunicorn waits for the first byte of a request, and will take another after it."""
-        parser = self._callback_parser
-        if parser is None or parser._state != "request_line" or parser._buffer or self._unread:
-            return False
-        return (self._awaiting_request or not self.req_count) and self.worker.alive
+        return self.awaits_request and not self._unread and self.worker.alive
 
     def _read(self, data: bytes) -> bool:
         plain = self._reader.read(data)
@@ -141,17 +133,17 @@ class ShortRequests(BoundedRequests):
     def _hold(self, data: bytes) -> None:
         self._held += data
         if len(self._held) > HELD_MAX_BYTES:
-            self._pause_reading()
+            self.pause()
 
-    def _keepalive_timeout(self) -> None:
+    def idle_for_too_long(self) -> None:
         """gunicorn has not seen what was answered here: a connection that was used meanwhile stays."""
         if self._framed is not None:
             return  # its client closes it
         if self._used:
             self._used = self._busy
-            self._arm_keepalive_timer()
+            self.await_next_request()
         else:
-            super()._keepalive_timeout()
+            super().idle_for_too_long()
 
     # -- one request -----------------------------------------------------------------------------------------------
     def _scope(self, path: bytes, headers: list[Header]) -> Scope:
@@ -164,7 +156,7 @@ class ShortRequests(BoundedRequests):
             "path": path.decode("ascii"),
             "raw_path": path,
             "query_string": b"",
-            "root_path": self._root_path,
+            "root_path": self.root_path,
             "headers": headers,
             "server": None,
             "client": None,
@@ -174,7 +166,7 @@ class ShortRequests(BoundedRequests):
     def _begin(self, scope: Scope, body: bytes) -> None:
         self._busy = True
         try:
-            if not self._flow_control.write_paused and self.app.at_once(scope, body, self._tell):
+            if not self.write_paused and self.app.at_once(scope, body, self._tell):
                 return
         except Exception:  # the outer edge of a request, as below
             self.log.exception("Error in ASGI application")
@@ -197,39 +189,38 @@ class ShortRequests(BoundedRequests):
         except Exception:  # the outer edge of a request: it is logged, and its connection ends
             self.log.exception("Error in ASGI application")
             self._fail()
-        if self._flow_control.write_paused:
-            await self._flow_control.drain()
+        if self.write_paused:
+            await self.drained()
         self._answering = None
         self._take_up()
 
     def _fail(self) -> None:
-        self._send_error_response(500, "Internal Server Error")
-        self._close_transport()
+        self.send_error(500, "Internal Server Error")
+        self.hang_up()
 
     def _write(self, status: int, headers: list[Header], body: bytes) -> None:
         """The whole answer in one piece. Raises BadHeaders."""
-        if self._closed:
+        if self.closed:
             return
-        if self._response_omits_body("POST", status):
-            headers, body = self._strip_body_framing_headers(headers, status), b""
+        if self.omits_body(status):
+            headers, body = self.without_framing(headers, status), b""
         lines = valid_lines(headers)
         closing = b"" if self.worker.alive else b"Connection: close\r\n"
-        first = _get_cached_status_line((1, 1), status)
-        head = (first, lines, _CACHED_SERVER_HEADER, _get_cached_date_header(), closing, b"\r\n")
-        self._safe_write(b"".join((*head, body)))
+        head = (status_line(status), lines, SERVER_HEADER, date_header(), closing, b"\r\n")
+        self.write(b"".join((*head, body)))
         if closing:
-            self._close_transport()
+            self.hang_up()
 
     def _take_up(self) -> None:
         """What came meanwhile."""
         self._busy = False
-        if self._held and not self._closed:
+        if self._held and not self.closed:
             held = bytes(self._held)
             self._held.clear()
-            self._resume_reading()
+            self.resume()
             self.data_received(held)
-        if self.ended:
-            self.end_if_over()
+        if self.half_closed:
+            self.close_if_answered()
 
     # -- what others ask of it -------------------------------------------------------------------------------------
     @property
@@ -243,7 +234,7 @@ class ShortRequests(BoundedRequests):
 
     @property
     def used(self) -> bool:
-        return self._keepalive_handle is not None or super().used
+        return self.idle_timer_runs or super().used
 
     @property
     def idle(self) -> bool:

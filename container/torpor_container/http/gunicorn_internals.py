@@ -1,0 +1,436 @@
+"""All that Torpor uses of gunicorn's private parts, under public names. No other module touches a private one.
+
+gunicorn serves HTTP/1.1 as a whole (chunks, pipelines, `Expect`, WebSocket), and its arbiter starts and stops the
+process that serves. Torpor adds what gunicorn has no option for: a shorter way for short requests, a size and a time
+for each stage of a request, answers for clients that send no more, and a stop that waits for requests and not for
+connections. So it reads gunicorn's state, calls its methods and overrides some of them. `PRIVATE_NAMES` lists each of
+these with what it is for, and a test holds the list against this file and against the installed gunicorn.
+`gunicorn_version` refuses a version for which that was never tested.
+
+Three classes stand between gunicorn and Torpor; each says what it is and nothing of what Torpor does with it:
+
+- `GunicornConnection`: one client's connection. Properties tell how far its request is; methods act on it; *hooks*,
+  which gunicorn calls and a subclass overrides, say what happens next.
+- `GunicornBody`: one request's body, as it comes.
+- `GunicornWorker`: the process that serves, with a connection class of its own.
+"""
+
+import asyncio
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+# gunicorn imports these four only as it begins to serve. Here, a forked instance finds them imported.
+import gunicorn.arbiter
+import gunicorn.asgi.lifespan
+import gunicorn.glogging
+import gunicorn.instrument.statsd  # noqa: F401
+from gunicorn.asgi import parser, protocol
+from gunicorn.workers import gasgi
+
+PRIVATE_NAMES: dict[str, dict[str, str]] = {
+    "gunicorn.asgi.protocol": {
+        "ASGIProtocol": "The class of a connection. Torpor's own derives from it.",
+        "BodyReceiver": "The class of a body, which a connection makes by this name. Replaced by `GunicornBody`.",
+        "_CACHED_SERVER_HEADER": "The line `Server: …`. Without it short answers would differ from gunicorn's own.",
+        "_CHUNK_PREFIXES": "The lengths of 16,384 chunks, ready-made. It is emptied: it takes 1.7 MiB, and is a cache.",
+        "_get_cached_date_header": "The line `Date: …`, made once a second. Short answers have it from here.",
+        "_get_cached_status_line": "The first line of an answer, made once for each status. Short answers have it too.",
+    },
+    "gunicorn.asgi.protocol.ASGIProtocol": {
+        # State that is read.
+        "_awaiting_request": "Whether its task waits for a request. Only then may a short one be answered beside it.",
+        "_body_receiver": "The body of the request in hand. Without it no body's time, size or end would be known.",
+        "_callback_parser": "The parser. Without it nobody would know whether a request has begun.",
+        "_closed": "Whether it has hung up. What comes afterwards must not be parsed.",
+        "_current_request": "The request in hand. A client that sends no more is owed its answer.",
+        "_finishing_calls": "Calls whose answer has left and that still run. Until they end, it is not idle.",
+        "_flow_control": "Whether its client reads. Answers wait there, and must be woken when the client is gone.",
+        "_keepalive_handle": "The timer that closes an idle connection. A first short request must set it.",
+        "_max_buffer_size": "How much may be held before it stops reading. Held slices count as well.",
+        "_reading_paused": "Whether it has stopped reading. Then it does not wait for its client.",
+        "_root_path": "The setting, as each scope has it. A short request's scope has it too.",
+        "_task": "The task that serves it. It is hidden from gunicorn while a connection ends, which would keep both "
+        "for the grace period; and it is then ended at once, if it only waits for a request.",
+        "_request_ready": "Wakes that task. A connection that was hung up on is noticed by it at once.",
+        # Methods that are called.
+        "_close_transport": "Hangs up once all that was written has left.",
+        "_pause_reading": "Stops reading, and notes it where gunicorn looks.",
+        "_maybe_resume_reading": "Reads on, if little enough is held.",
+        "_resume_reading": "Reads on.",
+        "_response_omits_body": "Whether a status forbids a body. Short answers follow gunicorn's rule.",
+        "_safe_write": "Writes; a client that is gone is no error.",
+        "_send_error_response": "Writes a whole answer that refuses, with `Connection: close`.",
+        "_strip_body_framing_headers": "The headers of an answer that may have no body.",
+        # Methods that are overridden.
+        "_arm_keepalive_timer": "Called when it begins to wait for a request. A half-closed one ends instead.",
+        "_feed_callback_parser": "Called with what came behind a request. It goes before what is held already.",
+        "_http1_buffered": "How much is held. Held slices count, or it would read on too early.",
+        "_keepalive_timeout": "Called when it was idle for too long. It has not seen the short requests.",
+        "_on_headers_complete": "Called with each head. Hosts have a size, and an empty body may be waited for.",
+        "_send_response_start": "Called as an answer begins. From then on nothing can be refused with a status.",
+    },
+    "gunicorn.asgi.protocol.BodyReceiver": {
+        "_buffered": "How many bytes wait for the application. Bytes that are joined to a piece must be counted.",
+        "_chunks": "The pieces that wait. The smallest are joined: a body in chunks of one byte is no longer as many "
+        "messages.",
+        "_complete": "Whether the body is whole. Only then is an answer owed to a client that sends no more.",
+        "_disconnected": "Whether its client is gone. Then nobody waits for more.",
+        "_pop_chunk": "Hands out a piece. A joined one becomes bytes again, as ASGI wants it.",
+        "_wait_for_data": "Waits for the next piece, but 30 s at most, and then says that the client is gone. Here it "
+        "waits without end: `core.patience` decides how long a client may take.",
+        "_waiter": "What that waits on, and what a new piece wakes.",
+    },
+    "gunicorn.asgi.parser": {
+        "InvalidHeader": "What the parser raises for a header that it refuses with 400. Torpor refuses some more.",
+    },
+    "gunicorn.asgi.parser.PythonProtocol": {
+        "_buffer": "What has come and is not parsed: the start of a head, or what is behind a request.",
+        "_state": "How far the request is: `request_line`, `headers`, `body`, and others of chunks.",
+    },
+    "gunicorn.workers.gasgi": {
+        "ASGIProtocol": "What the worker makes connections of. Replaced, since the worker offers no other way.",
+        "ASGIWorker": "The class of the process that serves. Torpor's own derives from it.",
+    },
+    "gunicorn.workers.gasgi.ASGIWorker": {
+        "_serve": "All that the worker does from its start to its end. Begins the watch over connections.",
+        "_shutdown": "What it does once it is told to stop. It would wait for idle connections.",
+    },
+}
+"""By where it is found: the name, what it is, and what it is needed for."""
+
+HeadRefused = parser.InvalidHeader
+"""Raised by `GunicornConnection.check_head`: the request is answered with 400."""
+
+SERVER_HEADER: bytes = protocol._CACHED_SERVER_HEADER
+
+protocol._CHUNK_PREFIXES.clear()  # here, so that a process shares the freed memory with those that it forks
+
+
+def status_line(status: int) -> bytes:
+    """The first line of an answer in HTTP/1.1."""
+    line: bytes = protocol._get_cached_status_line((1, 1), status)
+    return line
+
+
+def date_header() -> bytes:
+    """The line `Date: …` of this second."""
+    line: bytes = protocol._get_cached_date_header()
+    return line
+
+
+class GunicornBody(protocol.BodyReceiver):  # type: ignore[misc]  # gunicorn has no types
+    """The body of one request, as it comes. It joins the smallest pieces, and waits for its client without end."""
+
+    JOINED_BYTES = 4 * 1024
+    """A piece is added to the one before it, as long as that one is smaller than this."""
+
+    _waiter: "asyncio.Future[None] | None"
+
+    def __init__(self, request: Any, connection: Any) -> None:
+        super().__init__(request, connection)
+        self.received = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether its last byte has come."""
+        return bool(self._complete)
+
+    @property
+    def awaited(self) -> bool:
+        """Whether its client is to send more: it was not told to wait, and the application has taken all that came."""
+        return not self.expect_continue and not self._buffered and not self._complete
+
+    def feed(self, chunk: bytes) -> None:
+        self.received += len(chunk)
+        if not self._chunks or len(last := self._chunks[-1]) >= self.JOINED_BYTES:
+            super().feed(chunk)
+            return
+        if last.__class__ is bytes:
+            self._chunks[-1] = last = bytearray(last)
+        last += chunk
+        self._buffered += len(chunk)
+
+    def _pop_chunk(self) -> dict[str, Any]:
+        message: dict[str, Any] = super()._pop_chunk()
+        if message["body"].__class__ is bytearray:
+            message["body"] = bytes(message["body"])
+        return message
+
+    async def _wait_for_data(self) -> None:
+        if self._chunks or self._complete or self._disconnected:
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiter = waiter
+        try:
+            await waiter
+        finally:
+            self._waiter = None
+
+
+class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
+    """One client's connection. `answer_begun`: something of the answer to the request in hand was written."""
+
+    HEAD_STATES = frozenset({"request_line", "headers"})
+
+    _task: "asyncio.Task[None] | None"
+
+    def __init__(self, worker: Any) -> None:
+        super().__init__(worker)
+        self._body_receiver: GunicornBody | None = None
+        self.answer_begun = False
+
+    # -- how far it is ---------------------------------------------------------------------------------------------
+    @property
+    def closed(self) -> bool:
+        """Whether it has hung up, or its client is gone."""
+        return bool(self._closed)
+
+    @property
+    def parses(self) -> bool:
+        """Whether HTTP/1.1 is still spoken. A WebSocket has no parser."""
+        return self._callback_parser is not None
+
+    @property
+    def in_head(self) -> bool:
+        """Whether the next byte belongs to a request's head."""
+        reader = self._callback_parser
+        return reader is not None and reader._state in self.HEAD_STATES
+
+    @property
+    def head_begun(self) -> bool:
+        """Whether some of a head has come, but not all of it."""
+        reader = self._callback_parser
+        return reader._state == "headers" or bool(reader._buffer)
+
+    @property
+    def in_sized_body(self) -> bool:
+        """Whether the next byte belongs to a body of a length that is known."""
+        return bool(self._callback_parser._state == "body")
+
+    @property
+    def between_requests(self) -> bool:
+        """Whether nothing of a next request has come."""
+        reader = self._callback_parser
+        return reader is not None and reader._state == "request_line" and not reader._buffer
+
+    @property
+    def awaits_request(self) -> bool:
+        """Whether nothing of a next request has come, and gunicorn will take one."""
+        reader = self._callback_parser
+        if reader is None or reader._state != "request_line" or reader._buffer:
+            return False
+        return bool(self._awaiting_request or not self.req_count)
+
+    @property
+    def request_complete(self) -> bool:
+        """Whether the last byte of the request in hand has come."""
+        return bool(self._callback_parser.is_complete)
+
+    @property
+    def unparsed_bytes(self) -> int:
+        """How much the parser holds: a part of a head, or what has come behind a request."""
+        return len(self._callback_parser._buffer)
+
+    @property
+    def body(self) -> GunicornBody | None:
+        """The body of the request in hand."""
+        return self._body_receiver
+
+    @property
+    def has_request(self) -> bool:
+        """Whether there is a request in hand: its head is complete, and its answer is not."""
+        return self._current_request is not None
+
+    @property
+    def finishing(self) -> bool:
+        """Whether the application still runs for requests that are answered."""
+        return bool(self._finishing_calls)
+
+    @property
+    def reading_paused(self) -> bool:
+        return bool(self._reading_paused)
+
+    @property
+    def held_max_bytes(self) -> int:
+        """How much may wait for the application before this stops reading."""
+        return int(self._max_buffer_size)
+
+    @property
+    def idle_timer_runs(self) -> bool:
+        return self._keepalive_handle is not None
+
+    @property
+    def write_paused(self) -> bool:
+        """Whether its client is slower to read than answers are written."""
+        return bool(self._flow_control.write_paused)
+
+    @property
+    def root_path(self) -> str:
+        """The setting, for a request's scope."""
+        return str(self._root_path)
+
+    # -- what can be done with it ----------------------------------------------------------------------------------
+    def parse(self, piece: bytes) -> bool:
+        """Feed the parser. False when it has refused the request and hung up. Raises whatever the parser raises."""
+        return bool(super()._feed_callback_parser(piece))
+
+    def write(self, data: bytes) -> None:
+        """A client that is gone is no error."""
+        self._safe_write(data)
+
+    async def drained(self) -> None:
+        """Wait until its client has read enough, or is gone."""
+        await self._flow_control.drain()
+
+    def pause(self) -> None:
+        """Stop reading."""
+        self._pause_reading()
+
+    def resume(self) -> None:
+        """Read on."""
+        self._resume_reading()
+
+    def resume_if_taken(self) -> None:
+        """Read on if the application has taken most of what was held."""
+        self._maybe_resume_reading()
+
+    def send_error(self, status: int, why: str) -> None:
+        """Write an answer with `Connection: close`. `why` is its body."""
+        self._send_error_response(status, why)
+
+    def hang_up(self) -> None:
+        """Close once all that was written has left."""
+        self._close_transport()
+
+    def end(self) -> None:
+        """Hang up, and let the task that waits for a next request see it."""
+        self._close_transport()
+        if self._request_ready is not None:
+            self._request_ready.set()
+
+    def start_idle_timer(self) -> None:
+        """Close this connection after the keep-alive time, unless a request comes."""
+        super()._arm_keepalive_timer()
+
+    def omits_body(self, status: int) -> bool:
+        """Whether an answer of this status to a POST has no body."""
+        return bool(self._response_omits_body("POST", status))
+
+    def without_framing(self, headers: list[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
+        """The headers of an answer that has no body."""
+        kept: list[tuple[bytes, bytes]] = self._strip_body_framing_headers(headers, status)
+        return kept
+
+    def cancel_after_grace(self, task: "asyncio.Task[None]") -> None:
+        """Let a task go on without its client for the grace period, and then cancel it."""
+        late = self.worker.loop.call_later(self.cfg.asgi_disconnect_grace_period, task.cancel)
+        task.add_done_callback(lambda _: late.cancel())
+
+    # -- hooks: gunicorn calls them, a subclass overrides them -----------------------------------------------------
+    def extra_held_bytes(self) -> int:
+        """How much a subclass holds that the parser has not seen."""
+        return 0
+
+    def take_back(self, data: bytes) -> bool:
+        """What has come behind a request, given back once that is answered. False when the connection has ended."""
+        return self.parse(data)
+
+    def check_head(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Called with each head. A subclass raises HeadRefused to refuse it with 400."""
+
+    def head_accepted(self) -> None:
+        """Called once `body` is there, before anything of it is."""
+
+    def await_next_request(self) -> None:
+        """Called when it begins to wait for its next request."""
+        self.start_idle_timer()
+
+    def idle_for_too_long(self) -> None:
+        """Called when the idle timer has run down."""
+        super()._keepalive_timeout()
+
+    def _http1_buffered(self) -> int:
+        held: int = super()._http1_buffered()
+        return held + self.extra_held_bytes()
+
+    def _feed_callback_parser(self, data: bytes) -> bool:
+        return self.take_back(data)
+
+    def _on_headers_complete(self) -> Any:
+        self.check_head(self._callback_parser.headers)
+        self.answer_begun = False
+        skip_body = super()._on_headers_complete()
+        self.head_accepted()
+        return skip_body
+
+    def _send_response_start(self, *args: Any, **kwargs: Any) -> None:
+        self.answer_begun = True
+        super()._send_response_start(*args, **kwargs)
+
+    def _arm_keepalive_timer(self) -> None:
+        self.await_next_request()
+
+    def _keepalive_timeout(self) -> None:
+        self.idle_for_too_long()
+
+    # -- its end ---------------------------------------------------------------------------------------------------
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End at once what waits for this client alone; let the application go on for the grace period.
+
+        gunicorn would keep a task that waits for a next request, and with it the whole connection, for all that time.
+        And an answer that waits for its client to read is woken: a client that is gone never will.
+        """
+        if self._flow_control:
+            self._flow_control.resume_writing()
+        task, self._task = self._task, None  # gunicorn is to see none
+        super().connection_lost(exc)
+        self._task = task
+        if task is None or task.done():
+            return
+        if self._awaiting_request and not self._finishing_calls:
+            task.cancel()
+        else:
+            self.cancel_after_grace(task)
+
+
+class GunicornWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
+    """The process that serves. `connection` is the class of its connections."""
+
+    connection: type[GunicornConnection] = GunicornConnection
+
+    def init_process(self) -> None:
+        gasgi.ASGIProtocol = self.connection
+        protocol.BodyReceiver = GunicornBody
+        super().init_process()
+
+    # -- hooks -----------------------------------------------------------------------------------------------------
+    async def serve(self) -> None:
+        """Serve, from the application's start-up to its shutdown."""
+        await super()._serve()
+
+    async def shut_down(self) -> None:
+        """Called once it is told to stop: stop listening, wait for connections, shut the application down."""
+        await super()._shutdown()
+
+    async def _serve(self) -> None:
+        await self.serve()
+
+    async def _shutdown(self) -> None:
+        await self.shut_down()
+
+
+@dataclass
+class Listener:
+    """A listening socket, as the worker wants it: gunicorn's own class makes its socket itself."""
+
+    sock: socket.socket
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def close(self) -> None:
+        self.sock.close()
+
+    def __str__(self) -> str:
+        return str(self.sock.getsockname())
