@@ -55,7 +55,7 @@ class BoundedRequests(GunicornConnection):
             super().data_received(data)
             return True
         if not self._unread:
-            if self.in_sized_body or len(data) <= SLICE_BYTES:
+            if len(data) <= SLICE_BYTES or self.in_sized_body:
                 return self._parse(data)
             if not self._parse(data[:SLICE_BYTES]):
                 return False

@@ -17,7 +17,9 @@ Three classes stand between gunicorn and Torpor; each says what it is and nothin
 
 import asyncio
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 # gunicorn imports these four only as it begins to serve. Here, a forked instance finds them imported.
@@ -107,16 +109,11 @@ SERVER_HEADER: bytes = protocol._CACHED_SERVER_HEADER
 protocol._CHUNK_PREFIXES.clear()  # here, so that a process shares the freed memory with those that it forks
 
 
-def status_line(status: int) -> bytes:
-    """The first line of an answer in HTTP/1.1."""
-    line: bytes = protocol._get_cached_status_line((1, 1), status)
-    return line
+status_line: Callable[[int], bytes] = partial(protocol._get_cached_status_line, (1, 1))
+"""The first line of an answer in HTTP/1.1, of its status."""
 
-
-def date_header() -> bytes:
-    """The line `Date: …` of this second."""
-    line: bytes = protocol._get_cached_date_header()
-    return line
+date_header: Callable[[], bytes] = protocol._get_cached_date_header
+"""The line `Date: …` of this second."""
 
 
 class GunicornBody(protocol.BodyReceiver):  # type: ignore[misc]  # gunicorn has no types
@@ -125,6 +122,7 @@ class GunicornBody(protocol.BodyReceiver):  # type: ignore[misc]  # gunicorn has
     JOINED_BYTES = 4 * 1024
     """A piece is added to the one before it, as long as that one is smaller than this."""
 
+    _complete: bool
     _waiter: "asyncio.Future[None] | None"
 
     def __init__(self, request: Any, connection: Any) -> None:
@@ -134,7 +132,7 @@ class GunicornBody(protocol.BodyReceiver):  # type: ignore[misc]  # gunicorn has
     @property
     def whole(self) -> bool:
         """Whether its last byte has come."""
-        return bool(self._complete)
+        return self._complete
 
     @property
     def awaited(self) -> bool:
@@ -173,18 +171,30 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
 
     HEAD_STATES = frozenset({"request_line", "headers"})
 
+    # As gunicorn has them, with their types.
+    _awaiting_request: bool
+    _body_receiver: GunicornBody | None
+    _closed: bool
+    _max_buffer_size: int
+    _reading_paused: bool
+    _root_path: str
     _task: "asyncio.Task[None] | None"
+
+    # Two that each short request calls: another function around them would cost it time.
+    write = protocol.ASGIProtocol._safe_write
+    """`write(data)`: a client that is gone is no error."""
+    omits_body = staticmethod(protocol.ASGIProtocol._response_omits_body)
+    """`omits_body(method, status)`: whether such an answer has no body."""
 
     def __init__(self, worker: Any) -> None:
         super().__init__(worker)
-        self._body_receiver: GunicornBody | None = None
         self.answer_begun = False
 
     # -- how far it is ---------------------------------------------------------------------------------------------
     @property
     def closed(self) -> bool:
         """Whether it has hung up, or its client is gone."""
-        return bool(self._closed)
+        return self._closed
 
     @property
     def parses(self) -> bool:
@@ -220,7 +230,7 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
         reader = self._callback_parser
         if reader is None or reader._state != "request_line" or reader._buffer:
             return False
-        return bool(self._awaiting_request or not self.req_count)
+        return self._awaiting_request or self.req_count == 0
 
     @property
     def request_complete(self) -> bool:
@@ -249,12 +259,12 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
 
     @property
     def reading_paused(self) -> bool:
-        return bool(self._reading_paused)
+        return self._reading_paused
 
     @property
     def held_max_bytes(self) -> int:
         """How much may wait for the application before this stops reading."""
-        return int(self._max_buffer_size)
+        return self._max_buffer_size
 
     @property
     def idle_timer_runs(self) -> bool:
@@ -268,16 +278,12 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
     @property
     def root_path(self) -> str:
         """The setting, for a request's scope."""
-        return str(self._root_path)
+        return self._root_path
 
     # -- what can be done with it ----------------------------------------------------------------------------------
     def parse(self, piece: bytes) -> bool:
         """Feed the parser. False when it has refused the request and hung up. Raises whatever the parser raises."""
         return bool(super()._feed_callback_parser(piece))
-
-    def write(self, data: bytes) -> None:
-        """A client that is gone is no error."""
-        self._safe_write(data)
 
     async def drained(self) -> None:
         """Wait until its client has read enough, or is gone."""
@@ -312,10 +318,6 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
     def start_idle_timer(self) -> None:
         """Close this connection after the keep-alive time, unless a request comes."""
         super()._arm_keepalive_timer()
-
-    def omits_body(self, status: int) -> bool:
-        """Whether an answer of this status to a POST has no body."""
-        return bool(self._response_omits_body("POST", status))
 
     def without_framing(self, headers: list[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
         """The headers of an answer that has no body."""

@@ -202,7 +202,7 @@ class ShortRequests(BoundedRequests):
         """The whole answer in one piece. Raises BadHeaders."""
         if self.closed:
             return
-        if self.omits_body(status):
+        if self.omits_body("POST", status):
             headers, body = self.without_framing(headers, status), b""
         lines = valid_lines(headers)
         closing = b"" if self.worker.alive else b"Connection: close\r\n"

@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -106,6 +105,6 @@ def test_no_subclass_gives_a_name_of_gunicorns_another_meaning(ours: type, their
 
 
 def set_by(cls: type) -> set[str]:
-    """The attributes that a class's methods set."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
-    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    """The attributes that a class's methods set on `self`."""
+    parts = [part for part in ast.walk(ast.parse(inspect.getsource(cls))) if isinstance(part, ast.Attribute)]
+    return {part.attr for part in parts if isinstance(part.ctx, ast.Store) and ast.unparse(part.value) == "self"}
