@@ -4,19 +4,19 @@ HTTP/1.1 lets a client do what costs a server without end: a head that never end
 megabyte of pipelined requests in one packet, a connection that is opened and left. gunicorn bounds single lines only.
 So this class stands between the socket and gunicorn's parser, and adds:
 
-*Slices.* gunicorn parses whatever it is given in one go, and parsing is slow: a megabyte of small chunks holds up the
-event loop, and all its other clients, for a second. Of a head or of chunks, at most SLICE_BYTES are parsed at once; the
-rest waits in `_unread`, and the event loop serves others in between. A body of a known length needs no parsing, and
-passes through whole.
+- *Slices.* gunicorn parses whatever it is given in one go, and parsing is slow: a megabyte of small chunks holds up the
+  event loop, and all its other clients, for a second. Of a head or of chunks, at most SLICE_BYTES are parsed at once;
+  the rest waits in `_unread`, and the event loop serves others in between. A body of a known length needs no parsing,
+  and passes through whole.
 
-*A size of heads.* Above HEAD_MAX_BYTES the answer is 431.
+- *A size of heads.* Above HEAD_MAX_BYTES the answer is 431.
 
-*Half-closed connections.* A client may shut down its side after its last request and still read (RFC 9112, section
-9.6). What has come whole is answered; then the server closes too. `half_closed` looks for those that have left instead.
+- *Half-closed connections.* A client may shut down its side after its last request and still read (RFC 9112, section
+  9.6). What has come whole is answered; then the server closes too. `half_closed` looks for those that have left
+  instead.
 
-*Stages.* `stage` says what the connection waits for its client to send: nothing, the first byte, the rest of a head, or
-more of a body. How long each may take is decided in `core.patience`; the worker looks, and calls `refuse`.
-"""
+- *Stages.* `stage` says what the connection waits for its client to send: nothing, the first byte, the rest of a head,
+  or more of a body. How long each may take is decided in `core.patience`; the worker looks, and calls `refuse`."""
 
 from typing import Any
 

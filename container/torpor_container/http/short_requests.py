@@ -1,7 +1,30 @@
-"""Invocations that arrive whole are parsed by httptools and answered in one piece; all else is left to gunicorn.
+"""A shorter way for short requests: read by httptools and answered in one piece. All others are gunicorn's.
 
-A warm prediction takes less time than gunicorn's own parser, so this stands in front of it. What comes in parts, wants
-`100 Continue`, is chunked, upgrades, closes its connection or is not quite right is gunicorn's, from its first byte.
+Why by hand: a warm prediction takes less time than gunicorn's parser, which is written in Python, and than the task and
+the messages that ASGI needs for each request. Most requests are alike: a `POST` to an invocation's path, with a body of
+known length, that arrives in one read. Those are recognised by their first line, parsed in C, and given to the
+application by a call. Their answers differ in nothing from gunicorn's, and a test holds both ways against each other.
+
+A request goes the shorter way only if every parser would read the same out of it, because two parsers that disagree on
+where a request ends let one client smuggle requests into another's connection (RFC 9112, section 11.2). So whatever
+comes in parts, has a query or a quoted path, is chunked, expects `100 Continue`, upgrades, closes its connection, names
+a host twice or is not quite right goes to gunicorn from its first byte. gunicorn accepts or refuses it.
+
+A connection is in one of four states, and `data_received` decides by them:
+
+    IDLE ──── a plain request ────> BUSY ──── its answer is written ────> IDLE
+    IDLE ──── the upgrade to frames ────> FRAMES                                 (no way back)
+    IDLE ──── anything else ────> GUNICORN ──── gunicorn waits for a next request ────> IDLE
+
+- *IDLE.* Nothing of a request has come that is not answered.
+- *BUSY.* The application has one request. More bytes are held, not read: HTTP/1.1 answers requests in their order. They
+  are looked at once the answer is written, as if they came then. Above HELD_MAX_BYTES the socket is read no more.
+- *FRAMES.* All bytes are `FramedRequests`'.
+- *GUNICORN.* All bytes are the bounded parser's (`bounded_requests`), until it has answered.
+
+What ends a connection: an application that fails (500 first); a server that is told to stop, after the answer in hand,
+which then says `Connection: close`; a client that leaves or sends no more (`bounded_requests`); or the keep-alive time
+without a request. An application may go on for a grace period after its client has left.
 """
 
 import asyncio
@@ -20,20 +43,24 @@ from torpor_container.http.server import FIELD_MAX_BYTES
 from torpor_container.transport.frames import UPGRADE, UPGRADED, BadHeaders, Header, valid_lines
 
 INVOCATION = re.compile(rb"POST (/[!-$&-<>@-~]*/(?:invocations|invoke)|/invocations) HTTP/1\.1\r\n")
-"""A path that is neither quoted nor has a query means the same to every parser."""
+"""The line of a plain request. A path that is neither quoted nor has a query means the same to every parser."""
 
 NOT_PLAIN = frozenset({b"expect", b"transfer-encoding", b"upgrade", b"proxy-connection"})
+"""Headers by which a request is gunicorn's."""
+
 ONLY_ONCE = frozenset({b"host", b"content-type"})
-"""A request that has one of these twice is refused, by gunicorn."""
+"""A request that has one of these twice is gunicorn's, which refuses it."""
 
 WATCHED = NOT_PLAIN | ONLY_ONCE
 HEADERS_MAX = 100
+"""A request with more of them is gunicorn's, which has the same bound and refuses it."""
+
 HELD_MAX_BYTES = 256 * 1024
-"""Of the requests that come before the last one is answered, no more is read."""
+"""So much is held of what comes before the request in hand is answered. Beyond that, the socket is not read."""
 
 
 class RequestReader:
-    """What httptools tells of one connection's plain requests, one after another."""
+    """Reads one connection's plain requests, one after another, by httptools."""
 
     def __init__(self) -> None:
         self.headers: list[Header] = []
@@ -44,19 +71,19 @@ class RequestReader:
         self._parser = httptools.HttpRequestParser(self)
 
     def read(self, data: bytes) -> bool:
-        """Whether these bytes are one plain request, neither more nor less. If they are not, it can read no more."""
+        """Whether these bytes are one plain request, neither more nor less. If not, this reader is spent."""
         self.headers, self.body, self._whole, self._plain, self._once = [], b"", 0, True, []
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             return False
         head_bytes = data.find(b"\r\n\r\n") + 4
-        alone = head_bytes + len(self.body) == len(data)  # httptools takes in a next one's first bytes too
+        alone = head_bytes + len(self.body) == len(data)  # httptools reads on into a next request
         small = len(self.headers) <= HEADERS_MAX and head_bytes <= FIELD_MAX_BYTES  # so each header is short enough
         return self._plain and self._whole == 1 and alone and small
 
     def take(self) -> tuple[list[Header], bytes]:
-        """The headers and the body that were read, kept here no longer: a connection may be idle for long."""
+        """The headers and the body that were read. They are kept here no longer: a connection may be idle for long."""
         headers, body = self.headers, self.body
         self.headers, self.body = [], b""
         return headers, body
@@ -80,16 +107,16 @@ class RequestReader:
 
 
 class ShortRequests(BoundedRequests):
-    """gunicorn's connection, with a shorter way for short requests. It takes one at a time, and the rest in turn."""
+    """A connection with a shorter way for short requests. The module's text describes its states."""
 
     def __init__(self, worker: Any) -> None:
         super().__init__(worker)
         self._busy = False
-        self._answering: asyncio.Task[None] | None = None
+        self._answering: asyncio.Task[None] | None = None  # where the application answers by ASGI
         self._reader = RequestReader()
         self._held = bytearray()
         self._gone = asyncio.Event()
-        self._used = False
+        self._used = False  # whether a request has come the shorter way, since the idle timer was set
         self._framed: FramedRequests | None = None
 
     def data_received(self, data: bytes) -> None:
@@ -121,7 +148,7 @@ class ShortRequests(BoundedRequests):
         super().connection_lost(exc)
 
     def _idle(self) -> bool:
-        """Whether gunicorn waits for the first byte of a request, and will take another after it."""
+        """Whether gunicorn waits for the first byte of a request, and this process goes on serving."""
         return self.awaits_request and not self._unread and self.worker.alive
 
     def _read(self, data: bytes) -> bool:
@@ -136,9 +163,9 @@ class ShortRequests(BoundedRequests):
             self.pause()
 
     def idle_for_too_long(self) -> None:
-        """gunicorn has not seen what was answered here: a connection that was used meanwhile stays."""
+        """gunicorn's timer does not see the shorter way. A connection that was used since then has its time again."""
         if self._framed is not None:
-            return  # its client closes it
+            return  # it is the client's to close
         if self._used:
             self._used = self._busy
             self.await_next_request()
@@ -212,7 +239,7 @@ class ShortRequests(BoundedRequests):
             self.hang_up()
 
     def _take_up(self) -> None:
-        """What came meanwhile."""
+        """Look at what came while the request was in hand."""
         self._busy = False
         if self._held and not self.closed:
             held = bytes(self._held)

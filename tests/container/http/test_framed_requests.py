@@ -15,7 +15,7 @@ from tests.processes import gone, soon
 from torpor_container.http.exchange import Tell
 from torpor_container.http.framed_requests import TARGET, FramedRequests
 from torpor_container.http.framed_requests import Client as HangingUp
-from torpor_container.transport.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, lines, upgrade
+from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, Frame, FrameReader, encoded, lines, upgrade
 
 PATH = "/framed/invocations"
 
@@ -25,13 +25,13 @@ class Client:
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
-        self._unframed = Unframed()
+        self._reader = FrameReader()
         connection.sendall(upgrade(PATH))
         assert connection.recv(4096) == UPGRADED
 
     def ask(self, *bodies: bytes) -> None:
         """Frames of these bodies in one piece, numbered from 0."""
-        self.connection.sendall(b"".join(framed(n, 0, b"x-n: %d\r\n" % n, body) for n, body in enumerate(bodies)))
+        self.connection.sendall(b"".join(encoded(n, 0, b"x-n: %d\r\n" % n, body) for n, body in enumerate(bodies)))
 
     def answers(self, count: int) -> dict[int, Frame]:
         """So many, by number, in the order in which they came."""
@@ -39,7 +39,7 @@ class Client:
         while len(found) < count:
             data = self.connection.recv(1 << 20)
             assert data, "the connection ended"
-            found |= {frame.number: frame for frame in self._unframed.read(data)}
+            found |= {frame.number: frame for frame in self._reader.read(data)}
         return found
 
 
@@ -92,7 +92,7 @@ def test_an_answer_that_is_too_long_is_not_given_and_holds_up_none(server: Addre
     with client(server) as asking:
         asking.ask(body, b"now")
         found = asking.answers(2)
-        assert found[0].status == NOT_GIVEN
+        assert found[0].status == NO_ANSWER
         assert b"over 67108864 bytes, or its headers over 1048576" in found[0].body
         assert found[1].status == 200
 
@@ -154,7 +154,7 @@ class Slow:
 
 
 def called(model: bytes, count: int) -> bytes:
-    return b"".join(framed(number, 0, lines([(TARGET, model)]), model) for number in range(count))
+    return b"".join(encoded(number, 0, lines([(TARGET, model)]), model) for number in range(count))
 
 
 def test_a_model_that_many_call_holds_up_another_by_one_request_and_not_by_all() -> None:
@@ -169,7 +169,7 @@ def test_a_model_that_many_call_holds_up_another_by_one_request_and_not_by_all()
             await asyncio.sleep(0)
         assert app.asked[3:9] == [b"hot", b"rare", b"other", b"hot", b"rare", b"hot"]
         assert len(app.asked) == 23
-        assert len(list(Unframed().read(b"".join(app.written)))) == 23
+        assert len(list(FrameReader().read(b"".join(app.written)))) == 23
         assert len(app.written) == 8  # answers leave whenever others have the event loop
 
     asyncio.run(story())
@@ -207,7 +207,7 @@ def test_what_fails_in_one_turn_keeps_nobody_from_his_own() -> None:
             await asyncio.sleep(0)
         assert [type(fault) for fault in faults] == [ConnectionError]  # in the second one
         assert len(app.asked) == 9
-        assert len(list(Unframed().read(b"".join(app.written)))) == 3
+        assert len(list(FrameReader().read(b"".join(app.written)))) == 3
 
     asyncio.run(story())
 

@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from tests.container.sudden import hang_up
-from torpor_container.transport.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, upgrade
+from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, Frame, FrameReader, encoded, upgrade
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import (
     UpstreamAnswer,
@@ -26,7 +26,7 @@ class Server(asyncio.Protocol):
 
     def __init__(self, greeting: bytes) -> None:
         self._greeting = greeting
-        self._unframed = Unframed()
+        self._reader = FrameReader()
         self.first = b""
         self.asked: list[Frame] = []
         self.reads = 0
@@ -40,7 +40,7 @@ class Server(asyncio.Protocol):
             self.first = data
             self.transport.write(self._greeting)
             return
-        self.asked += self._unframed.read(data)
+        self.asked += self._reader.read(data)
         self.reads += 1
         self.heard.set()
 
@@ -51,7 +51,7 @@ class Server(asyncio.Protocol):
         return self.asked
 
     def answer(self, frame: Frame, body: bytes, status: int = 200) -> None:
-        self.transport.write(framed(frame.number, status, b"x-asked: %b\r\n" % frame.body, body))
+        self.transport.write(encoded(frame.number, status, b"x-asked: %b\r\n" % frame.body, body))
 
 
 class Site:
@@ -209,7 +209,7 @@ def test_an_answer_that_could_not_be_given_is_broken_alone(tmp_path: Path) -> No
         async with site(tmp_path) as at:
             first, second = at.send(b"1"), at.send(b"2")
             asked = await at.server.until_asked(2)
-            at.server.answer(asked[0], b"it is too long", status=NOT_GIVEN)
+            at.server.answer(asked[0], b"it is too long", status=NO_ANSWER)
             at.server.answer(asked[1], b"b")
             outcome = await first
             assert isinstance(outcome, UpstreamBroken)
