@@ -1,8 +1,8 @@
 """A connection whose requests have bounds, and whose client may stop sending before it has its answers.
 
 HTTP/1.1 lets a client do what costs a server without end: a head that never ends, a body in chunks of one byte, a
-megabyte of pipelined requests in one packet, a connection that is opened and left. gunicorn bounds single lines only.
-So this class stands between the socket and gunicorn's parser, and adds:
+megabyte of pipelined requests at once, a connection that is opened and left. gunicorn bounds each line of a head and
+their number, and nothing else. So this class stands between the socket and gunicorn's parser, and adds:
 
 - *Slices.* gunicorn parses whatever it is given in one go, and parsing is slow: a megabyte of small chunks holds up the
   event loop, and all its other clients, for a second. Of a head or of chunks, at most SLICE_BYTES are parsed at once;
@@ -16,7 +16,8 @@ So this class stands between the socket and gunicorn's parser, and adds:
   instead.
 
 - *Stages.* `stage` says what the connection waits for its client to send: nothing, the first byte, the rest of a head,
-  or more of a body. How long each may take is decided in `core.patience`; the worker looks, and calls `refuse`."""
+  or more of a body. How long each may take is decided in `core.patience`; `connections` looks, and calls `refuse`.
+"""
 
 from typing import Any
 

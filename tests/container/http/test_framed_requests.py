@@ -1,4 +1,4 @@
-"""A server's end of a connection with frames: what came together is taken up together, and none pays for another."""
+"""The server's end of a connection with frames: each request is answered as soon as it can be, and fails alone."""
 
 import asyncio
 import json
@@ -97,14 +97,14 @@ def test_an_answer_that_is_too_long_is_not_given_and_holds_up_none(server: Addre
         assert found[1].status == 200
 
 
-def test_who_sends_a_frame_that_is_too_long_is_hung_up_on(server: Address) -> None:
+def test_a_client_that_sends_a_frame_that_is_too_long_is_disconnected(server: Address) -> None:
     with client(server) as asking:
         asking.connection.sendall(START.pack(0, 0, 0, 2**32 - 1))
         assert asking.connection.recv(1) == b""
     assert whole(server, post("/now/invocations"))[0] == 200
 
 
-def test_who_leaves_is_noticed_by_those_who_still_answer_him(server: Address) -> None:
+def test_an_application_that_still_answers_notices_that_its_client_left(server: Address) -> None:
     before = whole(server, post("/now/invocations"))[2]["left"]
     with client(server) as asking:
         asking.ask(b"wait", b"wait", b"now")
@@ -119,7 +119,7 @@ def test_frames_are_for_one_path_alone(server: Address) -> None:
         assert soon(lambda: way(connection) == "short")  # gunicorn takes a moment to wait for the next one
 
 
-def test_told_to_stop_a_server_answers_those_who_wait_for_their_turn() -> None:
+def test_a_server_that_stops_answers_requests_that_wait_for_their_turn() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener) as process:
         with client(listener.getsockname()) as asking:
             asking.ask(*[b"busy"] * 50)
@@ -175,7 +175,7 @@ def test_a_model_that_many_call_holds_up_another_by_one_request_and_not_by_all()
     asyncio.run(story())
 
 
-def test_who_has_left_is_not_answered_in_his_turn() -> None:
+def test_requests_of_a_client_that_has_left_are_not_begun() -> None:
     async def story() -> None:
         app = Slow()
         app.connection().read(called(b"hot", 20))
@@ -187,7 +187,7 @@ def test_who_has_left_is_not_answered_in_his_turn() -> None:
     asyncio.run(story())
 
 
-def test_what_fails_in_one_turn_keeps_nobody_from_his_own() -> None:
+def test_a_write_that_fails_in_one_turn_does_not_end_the_turns_after_it() -> None:
     async def story() -> None:
         app = Slow()
         failures = iter([ConnectionError("this piece does not leave")] * 2)

@@ -1,4 +1,4 @@
-"""Frames: whatever was framed is read again, however its bytes are cut."""
+"""Frames are read as they were written, however their bytes are cut."""
 
 import pytest
 from hypothesis import given
@@ -77,7 +77,7 @@ def test_headers_are_lines_as_in_http() -> None:
 
 
 @pytest.mark.parametrize("path", ["/invocations", "/a/b/invocations"])
-def test_what_asks_for_frames_says_for_which_path(path: str) -> None:
+def test_an_upgrade_names_the_path_of_its_requests(path: str) -> None:
     asked = UPGRADE.fullmatch(upgrade(path))
     assert asked is not None
     assert asked[1] == path.encode()
