@@ -32,82 +32,78 @@ from gunicorn.workers import gasgi
 
 PRIVATE_NAMES: dict[str, dict[str, str]] = {
     "gunicorn.asgi.protocol": {
-        "ASGIProtocol": "The class of a connection. Torpor's own derives from it.",
-        "BodyReceiver": "The class of a body, which a connection makes by this name. Replaced by `GunicornBody`.",
-        "_CACHED_SERVER_HEADER": "The line `Server: …`. Without it short answers would differ from gunicorn's own.",
-        "_CHUNK_PREFIXES": "The lengths of 16,384 chunks, ready-made. It is emptied: it takes 1.7 MiB, and is a cache.",
-        "_get_cached_date_header": "The line `Date: …`, made once a second. Short answers have it from here.",
-        "_get_cached_status_line": "The first line of an answer, made once for each status. Short answers have it too.",
+        "ASGIProtocol": "The class of a connection. `GunicornConnection` derives from it.",
+        "BodyReceiver": "The class of a body, which a connection makes by this name. `GunicornBody` replaces it.",
+        "_CACHED_SERVER_HEADER": "The line `Server: …`. Without it, short answers would differ from gunicorn's own.",
+        "_CHUNK_PREFIXES": "A cache of the lengths of 16,384 chunks. Emptied: it takes 1.7 MiB in each process.",
+        "_get_cached_date_header": "Makes the line `Date: …` once a second. Short answers have the same line.",
+        "_get_cached_status_line": "Makes an answer's first line once for each status. Short answers have the same.",
     },
     "gunicorn.asgi.protocol.ASGIProtocol": {
-        # State that is read.
-        "_awaiting_request": "Whether its task waits for a request. Only then may a short one be answered beside it.",
-        "_body_receiver": "The body of the request in hand. Without it no body's time, size or end would be known.",
-        "_callback_parser": "The parser. Without it nobody would know whether a request has begun.",
-        "_closed": "Whether it has hung up. What comes afterwards must not be parsed.",
-        "_current_request": "The request in hand. A client that sends no more is owed its answer.",
-        "_finishing_calls": "Calls whose answer has left and that still run. Until they end, it is not idle.",
-        "_flow_control": "Whether its client reads. Answers wait there, and must be woken when the client is gone.",
-        "_keepalive_handle": "The timer that closes an idle connection. A first short request must set it.",
-        "_max_buffer_size": "How much may be held before it stops reading. Held slices count as well.",
-        "_reading_paused": "Whether it has stopped reading. Then it does not wait for its client.",
-        "_root_path": "The setting, as each scope has it. A short request's scope has it too.",
-        "_task": "The task that serves it. It is hidden from gunicorn while a connection ends, which would keep both "
-        "for the grace period; and it is then ended at once, if it only waits for a request.",
-        "_request_ready": "Wakes that task. A connection that was hung up on is noticed by it at once.",
+        # State of a connection.
+        "_awaiting_request": "Whether its task waits for a request. A short one may be answered only then.",
+        "_body_receiver": "The body of the request in hand. Without it, a body that stands still would not be noticed.",
+        "_callback_parser": "The parser; None for a WebSocket. Without it, nobody would know if a request has begun.",
+        "_closed": "Whether it was closed. Without it, bytes that come later would be parsed.",
+        "_current_request": "The request in hand. Without it, a half-closed client would lose the answer to it.",
+        "_finishing_calls": "Answered requests that the application still runs for. Such a connection is not idle.",
+        "_flow_control": "Holds answers while the client does not read. Without it, they would wait for one that left.",
+        "_keepalive_handle": "The timer that closes an idle connection. The first short request must start it.",
+        "_max_buffer_size": "How much may wait before the socket is read no more. Unparsed slices count too.",
+        "_reading_paused": "Whether the socket is not read. Without it, the client would be blamed for the silence.",
+        "_request_ready": "The event that wakes its task. Without it, a refused connection would keep that task.",
+        "_root_path": "The setting, which each scope has. A short request's scope has it too.",
+        "_task": "The task that serves it. Hidden from gunicorn at the end: it would live for the grace period.",
         # Methods that are called.
-        "_close_transport": "Hangs up once all that was written has left.",
-        "_pause_reading": "Stops reading, and notes it where gunicorn looks.",
-        "_maybe_resume_reading": "Reads on, if little enough is held.",
-        "_resume_reading": "Reads on.",
-        "_response_omits_body": "Whether a status forbids a body. Short answers follow gunicorn's rule.",
-        "_safe_write": "Writes; a client that is gone is no error.",
-        "_send_error_response": "Writes a whole answer that refuses, with `Connection: close`.",
-        "_strip_body_framing_headers": "The headers of an answer that may have no body.",
+        "_close_transport": "Closes, once all that was written has left.",
+        "_maybe_resume_reading": "Reads the socket again, if the application has taken most of what waited.",
+        "_pause_reading": "Stops reading the socket, and notes that for gunicorn's own decisions.",
+        "_response_omits_body": "Decides whether an answer has a body. Short answers must follow the same rule.",
+        "_resume_reading": "Reads the socket again.",
+        "_safe_write": "Writes, and ignores a client that is gone. Every short answer goes through it.",
+        "_send_error_response": "Writes a whole refusal with `Connection: close`.",
+        "_strip_body_framing_headers": "Takes out what an answer without a body may not have. Part of the same rule.",
         # Methods that are overridden.
-        "_arm_keepalive_timer": "Called when it begins to wait for a request. A half-closed one ends instead.",
-        "_feed_callback_parser": "Called with what came behind a request. It goes before what is held already.",
-        "_http1_buffered": "How much is held. Held slices count, or it would read on too early.",
-        "_keepalive_timeout": "Called when it was idle for too long. It has not seen the short requests.",
-        "_on_headers_complete": "Called with each head. Hosts have a size, and an empty body may be waited for.",
-        "_send_response_start": "Called as an answer begins. From then on nothing can be refused with a status.",
+        "_arm_keepalive_timer": "Called as it begins to wait for a request. A half-closed connection ends instead.",
+        "_feed_callback_parser": "Called with the bytes behind a request. Without it, they would be parsed unbounded.",
+        "_http1_buffered": "Counts what waits. Without it, unparsed slices would not count.",
+        "_keepalive_timeout": "Called when the idle time is over. Without it, it would end connections in use.",
+        "_on_headers_complete": "Called with each head. Without it, a host would have no bound.",
+        "_send_response_start": "Called as an answer begins. Without it, a refusal might be written into its midst.",
     },
     "gunicorn.asgi.protocol.BodyReceiver": {
-        "_buffered": "How many bytes wait for the application. Bytes that are joined to a piece must be counted.",
-        "_chunks": "The pieces that wait. The smallest are joined: a body in chunks of one byte is no longer as many "
-        "messages.",
-        "_complete": "Whether the body is whole. Only then is an answer owed to a client that sends no more.",
-        "_disconnected": "Whether its client is gone. Then nobody waits for more.",
-        "_pop_chunk": "Hands out a piece. A joined one becomes bytes again, as ASGI wants it.",
-        "_wait_for_data": "Waits for the next piece, but 30 s at most, and then says that the client is gone. Here it "
-        "waits without end: `core.patience` decides how long a client may take.",
-        "_waiter": "What that waits on, and what a new piece wakes.",
+        "_buffered": "How many bytes wait for the application. Bytes that are joined to a piece must be added.",
+        "_chunks": "The pieces that wait. Small ones are joined: one-byte chunks would be as many messages.",
+        "_complete": "Whether the body is whole. Only then is a half-closed client owed an answer.",
+        "_disconnected": "Whether the client is gone. Without it, the application would wait for it.",
+        "_pop_chunk": "Hands out a piece. Overridden: a joined one must become bytes, as ASGI wants.",
+        "_wait_for_data": "Waits for a piece, 30 s at most. Overridden: `core.patience` decides how long that may be.",
+        "_waiter": "The future that it waits on, which gunicorn wakes with a new piece.",
     },
     "gunicorn.asgi.parser": {
-        "InvalidHeader": "What the parser raises for a header that it refuses with 400. Torpor refuses some more.",
+        "InvalidHeader": "Raised for a header that is refused with 400. Torpor refuses some that gunicorn accepts.",
     },
     "gunicorn.asgi.parser.PythonProtocol": {
-        "_buffer": "What has come and is not parsed: the start of a head, or what is behind a request.",
-        "_state": "How far the request is: `request_line`, `headers`, `body`, and others of chunks.",
+        "_buffer": "Bytes that are not parsed: a part of a head, or what is behind a request.",
+        "_state": "How far the request is: `request_line`, `headers`, `body`, `chunked`, `complete`.",
     },
     "gunicorn.workers.gasgi": {
-        "ASGIProtocol": "What the worker makes connections of. Replaced, since the worker offers no other way.",
-        "ASGIWorker": "The class of the process that serves. Torpor's own derives from it.",
+        "ASGIProtocol": "The class that the worker makes connections of. Replaced, as the worker has no option for it.",
+        "ASGIWorker": "The class of the process that serves. `GunicornWorker` derives from it.",
     },
     "gunicorn.workers.gasgi.ASGIWorker": {
-        "_serve": "All that the worker does from its start to its end. Begins the watch over connections.",
-        "_shutdown": "What it does once it is told to stop. It would wait for idle connections.",
+        "_serve": "Runs from the worker's start to its end. Overridden to watch the connections meanwhile.",
+        "_shutdown": "Runs when the worker is to stop. Overridden: it would wait for connections that are idle.",
     },
 }
-"""By where it is found: the name, what it is, and what it is needed for."""
+"""By the module or class that has it: each private name, what it is, and why it is needed or what breaks without it."""
 
 HeadRefused = parser.InvalidHeader
 """Raised by `GunicornConnection.check_head`: the request is answered with 400."""
 
 SERVER_HEADER: bytes = protocol._CACHED_SERVER_HEADER
 
-protocol._CHUNK_PREFIXES.clear()  # here, so that a process shares the freed memory with those that it forks
-
+protocol._CHUNK_PREFIXES.clear()  # as this is imported: a process then shares the freed memory with those it forks
 
 status_line: Callable[[int], bytes] = partial(protocol._get_cached_status_line, (1, 1))
 """The first line of an answer in HTTP/1.1, of its status."""
