@@ -50,7 +50,7 @@ class BoundedRequests(GunicornConnection):
         self._made_s = worker.loop.time()
 
     # -- what its client sends -------------------------------------------------------------------------------------
-    def read(self, data: bytes) -> bool:
+    def feed(self, data: bytes) -> bool:
         """Parse what came, or as much as may be parsed at once. False when the connection has ended over it."""
         if not self.parses:  # it is a WebSocket by now
             super().data_received(data)
@@ -164,7 +164,7 @@ class BoundedRequests(GunicornConnection):
     def close_if_answered(self) -> None:
         """Close a half-closed connection whose client has all its answers."""
         if self.half_closed and not self.closed and not self.unanswered:
-            self.end()
+            self.close_and_wake()
 
     def await_next_request(self) -> None:
         if self.half_closed:
@@ -181,7 +181,7 @@ class BoundedRequests(GunicornConnection):
         """Close, and say why, unless an answer has begun: a second status in its midst would be read as content."""
         if not self.answer_begun:
             self.send_error(status, why)
-        self.end()
+        self.close_and_wake()
 
     # -- what the worker asks of it --------------------------------------------------------------------------------
     def stage(self) -> Stage:

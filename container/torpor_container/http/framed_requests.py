@@ -70,7 +70,7 @@ class Client(NamedTuple):
     """How to write to the client, and how to close its connection."""
 
     write: Callable[[bytes], None]
-    hang_up: Callable[[], None]
+    close: Callable[[], None]
 
 
 class FramedRequests:
@@ -104,8 +104,8 @@ class FramedRequests:
         try:
             frames = list(self._frames.read(data))
         except FrameTooLong as error:
-            self.log.warning("a client is hung up on: %s", error)
-            self._client.hang_up()
+            self.log.warning("a client's connection is closed: %s", error)
+            self._client.close()
             return
         self.unanswered += len(frames)
         came = iter(frames)
@@ -136,7 +136,7 @@ class FramedRequests:
             self._plan_turn()
 
     def _begin_for_a_turn(self, frames: Iterator[Frame]) -> None:
-        """Begin requests until TURN_S is over. `frames` yields no more those that were begun."""
+        """Begin requests until TURN_S is over. It takes out of `frames` those that it begins."""
         until_s = self._clock() + TURN_S
         with BatchScope():
             for frame in frames:

@@ -189,7 +189,7 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
     # -- how far it is ---------------------------------------------------------------------------------------------
     @property
     def closed(self) -> bool:
-        """Whether it has hung up, or its client is gone."""
+        """Whether it was closed, or its client is gone."""
         return self._closed
 
     @property
@@ -278,7 +278,7 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
 
     # -- what can be done with it ----------------------------------------------------------------------------------
     def parse(self, piece: bytes) -> bool:
-        """Feed the parser. False when it has refused the request and hung up. Raises whatever the parser raises."""
+        """Feed the parser. False when it has refused the request and closed. Raises whatever the parser raises."""
         return bool(super()._feed_callback_parser(piece))
 
     async def drained(self) -> None:
@@ -301,12 +301,12 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
         """Write an answer with `Connection: close`. `why` is its body."""
         self._send_error_response(status, why)
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         """Close once all that was written has left."""
         self._close_transport()
 
-    def end(self) -> None:
-        """Hang up, and let the task that waits for a next request see it."""
+    def close_and_wake(self) -> None:
+        """Close, and let the task that waits for a next request see it."""
         self._close_transport()
         if self._request_ready is not None:
             self._request_ready.set()

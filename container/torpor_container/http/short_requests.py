@@ -120,22 +120,26 @@ class ShortRequests(BoundedRequests):
         self._framed: FramedRequests | None = None
 
     def data_received(self, data: bytes) -> None:
-        if self._framed is not None:
+        if self._framed is not None:  # FRAMES
             self._framed.read(data)
-        elif self._busy:
+        elif self._busy:  # BUSY
             self._hold(data)
-        elif (invocation := INVOCATION.match(data)) and self._idle() and self._read(data):
+        elif (invocation := INVOCATION.match(data)) and self._idle() and self._is_plain(data):
             self._used = True
             if not self.idle_timer_runs and not self.finishing and not self.half_closed:
                 self.start_idle_timer()  # gunicorn does it after its own first answer
             headers, body = self._reader.take()
             self._begin(self._scope(invocation[1], headers), body)
         elif (asked := UPGRADE.fullmatch(data)) and self.app.framed == asked[1] and self._idle():
-            scope, client = self._scope(asked[1], []), Client(self.write, self.hang_up)
-            self._framed = FramedRequests(self.app, scope, client, self._gone, self.log)
-            self.write(UPGRADED)
-        else:
-            self.read(data)
+            self._upgrade(asked[1])
+        else:  # GUNICORN
+            self.feed(data)
+
+    def _upgrade(self, path: bytes) -> None:
+        """From IDLE to FRAMES."""
+        scope, client = self._scope(path, []), Client(self.write, self.close)
+        self._framed = FramedRequests(self.app, scope, client, self._gone, self.log)
+        self.write(UPGRADED)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
@@ -151,7 +155,8 @@ class ShortRequests(BoundedRequests):
         """Whether gunicorn waits for the first byte of a request, and this process goes on serving."""
         return self.awaits_request and not self._unread and self.worker.alive
 
-    def _read(self, data: bytes) -> bool:
+    def _is_plain(self, data: bytes) -> bool:
+        """Whether this is one plain request. A reader that read something else is replaced."""
         plain = self._reader.read(data)
         if not plain:
             self._reader = RequestReader()
@@ -207,7 +212,7 @@ class ShortRequests(BoundedRequests):
         except BadHeaders:
             self.log.exception("Error in ASGI application")
             self._fail()
-        self._take_up()
+        self._read_held()
 
     async def _answer(self, scope: Scope, exchange: Exchange) -> None:
         try:
@@ -219,11 +224,11 @@ class ShortRequests(BoundedRequests):
         if self.write_paused:
             await self.drained()
         self._answering = None
-        self._take_up()
+        self._read_held()
 
     def _fail(self) -> None:
         self.send_error(500, "Internal Server Error")
-        self.hang_up()
+        self.close()
 
     def _write(self, status: int, headers: list[Header], body: bytes) -> None:
         """The whole answer in one piece. Raises BadHeaders."""
@@ -236,9 +241,9 @@ class ShortRequests(BoundedRequests):
         head = (status_line(status), lines, SERVER_HEADER, date_header(), closing, b"\r\n")
         self.write(b"".join((*head, body)))
         if closing:
-            self.hang_up()
+            self.close()
 
-    def _take_up(self) -> None:
+    def _read_held(self) -> None:
         """Look at what came while the request was in hand."""
         self._busy = False
         if self._held and not self.closed:

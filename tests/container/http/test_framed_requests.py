@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from tests.container.short_serving import Address, answer, connected, post, serving, whole
 from tests.processes import gone, soon
+from torpor_container.http import framed_requests
 from torpor_container.http.exchange import Tell
 from torpor_container.http.framed_requests import TARGET, FramedRequests
-from torpor_container.http.framed_requests import Client as HangingUp
 from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, Frame, FrameReader, encoded, lines, upgrade
 
 PATH = "/framed/invocations"
@@ -149,8 +149,8 @@ class Slow:
         return True
 
     def connection(self) -> FramedRequests:
-        hanging_up = HangingUp(self.written.append, self.gone.set)
-        return FramedRequests(self, {"type": "http"}, hanging_up, self.gone, logging.getLogger(), lambda: self.now_s)
+        client = framed_requests.Client(self.written.append, self.gone.set)
+        return FramedRequests(self, {"type": "http"}, client, self.gone, logging.getLogger(), lambda: self.now_s)
 
 
 def called(model: bytes, count: int) -> bytes:
@@ -197,7 +197,7 @@ def test_a_write_that_fails_in_one_turn_does_not_end_the_turns_after_it() -> Non
                 raise failure
             app.written.append(piece)
 
-        odd = HangingUp(write, app.gone.set)
+        odd = framed_requests.Client(write, app.gone.set)
         requests = FramedRequests(app, {"type": "http"}, odd, app.gone, logging.getLogger(), lambda: app.now_s)
         faults: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: faults.append(context["exception"]))
