@@ -73,7 +73,7 @@ class BoundedRequests(GunicornConnection):
 
     def _read_on(self) -> bool:
         """Parse one slice of what is unread, and plan the next. A pipelined request waits until gunicorn takes it."""
-        while self._unread and not (self.request_complete and self.unparsed_bytes):
+        while self._unread and not self.pipelined:
             size = len(self._unread) if self.in_sized_body else SLICE_BYTES
             piece = bytes(self._unread[:size])
             del self._unread[:size]
@@ -113,10 +113,7 @@ class BoundedRequests(GunicornConnection):
         if not parsed:
             self._unread.clear()
             return False
-        body = self.body
-        held_bytes = len(self._unread) + self.unparsed_bytes + (0 if body is None else body.buffered)
-        if held_bytes > self.held_max_bytes and not self.reading_paused:
-            self.pause()
+        self.pause_if_full()
         return True
 
     def _head_fits(self, size_bytes: int) -> bool:
@@ -170,7 +167,7 @@ class BoundedRequests(GunicornConnection):
         if self.half_closed:
             self.close_if_answered()
         else:
-            super().await_next_request()
+            self.start_idle_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unread.clear()

@@ -19,7 +19,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from typing import Any
 
 # gunicorn imports these four only as it begins to serve. Here, a forked instance finds them imported.
@@ -105,11 +105,15 @@ SERVER_HEADER: bytes = protocol._CACHED_SERVER_HEADER
 
 protocol._CHUNK_PREFIXES.clear()  # as this is imported: a process then shares the freed memory with those it forks
 
-status_line: Callable[[int], bytes] = partial(protocol._get_cached_status_line, (1, 1))
-"""The first line of an answer in HTTP/1.1, of its status."""
-
 date_header: Callable[[], bytes] = protocol._get_cached_date_header
 """The line `Date: …` of this second."""
+
+
+@cache
+def status_line(status: int) -> bytes:
+    """The first line of an answer in HTTP/1.1."""
+    line: bytes = protocol._get_cached_status_line((1, 1), status)
+    return line
 
 
 class GunicornBody(protocol.BodyReceiver):  # type: ignore[misc]  # gunicorn has no types
@@ -176,9 +180,13 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
     _root_path: str
     _task: "asyncio.Task[None] | None"
 
-    # Two that each short request calls: another function around them would cost it time.
+    # Every request calls these: a function around them would cost it time.
     write = protocol.ASGIProtocol._safe_write
     """`write(data)`: a client that is gone is no error."""
+    parse = protocol.ASGIProtocol._feed_callback_parser
+    """`parse(piece)`: False when it has refused the request and closed. Raises whatever the parser raises."""
+    start_idle_timer = protocol.ASGIProtocol._arm_keepalive_timer
+    """`start_idle_timer()`: close this connection after the keep-alive time, unless a request comes."""
     omits_body = staticmethod(protocol.ASGIProtocol._response_omits_body)
     """`omits_body(method, status)`: whether such an answer has no body."""
 
@@ -234,9 +242,10 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
         return bool(self._callback_parser.is_complete)
 
     @property
-    def unparsed_bytes(self) -> int:
-        """How much the parser holds: a part of a head, or what has come behind a request."""
-        return len(self._callback_parser._buffer)
+    def pipelined(self) -> bool:
+        """Whether the request in hand is complete, and bytes of a next one have come behind it."""
+        reader = self._callback_parser
+        return reader.is_complete and len(reader._buffer) > 0
 
     @property
     def body(self) -> GunicornBody | None:
@@ -258,11 +267,6 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
         return self._reading_paused
 
     @property
-    def held_max_bytes(self) -> int:
-        """How much may wait for the application before this stops reading."""
-        return self._max_buffer_size
-
-    @property
     def idle_timer_runs(self) -> bool:
         return self._keepalive_handle is not None
 
@@ -277,10 +281,6 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
         return self._root_path
 
     # -- what can be done with it ----------------------------------------------------------------------------------
-    def parse(self, piece: bytes) -> bool:
-        """Feed the parser. False when it has refused the request and closed. Raises whatever the parser raises."""
-        return bool(super()._feed_callback_parser(piece))
-
     async def drained(self) -> None:
         """Wait until its client has read enough, or is gone."""
         await self._flow_control.drain()
@@ -288,6 +288,15 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
     def pause(self) -> None:
         """Stop reading."""
         self._pause_reading()
+
+    def pause_if_full(self) -> None:
+        """Stop reading if more waits than may wait."""
+        body = self._body_receiver
+        held_bytes = (
+            self.extra_held_bytes() + len(self._callback_parser._buffer) + (0 if body is None else body._buffered)
+        )
+        if held_bytes > self._max_buffer_size and not self._reading_paused:
+            self._pause_reading()
 
     def resume(self) -> None:
         """Read on."""
@@ -311,10 +320,6 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
         if self._request_ready is not None:
             self._request_ready.set()
 
-    def start_idle_timer(self) -> None:
-        """Close this connection after the keep-alive time, unless a request comes."""
-        super()._arm_keepalive_timer()
-
     def without_framing(self, headers: list[tuple[bytes, bytes]], status: int) -> list[tuple[bytes, bytes]]:
         """The headers of an answer that has no body."""
         kept: list[tuple[bytes, bytes]] = self._strip_body_framing_headers(headers, status)
@@ -332,7 +337,7 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
 
     def take_back(self, data: bytes) -> bool:
         """What has come behind a request, given back once that is answered. False when the connection has ended."""
-        return self.parse(data)
+        return bool(self.parse(data))
 
     def check_head(self, headers: list[tuple[bytes, bytes]]) -> None:
         """Called with each head. A subclass raises HeadRefused to refuse it with 400."""

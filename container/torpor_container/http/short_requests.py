@@ -238,8 +238,7 @@ class ShortRequests(BoundedRequests):
             headers, body = self.without_framing(headers, status), b""
         lines = valid_lines(headers)
         closing = b"" if self.worker.alive else b"Connection: close\r\n"
-        head = (status_line(status), lines, SERVER_HEADER, date_header(), closing, b"\r\n")
-        self.write(b"".join((*head, body)))
+        self.write(b"".join((status_line(status), lines, SERVER_HEADER, date_header(), closing, b"\r\n", body)))
         if closing:
             self.close()
 
