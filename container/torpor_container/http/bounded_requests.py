@@ -148,7 +148,7 @@ class BoundedRequests(GunicornConnection):
         self.half_closed = True
         if not self.unanswered:
             return False
-        self.worker.half_closed.watch(self)
+        self.worker.half_closed_connections.watch(self)
         return True
 
     @property
@@ -171,7 +171,7 @@ class BoundedRequests(GunicornConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unread.clear()
-        self.worker.half_closed.forget(self)
+        self.worker.half_closed_connections.forget(self)
         super().connection_lost(exc)
 
     def refuse(self, status: int, why: str) -> None:

@@ -30,7 +30,7 @@ class HalfClosedConnection(Protocol):
     def close_if_answered(self) -> None: ...
 
 
-class HalfClosed:
+class HalfClosedConnections:
     """The half-closed connections of one process. It looks at them only as long as there are any."""
 
     def __init__(self, period_s: float = PERIOD_S) -> None:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from torpor_container.http.connections import Connections, TrackedConnection
 from torpor_container.http.exchange import AtOnce, Framed, Tell
 from torpor_container.http.gunicorn_internals import GunicornWorker, Listener
-from torpor_container.http.half_closed import HalfClosed
+from torpor_container.http.half_closed import HalfClosedConnections
 from torpor_container.http.server import Server, ServerOptions, allowed_connections
 from torpor_container.processes.process_tree import descendants, kill
 from torpor_container.transport.frames import Header
@@ -100,7 +100,7 @@ class DrainingWorker(GunicornWorker):
         self._options: ServerOptions = self.app.options
         allowed = self._options.connections_max or allowed_connections()
         self.connections = Connections(allowed, self._options.patience, self.log)
-        self.half_closed = HalfClosed()
+        self.half_closed_connections = HalfClosedConnections()
 
     def load_wsgi(self) -> None:
         self.asgi = InFlight(self.app.wsgi())

@@ -16,7 +16,7 @@ from torpor_container.http import gunicorn_internals
 from torpor_container.http.connections import TrackedConnection
 from torpor_container.http.framed_requests import FramedRequests
 from torpor_container.http.gunicorn_internals import PRIVATE_NAMES
-from torpor_container.http.half_closed import HalfClosed
+from torpor_container.http.half_closed import HalfClosedConnections
 from torpor_container.http.worker import DrainingWorker
 
 ROOT = Path(__file__).parents[3]
@@ -91,7 +91,7 @@ NOT_PRIVATE = {
 }
 
 
-@pytest.mark.parametrize("ours", [*SUBCLASSES, HalfClosed, FramedRequests])
+@pytest.mark.parametrize("ours", [*SUBCLASSES, HalfClosedConnections, FramedRequests])
 def test_no_other_module_touches_a_private_name(ours: type) -> None:
     modules = {Path(inspect.getfile(cls)) for cls in ours.__mro__ if cls.__module__.startswith("torpor")} - {INTERNALS}
     assert {path.name: names for path in modules if (names := set(private_names(path)) & LISTED)} == {}
