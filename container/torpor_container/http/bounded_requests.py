@@ -1,16 +1,28 @@
-"""gunicorn's connection, held to bounds, and answered to its end when its client sends no more.
+"""A connection whose requests have bounds, and whose client may stop sending before it has its answers.
 
-What comes is read in slices, so that no read holds up the event loop; a head has a size; and a client that shuts down
-its side after whole requests gets its answers. How long each stage may take is `patience`'s.
+HTTP/1.1 lets a client do what costs a server without end: a head that never ends, a body in chunks of one byte, a
+megabyte of pipelined requests at once, a connection that is opened and left. gunicorn bounds each line of a head and
+their number, and nothing else. So this class stands between the socket and gunicorn's parser, and adds:
+
+- *Slices.* gunicorn parses whatever it is given in one go, and parsing is slow: a megabyte of small chunks holds up the
+  event loop, and all its other clients, for a second. Of a head or of chunks, at most SLICE_BYTES are parsed at once;
+  the rest waits in `_unread`, and the event loop serves others in between. A body of a known length needs no parsing,
+  and passes through whole.
+
+- *A size of heads.* Above HEAD_MAX_BYTES the answer is 431.
+
+- *Half-closed connections.* A client may shut down its side after its last request and still read (RFC 9112, section
+  9.6). What has come whole is answered; then the server closes too. `half_closed` looks for those that have left
+  instead.
+
+- *Stages.* `stage` says what the connection waits for its client to send: nothing, the first byte, the rest of a head,
+  or more of a body. How long each may take is decided in `core.patience`; `connections` looks, and calls `refuse`.
 """
 
-import asyncio
 from typing import Any
 
-from gunicorn.asgi.parser import InvalidHeader
-from gunicorn.asgi.protocol import ASGIProtocol, BodyReceiver
-
 from torpor_container.core.patience import ConnectionStage, Stage
+from torpor_container.http.gunicorn_internals import GunicornConnection, HeadRefused
 
 HOST_MAX_BYTES = 255 + len(":65535")
 """RFC 1035, section 2.3.4: a name has "255 octets or less"."""
@@ -19,233 +31,170 @@ HEAD_MAX_BYTES = 128 * 1024
 """A request's line and headers together."""
 
 SLICE_BYTES = 16 * 1024
-"""As much of a head, or of a body in chunks, is parsed in one go: within 15 ms, whatever it holds."""
-
-SMALL_BYTES = 4 * 1024
-"""Pieces of a body up to this size are put together."""
+"""As much of a head, or of a body in chunks, is parsed at once: within 15 ms, whatever it holds."""
 
 NEW_S = 1.0
-
-IN_HEAD = frozenset({"request_line", "headers"})
-
-
-class JoinedBody(BodyReceiver):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's body, whose smallest pieces are joined: a body in chunks of one byte is no longer many messages.
-
-    It waits for its client without end: that end is `patience`'s.
-    """
-
-    _waiter: "asyncio.Future[None] | None"
-
-    def __init__(self, request: Any, connection: Any) -> None:
-        super().__init__(request, connection)
-        self.received = 0
-
-    def feed(self, chunk: bytes) -> None:
-        self.received += len(chunk)
-        if not self._chunks or len(last := self._chunks[-1]) >= SMALL_BYTES:
-            super().feed(chunk)
-            return
-        if last.__class__ is bytes:
-            self._chunks[-1] = last = bytearray(last)
-        last += chunk
-        self._buffered += len(chunk)
-
-    def _pop_chunk(self) -> dict[str, Any]:
-        message: dict[str, Any] = super()._pop_chunk()
-        if message["body"].__class__ is bytearray:
-            message["body"] = bytes(message["body"])
-        return message
-
-    async def _wait_for_data(self) -> None:
-        if self._chunks or self._complete or self._disconnected:
-            return
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiter = waiter
-        try:
-            await waiter
-        finally:
-            self._waiter = None
+"""A connection as young as this is not idle: its first request is on its way."""
 
 
-class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
-    """The connection. `ended` says that its client sends no more."""
+class BoundedRequests(GunicornConnection):
+    """The connection. `half_closed`: its client sends no more, and may still read."""
 
     def __init__(self, worker: Any) -> None:
         super().__init__(worker)
-        self.ended = False
-        self._body_receiver: JoinedBody | None = None
+        self.half_closed = False
         self.waiting = ConnectionStage()
         self._unread = bytearray()
-        self._going_on = False
+        self._read_on_planned = False
         self._head_bytes = 0
-        self._answer_begun = False
         self._made_s = worker.loop.time()
 
-    # -- what comes ------------------------------------------------------------------------------------------------
-    def take_in(self, data: bytes) -> bool:
+    # -- what its client sends -------------------------------------------------------------------------------------
+    def feed(self, data: bytes) -> bool:
         """Parse what came, or as much as may be parsed at once. False when the connection has ended over it."""
-        parser = self._callback_parser
-        if parser is None:  # it speaks something else by now
+        if not self.parses:  # it is a WebSocket by now
             super().data_received(data)
             return True
         if not self._unread:
-            if parser._state == "body" or len(data) <= SLICE_BYTES:
-                return self._fed(data)
-            if not self._fed(data[:SLICE_BYTES]):
+            if len(data) <= SLICE_BYTES or self.in_sized_body:
+                return self._parse(data)
+            if not self._parse(data[:SLICE_BYTES]):
                 return False
             data = data[SLICE_BYTES:]
-            if parser._state == "body":
-                return self._fed(data)
+            if self.in_sized_body:
+                return self._parse(data)
         self._unread += data
-        return self._go_on()
+        return self._read_on()
 
-    def _feed_callback_parser(self, data: bytes) -> bool:
-        """gunicorn gives back what came behind a request, once that is answered: it comes before all else."""
+    def take_back(self, data: bytes) -> bool:
+        """What came behind a request comes before all that came later."""
         self._unread[:0] = data
-        return self._go_on()
+        return self._read_on()
 
-    def _go_on(self) -> bool:
-        parser = self._callback_parser
-        while self._unread and not (parser.is_complete and parser._buffer):
-            some = SLICE_BYTES if parser._state != "body" else len(self._unread)
-            piece = bytes(self._unread[:some])
-            del self._unread[:some]
-            if not self._fed(piece):
+    def _read_on(self) -> bool:
+        """Parse one slice of what is unread, and plan the next. A pipelined request waits until gunicorn takes it."""
+        while self._unread and not self.pipelined:
+            size = len(self._unread) if self.in_sized_body else SLICE_BYTES
+            piece = bytes(self._unread[:size])
+            del self._unread[:size]
+            if not self._parse(piece):
                 return False
-            if self._unread and not parser.is_complete and parser._state != "body":
-                self._go_on_later()
+            if self._unread and not self.request_complete and not self.in_sized_body:
+                self._plan_to_read_on()
                 break
         if not self._unread:
-            self._maybe_resume_reading()
-        self.end_if_over()
-        return not self._closed
+            self.resume_if_taken()
+        self.close_if_answered()
+        return not self.closed
 
-    def _go_on_later(self) -> None:
-        """After whatever else there is to be done."""
-        if not self._going_on:
-            self._going_on = True
-            self.worker.loop.call_soon(self._go_on_if_open)
+    def _plan_to_read_on(self) -> None:
+        """In the event loop's next round, so that other connections have this one."""
+        if not self._read_on_planned:
+            self._read_on_planned = True
+            self.worker.loop.call_soon(self._read_on_as_planned)
 
-    def _go_on_if_open(self) -> None:
-        self._going_on = False
-        if not self._closed and self._callback_parser is not None:
-            self._go_on()
+    def _read_on_as_planned(self) -> None:
+        self._read_on_planned = False
+        if not self.closed and self.parses:
+            self._read_on()
 
-    def _fed(self, piece: bytes) -> bool:
-        """gunicorn's parser may raise: its fault ends this connection alone."""
-        if self._closed or self.transport.is_closing():  # its address can no longer be asked for either
+    def _parse(self, piece: bytes) -> bool:
+        """Feed gunicorn's parser, within bounds. False when the connection has ended over it."""
+        if self.closed or self.transport.is_closing():  # its address can no longer be asked for either
             self._unread.clear()
             return False
-        parser = self._callback_parser
-        in_head = parser._state in IN_HEAD
+        in_head = self.in_head
         try:
-            fed = super()._feed_callback_parser(piece) and (not in_head or self._head_fits(len(piece)))
-        except Exception as error:  # noqa: BLE001  it says nowhere what it raises
+            parsed = self.parse(piece) and (not in_head or self._head_fits(len(piece)))
+        except Exception as error:  # noqa: BLE001  an outer edge: what gunicorn's parser may raise is not documented
             self.log.warning("a request cannot be read: %s", error)
             self.refuse(400, "Bad Request")
-            fed = False
-        if not fed:
+            parsed = False
+        if not parsed:
             self._unread.clear()
             return False
-        receiver = self._body_receiver
-        held_bytes = len(self._unread) + len(parser._buffer) + (0 if receiver is None else receiver._buffered)
-        if held_bytes > self._max_buffer_size and not self._reading_paused:
-            self._pause_reading()
+        self.pause_if_full()
         return True
 
     def _head_fits(self, size_bytes: int) -> bool:
-        still = self._callback_parser is not None and self._callback_parser._state in IN_HEAD
-        self._head_bytes = self._head_bytes + size_bytes if still else 0
+        self._head_bytes = self._head_bytes + size_bytes if self.in_head else 0
         if self._head_bytes > HEAD_MAX_BYTES:
             self.refuse(431, f"The request's head is over {HEAD_MAX_BYTES} bytes.")
             return False
         return True
 
-    def _http1_buffered(self) -> int:
-        held: int = super()._http1_buffered()
-        return held + len(self._unread)
+    def extra_held_bytes(self) -> int:
+        return len(self._unread)
 
-    def _on_headers_complete(self) -> Any:
-        """gunicorn asks for a body once somebody reads it, and never for one of no bytes. The AWS CLI, and botocore up
-        to 1.41, wait to be asked for an empty file too: where they are not, they lose the connection's next answer."""
-        for name, value in self._callback_parser.headers:
+    def check_head(self, headers: list[tuple[bytes, bytes]]) -> None:
+        for name, value in headers:
             if name == b"host" and len(value) > HOST_MAX_BYTES:
-                raise InvalidHeader(f"The header Host is over {HOST_MAX_BYTES} bytes.")
-        self._answer_begun = False
-        ready = super()._on_headers_complete()
-        receiver = self._body_receiver
-        if receiver is not None and receiver.expect_continue and receiver.request.content_length == 0:
-            receiver.expect_continue = False
-            self._safe_write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        return ready
+                raise HeadRefused(f"The header Host is over {HOST_MAX_BYTES} bytes.")
 
-    def _send_response_start(self, *args: Any, **kwargs: Any) -> None:
-        self._answer_begun = True
-        super()._send_response_start(*args, **kwargs)
+    def head_accepted(self) -> None:
+        """Ask for an empty body, where the client waits to be asked.
+
+        gunicorn asks once the application reads the body, and never for one of no bytes. The AWS CLI, and botocore up
+        to 1.41, wait for `100 Continue` then too: without it they lose the connection's next answer.
+        """
+        body = self.body
+        if body is not None and body.expect_continue and body.request.content_length == 0:
+            body.expect_continue = False
+            self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     # -- its end ---------------------------------------------------------------------------------------------------
     def eof_received(self) -> bool:
-        """A client that sends no more still reads. The connection stays until all that came whole is answered."""
-        self.ended = True
+        """Its client sends no more. True keeps the connection until all requests that came whole are answered."""
+        self.half_closed = True
         if not self.unanswered:
             return False
-        self.worker.departures.watch(self)
+        self.worker.half_closed_connections.watch(self)
         return True
 
     @property
     def unanswered(self) -> bool:
-        """Whether a whole request has come that is not answered yet. One that will never be whole is none."""
+        """Whether a whole request has come that is not answered. One that is not whole is owed nothing."""
         if self._unread:
             return True
-        receiver = self._body_receiver
-        return self._current_request is not None and receiver is not None and receiver._complete
+        return self.has_request and self.body is not None and self.body.whole
 
-    def end_if_over(self) -> None:
-        """Hang up on a client that sends no more and has all its answers."""
-        if self.ended and not self._closed and not self.unanswered:
-            self._close_transport()
-            if self._request_ready is not None:
-                self._request_ready.set()  # a task that waits for a request sees that the connection is closed
+    def close_if_answered(self) -> None:
+        """Close a half-closed connection whose client has all its answers."""
+        if self.half_closed and not self.closed and not self.unanswered:
+            self.close_and_wake()
 
-    def _arm_keepalive_timer(self) -> None:
-        """gunicorn waits for the next request from now on."""
-        if self.ended:
-            self.end_if_over()
+    def await_next_request(self) -> None:
+        if self.half_closed:
+            self.close_if_answered()
         else:
-            super()._arm_keepalive_timer()
+            self.start_idle_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unread.clear()
-        self.worker.departures.forget(self)
+        self.worker.half_closed_connections.forget(self)
         super().connection_lost(exc)
 
     def refuse(self, status: int, why: str) -> None:
-        """Say why, where no answer has begun, and hang up."""
-        if not self._answer_begun:
-            self._send_error_response(status, why)
-        self._close_transport()
-        if self._request_ready is not None:
-            self._request_ready.set()
+        """Close, and say why, unless an answer has begun: a second status in its midst would be read as content."""
+        if not self.answer_begun:
+            self.send_error(status, why)
+        self.close_and_wake()
 
-    # -- its patience ----------------------------------------------------------------------------------------------
+    # -- what the worker asks of it --------------------------------------------------------------------------------
     def stage(self) -> Stage:
-        """What it waits for its client to send, and how far that is."""
-        parser, receiver = self._callback_parser, self._body_receiver
-        if parser is None or self._reading_paused or self._unread:
+        """What the connection waits for its client to send, and how far that is."""
+        if not self.parses or self.reading_paused or self._unread:
             return Stage.at_rest()
-        if receiver is not None:
-            asked = not receiver.expect_continue and not receiver.buffered and not receiver._complete
-            return Stage.body(self.req_count, receiver.received) if asked else Stage.at_rest()
-        if parser._state == "headers" or parser._buffer:
+        if self.body is not None:
+            return Stage.body(self.req_count, self.body.received) if self.body.awaited else Stage.at_rest()
+        if self.head_begun:
             return Stage.head(self.req_count)
         return Stage.at_rest() if self.used else Stage.silent()
 
     @property
-    def unfinished_bytes(self) -> int:
-        """What has come of a body that is not whole."""
-        receiver = self._body_receiver
-        return 0 if receiver is None or receiver._complete else receiver.received
+    def partial_body_bytes(self) -> int:
+        """How much has come of a body that is not whole."""
+        return 0 if self.body is None or self.body.whole else self.body.received
 
     @property
     def used(self) -> bool:
@@ -254,13 +203,9 @@ class BoundedRequests(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no ty
 
     @property
     def idle(self) -> bool:
-        """Whether nothing of a request has come that is not answered, and nothing of an answer is left to be sent.
-
-        A connection that is quite new is not: its first request is on its way.
-        """
-        parser = self._callback_parser
+        """Whether nothing has come that is not answered, and no answer is left to be sent. A new one is not idle."""
         if not self.used and self.worker.loop.time() - self._made_s < NEW_S:
             return False
-        if parser is None or self._unread or self._closed or self.transport.get_write_buffer_size():
+        if self._unread or self.closed or self.transport.get_write_buffer_size():
             return False
-        return bool(parser._state == "request_line" and not parser._buffer and not self._finishing_calls)
+        return self.between_requests and not self.finishing

@@ -1,8 +1,29 @@
-"""The server's end of a connection with frames: many requests at once, answered in any order.
+"""The server's end of the frame protocol: many requests on one connection, each answered as soon as it can be.
 
-What is answered at once takes the event loop's time. Once that was some, what was answered leaves, and of those who
-still wait, or come meanwhile, each model has a turn: one that many call holds up others by one prediction, which some
-of its requests may share, and not by all.
+`transport.frames` says why the protocol exists, and what its bytes and states are. `short_requests` takes the upgrade,
+and hands over everything after it: this module is in the state FRAMES, from its first byte to its last.
+
+A request is in one of three states:
+
+    WAITING ──── its turn comes ────> BEGUN ──── its answer is here ────> ANSWERED
+
+- *WAITING.* It has come and nothing was done for it. Whole frames are taken up in the order in which they come, for up
+  to TURN_S of the event loop's time; then answers leave, other connections are served, and those that are left have
+  their turns. From then on each model has one request a turn (`core.rounds`): a model that many call holds up another
+  by one prediction, and not by all of them.
+- *BEGUN.* The application has it: it answers at once, later by a callback, or in a task of its own by ASGI.
+- *ANSWERED.* Its frame leaves with those of the same round of the event loop, or at once if no other request is
+  unanswered.
+
+An application's failure is its request's own: it is answered with 500, and its connection stays. An answer that is too
+long for a frame is replaced by NO_ANSWER, for the same reason.
+
+What ends the connection: a frame that is too long; the client, when it closes; or a client that sends no more, once all
+is answered. It has no keep-alive time: the endpoint keeps one for each instance, however seldom it is used.
+
+Why it is bounded: a request's size is bounded by its frame. How many wait is bounded by the client, not here: each
+request of an endpoint's belongs to one caller's connection, which has one request at a time (`short_requests`), and
+those are bounded (`connections`).
 """
 
 import asyncio
@@ -20,25 +41,25 @@ from torpor_container.http.exchange import Exchange, Tell
 from torpor_container.transport.frames import (
     BODY_MAX_BYTES,
     HEAD_MAX_BYTES,
-    NOT_GIVEN,
+    NO_ANSWER,
     BadHeaders,
     Frame,
+    FrameReader,
     FrameTooLong,
     Header,
-    Unframed,
-    framed,
+    encoded,
     valid_lines,
 )
 from torpor_container.transport.loop_batch import BatchScope, LoopBatch
 
-WHILE_S = 0.001
-"""So long requests are taken up in one go. Those that share a prediction have it at the end."""
+TURN_S = 0.001
+"""So long requests are begun without a pause. Those that share one prediction have it at the end of this time."""
 
 TARGET = wire.TARGET_MODEL.lower().encode()
 
 
 class App(Protocol):
-    """An ASGI application that takes up some requests at once."""
+    """An ASGI application that takes up some requests at once (see `exchange.AtOnce`)."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
@@ -46,14 +67,14 @@ class App(Protocol):
 
 
 class Client(NamedTuple):
-    """How it is told something, and left."""
+    """How to write to the client, and how to close its connection."""
 
     write: Callable[[bytes], None]
-    hang_up: Callable[[], None]
+    close: Callable[[], None]
 
 
 class FramedRequests:
-    """`scope` is what all requests of the connection have in common; `gone` is set when the client is."""
+    """One connection with frames. `unanswered` counts the requests that have come and are not answered."""
 
     def __init__(
         self,
@@ -64,24 +85,27 @@ class FramedRequests:
         log: logging.Logger,
         clock: Callable[[], float] = monotonic,
     ) -> None:
+        """`scope`: what all requests of the connection have in common. `gone` is set once the client has left."""
         self._app = app
         self._client = client
         self._scope = scope
         self._leaving = LoopBatch[bytes](lambda frames: client.write(b"".join(frames)))
         self.log = log
-        self._frames = Unframed()
+        self._frames = FrameReader()
         self._gone = gone
         self._clock = clock
         self._waiting = Rounds[Frame]()
         self.unanswered = 0
         self.answering: set[asyncio.Task[None]] = set()
 
+    # -- WAITING -------------------------------------------------------------------------------------------------------
     def read(self, data: bytes) -> None:
+        """Take in what the client sent, and begin what may begin at once."""
         try:
             frames = list(self._frames.read(data))
         except FrameTooLong as error:
-            self.log.warning("a client is hung up on: %s", error)
-            self._client.hang_up()
+            self.log.warning("a client's connection is closed: %s", error)
+            self._client.close()
             return
         self.unanswered += len(frames)
         came = iter(frames)
@@ -89,37 +113,38 @@ class FramedRequests:
             self._wait(came)
             return
         try:
-            self._begin_for_a_while(came)
+            self._begin_for_a_turn(came)
         finally:
             self._wait(came)
-            self._go_on_soon()
+            self._plan_turn()
 
     def _wait(self, frames: Iterator[Frame]) -> None:
         for frame in frames:
             self._waiting.add(next((value for name, value in frame.headers if name == TARGET), b""), frame)
 
-    def _go_on_soon(self) -> None:
-        """After whatever else there is to be done, if somebody waits."""
+    def _plan_turn(self) -> None:
+        """If any request waits: in the event loop's next round, so that other connections have this one."""
         if self._waiting:
-            asyncio.get_running_loop().call_soon(self._go_on)
+            asyncio.get_running_loop().call_soon(self._take_turn)
 
-    def _go_on(self) -> None:
+    def _take_turn(self) -> None:
         if self._gone.is_set():
             self._waiting.clear()
         try:
-            self._begin_for_a_while(self._waiting)
+            self._begin_for_a_turn(self._waiting)
         finally:
-            self._go_on_soon()
+            self._plan_turn()
 
-    def _begin_for_a_while(self, frames: Iterator[Frame]) -> None:
-        """Takes out those that it begins."""
-        until_s = self._clock() + WHILE_S
+    def _begin_for_a_turn(self, frames: Iterator[Frame]) -> None:
+        """Begin requests until TURN_S is over. It takes out of `frames` those that it begins."""
+        until_s = self._clock() + TURN_S
         with BatchScope():
             for frame in frames:
                 self._begin(frame)
                 if self._clock() > until_s:
                     break
 
+    # -- BEGUN ---------------------------------------------------------------------------------------------------------
     def _begin(self, frame: Frame) -> None:
         scope = {**self._scope, "headers": frame.headers}
         try:
@@ -146,6 +171,7 @@ class FramedRequests:
             return
         self._tell(frame.number, exchange.status, exchange.headers, exchange.body)
 
+    # -- ANSWERED ------------------------------------------------------------------------------------------------------
     def _tell(self, number: int, status: int, headers: list[Header], body: bytes) -> None:
         try:
             head = valid_lines(headers)
@@ -154,6 +180,6 @@ class FramedRequests:
             status, head, body = 500, b"", b"Internal Server Error"
         if len(head) > HEAD_MAX_BYTES or len(body) > BODY_MAX_BYTES:
             why = f"the answer is over {BODY_MAX_BYTES} bytes, or its headers over {HEAD_MAX_BYTES}"
-            status, head, body = NOT_GIVEN, b"", why.encode()
+            status, head, body = NO_ANSWER, b"", why.encode()
         self.unanswered -= 1
-        self._leaving.add(framed(number, status, head, body), last=not self.unanswered)
+        self._leaving.add(encoded(number, status, head, body), last=not self.unanswered)

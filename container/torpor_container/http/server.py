@@ -1,6 +1,7 @@
-"""Serves an ASGI application by gunicorn: its options and its arbiter.
+"""Serves an ASGI application by gunicorn: the options, and the arbiter that starts and stops the process that serves.
 
-Nothing here serves a request: that is `worker`, which only the forked process imports (see `late_worker`).
+Nothing here serves a request. `worker` does, and only the process that the arbiter forks imports it (`lazy_worker`), so
+the arbiter stays small.
 """
 
 import resource
@@ -13,36 +14,38 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.config import Config
 
 from torpor_container.core.patience import ClientTimeouts
+from torpor_container.http.gunicorn_version import check_version
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 SHUTDOWN_S = 70
-"""What the application's own shutdown may take after the last request, before the arbiter kills its worker."""
+"""How long the application's own shutdown may take after the last request, before the arbiter kills the worker."""
 
 KEEP_ALIVE_S = 3600
-"""Idle connections are the endpoint's to close: one closed here could be in use at that moment."""
+"""How long an instance's connection may be idle. It is so long because the endpoint closes idle ones: a server that
+closes one may do so just as a request is on its way."""
 
 FIELD_MAX_BYTES = 64 * 1024
-"""Of one header: session tokens are long."""
+"""The size of one header. It is large because session tokens are long."""
 
 LINE_MAX_BYTES = 32 * 1024
-"""Of the line with the path and the query: presigned URLs are long."""
+"""The size of the line with the path and the query. It is large because presigned URLs are long."""
 
 SPARE_SHARE = 4
 SPARE_MIN = 64
-"""Of the descriptors that a process may have, a fourth and no less than these are not for connections: files, databases
-and the connections to instances need some."""
-
+"""A fourth of the descriptors that a process may have, and no fewer than SPARE_MIN, are not for clients' connections:
+files, databases and the connections to instances need some."""
 
 PATIENCE = ClientTimeouts()
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """`bind` as gunicorn has it: `host:port` or `unix:/path`. `connections_max` None is what the descriptors allow.
+    """How to serve.
 
-    Told to stop, it waits `graceful_s` for the last requests and `shutdown_s` for the application, and then ends.
+    `bind` is `host:port`, `unix:/path` or `fd://N`. `connections_max` None means what the descriptors allow. A process
+    that is told to stop waits up to `graceful_s` for the last requests and `shutdown_s` for the application.
     """
 
     bind: str = "127.0.0.1:8080"
@@ -54,12 +57,13 @@ class ServerOptions:
     patience: ClientTimeouts = PATIENCE
 
     def gunicorn(self) -> dict[str, object]:
+        """gunicorn's settings. Those that are not here have gunicorn's defaults."""
         return {
             "bind": self.bind,
             "workers": 1,
-            "worker_class": "torpor_container.http.lazy_worker.LateWorker",
+            "worker_class": "torpor_container.http.lazy_worker.LazyWorker",
             "keepalive": self.keep_alive_s,
-            "timeout": 0,  # a heartbeat missed under load is no reason to lose every model in memory
+            "timeout": 0,  # no heartbeat: one missed under load is no reason to lose every model in memory
             "graceful_timeout": self.graceful_s + self.shutdown_s,
             "loglevel": self.log_level,
             "asgi_lifespan": "on",
@@ -67,22 +71,22 @@ class ServerOptions:
             # The C parser (gunicorn_h1c 0.6.9) takes in 64 KiB of a request that comes early on a keep-alive connection
             # and hangs up on the rest: a client that uploads one object after another loses some.
             "http_parser": "python",
-            "header_map": "dangerous",  # to WSGI only: S3 metadata may well be called `x-amz-meta-my_key`
+            "header_map": "dangerous",  # only WSGI is in danger: S3 metadata may well be called `x-amz-meta-my_key`
             "limit_request_line": LINE_MAX_BYTES,
             "limit_request_field_size": FIELD_MAX_BYTES,
-            "asgi_disconnect_grace_period": 600,  # who leaves early does not undo what others may wait for
+            "asgi_disconnect_grace_period": 600,  # others may wait for what a client began that has left
         }
 
 
 def allowed_connections() -> int:
-    """How many connections the descriptors of this process allow."""
+    """How many connections of clients the descriptors of this process allow."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(limit - max(limit // SPARE_SHARE, SPARE_MIN), 1)
 
 
 @cache
 def configured(options: ServerOptions) -> Config:
-    """gunicorn's configuration, made once in a process and those that are forked from it: it has 120 settings."""
+    """gunicorn's configuration. It has 120 settings, so it is made once in a process and those forked from it."""
     config = Config()
     for name, value in options.gunicorn().items():
         config.set(name, value)
@@ -93,6 +97,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """A gunicorn application whose options and ASGI callable are given, not read from a file."""
 
     def __init__(self, make_app: Callable[[], "ASGIApp"], options: ServerOptions) -> None:
+        """Raises UnknownGunicorn."""
+        check_version()
         self._make_app = make_app
         self._options = options
         super().__init__()
@@ -101,7 +107,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         self.cfg = configured(self._options)
 
     def load_config(self) -> None:
-        """That was all."""
+        """Nothing more is read: neither a file nor the command line."""
 
     @property
     def options(self) -> ServerOptions:

@@ -1,7 +1,30 @@
-"""Invocations that arrive whole are parsed by httptools and answered in one piece; all else is left to gunicorn.
+"""A shorter way for short requests: read by httptools and answered in one piece. All others are gunicorn's.
 
-A warm prediction takes less time than gunicorn's own parser, so this stands in front of it. What comes in parts, wants
-`100 Continue`, is chunked, upgrades, closes its connection or is not quite right is gunicorn's, from its first byte.
+Why by hand: a warm prediction takes less time than gunicorn's parser, which is written in Python, and than the task and
+the messages that ASGI needs for each request. Most requests are alike: a `POST` to an invocation's path, with a body of
+known length, that arrives in one read. Those are recognised by their first line, parsed in C, and given to the
+application by a call. Their answers differ in nothing from gunicorn's, and a test holds both ways against each other.
+
+A request goes the shorter way only if every parser would read the same out of it, because two parsers that disagree on
+where a request ends let one client smuggle requests into another's connection (RFC 9112, section 11.2). So whatever
+comes in parts, has a query or a quoted path, is chunked, expects `100 Continue`, upgrades, closes its connection, names
+a host twice or is not quite right goes to gunicorn from its first byte. gunicorn accepts or refuses it.
+
+A connection is in one of four states, and `data_received` decides by them:
+
+    IDLE ──── a plain request ────> BUSY ──── its answer is written ────> IDLE
+    IDLE ──── the upgrade to frames ────> FRAMES                                 (no way back)
+    IDLE ──── anything else ────> GUNICORN ──── gunicorn waits for a next request ────> IDLE
+
+- *IDLE.* Nothing of a request has come that is not answered.
+- *BUSY.* The application has one request. More bytes are held, not read: HTTP/1.1 answers requests in their order. They
+  are looked at once the answer is written, as if they came then. Above HELD_MAX_BYTES the socket is read no more.
+- *FRAMES.* All bytes are `FramedRequests`'.
+- *GUNICORN.* All bytes are the bounded parser's (`bounded_requests`), until it has answered.
+
+What ends a connection: an application that fails (500 first); a server that is told to stop, after the answer in hand,
+which then says `Connection: close`; a client that leaves or sends no more (`bounded_requests`); or the keep-alive time
+without a request. An application may go on for a grace period after its client has left.
 """
 
 import asyncio
@@ -9,31 +32,35 @@ import re
 from typing import Any
 
 import httptools
-from gunicorn.asgi.protocol import _CACHED_SERVER_HEADER, _get_cached_date_header, _get_cached_status_line
 from starlette.types import Scope
 
 from torpor_container.core.patience import Stage
 from torpor_container.http.bounded_requests import HOST_MAX_BYTES, BoundedRequests
 from torpor_container.http.exchange import Exchange
 from torpor_container.http.framed_requests import Client, FramedRequests
+from torpor_container.http.gunicorn_internals import SERVER_HEADER, date_header, status_line
 from torpor_container.http.server import FIELD_MAX_BYTES
 from torpor_container.transport.frames import UPGRADE, UPGRADED, BadHeaders, Header, valid_lines
 
 INVOCATION = re.compile(rb"POST (/[!-$&-<>@-~]*/(?:invocations|invoke)|/invocations) HTTP/1\.1\r\n")
-"""A path that is neither quoted nor has a query means the same to every parser."""
+"""The line of a plain request. A path that is neither quoted nor has a query means the same to every parser."""
 
 NOT_PLAIN = frozenset({b"expect", b"transfer-encoding", b"upgrade", b"proxy-connection"})
+"""Headers by which a request is gunicorn's."""
+
 ONLY_ONCE = frozenset({b"host", b"content-type"})
-"""A request that has one of these twice is refused, by gunicorn."""
+"""A request that has one of these twice is gunicorn's, which refuses it."""
 
 WATCHED = NOT_PLAIN | ONLY_ONCE
 HEADERS_MAX = 100
+"""A request with more of them is gunicorn's, which has the same bound and refuses it."""
+
 HELD_MAX_BYTES = 256 * 1024
-"""Of the requests that come before the last one is answered, no more is read."""
+"""So much is held of what comes before the request in hand is answered. Beyond that, the socket is not read."""
 
 
 class RequestReader:
-    """What httptools tells of one connection's plain requests, one after another."""
+    """Reads one connection's plain requests, one after another, by httptools."""
 
     def __init__(self) -> None:
         self.headers: list[Header] = []
@@ -44,19 +71,19 @@ class RequestReader:
         self._parser = httptools.HttpRequestParser(self)
 
     def read(self, data: bytes) -> bool:
-        """Whether these bytes are one plain request, neither more nor less. If they are not, it can read no more."""
+        """Whether these bytes are one plain request, neither more nor less. If not, this reader is spent."""
         self.headers, self.body, self._whole, self._plain, self._once = [], b"", 0, True, []
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             return False
         head_bytes = data.find(b"\r\n\r\n") + 4
-        alone = head_bytes + len(self.body) == len(data)  # httptools takes in a next one's first bytes too
+        alone = head_bytes + len(self.body) == len(data)  # httptools reads on into a next request
         small = len(self.headers) <= HEADERS_MAX and head_bytes <= FIELD_MAX_BYTES  # so each header is short enough
         return self._plain and self._whole == 1 and alone and small
 
     def take(self) -> tuple[list[Header], bytes]:
-        """The headers and the body that were read, kept here no longer: a connection may be idle for long."""
+        """The headers and the body that were read. They are kept here no longer: a connection may be idle for long."""
         headers, body = self.headers, self.body
         self.headers, self.body = [], b""
         return headers, body
@@ -80,59 +107,56 @@ class RequestReader:
 
 
 class ShortRequests(BoundedRequests):
-    """gunicorn's connection, with a shorter way for short requests. It takes one at a time, and the rest in turn."""
+    """A connection with a shorter way for short requests. The module's text describes its states."""
 
     def __init__(self, worker: Any) -> None:
         super().__init__(worker)
         self._busy = False
-        self._answering: asyncio.Task[None] | None = None
+        self._answering: asyncio.Task[None] | None = None  # where the application answers by ASGI
         self._reader = RequestReader()
         self._held = bytearray()
         self._gone = asyncio.Event()
-        self._used = False
+        self._used = False  # whether a request has come the shorter way, since the idle timer was set
         self._framed: FramedRequests | None = None
 
     def data_received(self, data: bytes) -> None:
-        if self._framed is not None:
+        if self._framed is not None:  # FRAMES
             self._framed.read(data)
-        elif self._busy:
+        elif self._busy:  # BUSY
             self._hold(data)
-        elif (invocation := INVOCATION.match(data)) and self._idle() and self._read(data):
+        elif (invocation := INVOCATION.match(data)) and self._idle() and self._is_plain(data):
             self._used = True
-            if self._keepalive_handle is None and not self._finishing_calls and not self.ended:
-                self._arm_keepalive_timer()  # gunicorn does it after its own first answer
+            if not self.idle_timer_runs and not self.finishing and not self.half_closed:
+                self.start_idle_timer()  # gunicorn does it after its own first answer
             headers, body = self._reader.take()
             self._begin(self._scope(invocation[1], headers), body)
         elif (asked := UPGRADE.fullmatch(data)) and self.app.framed == asked[1] and self._idle():
-            scope, client = self._scope(asked[1], []), Client(self._safe_write, self._close_transport)
-            self._framed = FramedRequests(self.app, scope, client, self._gone, self.log)
-            self._safe_write(UPGRADED)
-        else:
-            self.take_in(data)
+            self._upgrade(asked[1])
+        else:  # GUNICORN
+            self.feed(data)
+
+    def _upgrade(self, path: bytes) -> None:
+        """From IDLE to FRAMES."""
+        scope, client = self._scope(path, []), Client(self.write, self.close)
+        self._framed = FramedRequests(self.app, scope, client, self._gone, self.log)
+        self.write(UPGRADED)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
         self._held.clear()
         if self._answering is not None:
-            self._cancel_late(self._answering)
+            self.cancel_after_grace(self._answering)
         if self._framed is not None:
             for task in self._framed.answering:
-                self._cancel_late(task)
+                self.cancel_after_grace(task)
         super().connection_lost(exc)
 
-    def _cancel_late(self, task: "asyncio.Task[None]") -> None:
-        """Let it go on without its client, but not for ever."""
-        late = self.worker.loop.call_later(self.cfg.asgi_disconnect_grace_period, task.cancel)
-        task.add_done_callback(lambda _: late.cancel())
-
     def _idle(self) -> bool:
-        """Whether gunicorn waits for the first byte of a request, and will take another after it."""
-        parser = self._callback_parser
-        if parser is None or parser._state != "request_line" or parser._buffer or self._unread:
-            return False
-        return (self._awaiting_request or not self.req_count) and self.worker.alive
+        """Whether gunicorn waits for the first byte of a request, and this process goes on serving."""
+        return self.awaits_request and not self._unread and self.worker.alive
 
-    def _read(self, data: bytes) -> bool:
+    def _is_plain(self, data: bytes) -> bool:
+        """Whether this is one plain request. A reader that read something else is replaced."""
         plain = self._reader.read(data)
         if not plain:
             self._reader = RequestReader()
@@ -141,17 +165,17 @@ class ShortRequests(BoundedRequests):
     def _hold(self, data: bytes) -> None:
         self._held += data
         if len(self._held) > HELD_MAX_BYTES:
-            self._pause_reading()
+            self.pause()
 
-    def _keepalive_timeout(self) -> None:
-        """gunicorn has not seen what was answered here: a connection that was used meanwhile stays."""
+    def idle_for_too_long(self) -> None:
+        """gunicorn's timer does not see the shorter way. A connection that was used since then has its time again."""
         if self._framed is not None:
-            return  # its client closes it
+            return  # it is the client's to close
         if self._used:
             self._used = self._busy
-            self._arm_keepalive_timer()
+            self.await_next_request()
         else:
-            super()._keepalive_timeout()
+            super().idle_for_too_long()
 
     # -- one request -----------------------------------------------------------------------------------------------
     def _scope(self, path: bytes, headers: list[Header]) -> Scope:
@@ -164,7 +188,7 @@ class ShortRequests(BoundedRequests):
             "path": path.decode("ascii"),
             "raw_path": path,
             "query_string": b"",
-            "root_path": self._root_path,
+            "root_path": self.root_path,
             "headers": headers,
             "server": None,
             "client": None,
@@ -174,7 +198,7 @@ class ShortRequests(BoundedRequests):
     def _begin(self, scope: Scope, body: bytes) -> None:
         self._busy = True
         try:
-            if not self._flow_control.write_paused and self.app.at_once(scope, body, self._tell):
+            if not self.write_paused and self.app.at_once(scope, body, self._tell):
                 return
         except Exception:  # the outer edge of a request, as below
             self.log.exception("Error in ASGI application")
@@ -188,7 +212,7 @@ class ShortRequests(BoundedRequests):
         except BadHeaders:
             self.log.exception("Error in ASGI application")
             self._fail()
-        self._take_up()
+        self._read_held()
 
     async def _answer(self, scope: Scope, exchange: Exchange) -> None:
         try:
@@ -197,39 +221,37 @@ class ShortRequests(BoundedRequests):
         except Exception:  # the outer edge of a request: it is logged, and its connection ends
             self.log.exception("Error in ASGI application")
             self._fail()
-        if self._flow_control.write_paused:
-            await self._flow_control.drain()
+        if self.write_paused:
+            await self.drained()
         self._answering = None
-        self._take_up()
+        self._read_held()
 
     def _fail(self) -> None:
-        self._send_error_response(500, "Internal Server Error")
-        self._close_transport()
+        self.send_error(500, "Internal Server Error")
+        self.close()
 
     def _write(self, status: int, headers: list[Header], body: bytes) -> None:
         """The whole answer in one piece. Raises BadHeaders."""
-        if self._closed:
+        if self.closed:
             return
-        if self._response_omits_body("POST", status):
-            headers, body = self._strip_body_framing_headers(headers, status), b""
+        if self.omits_body("POST", status):
+            headers, body = self.without_framing(headers, status), b""
         lines = valid_lines(headers)
         closing = b"" if self.worker.alive else b"Connection: close\r\n"
-        first = _get_cached_status_line((1, 1), status)
-        head = (first, lines, _CACHED_SERVER_HEADER, _get_cached_date_header(), closing, b"\r\n")
-        self._safe_write(b"".join((*head, body)))
+        self.write(b"".join((status_line(status), lines, SERVER_HEADER, date_header(), closing, b"\r\n", body)))
         if closing:
-            self._close_transport()
+            self.close()
 
-    def _take_up(self) -> None:
-        """What came meanwhile."""
+    def _read_held(self) -> None:
+        """Look at what came while the request was in hand."""
         self._busy = False
-        if self._held and not self._closed:
+        if self._held and not self.closed:
             held = bytes(self._held)
             self._held.clear()
-            self._resume_reading()
+            self.resume()
             self.data_received(held)
-        if self.ended:
-            self.end_if_over()
+        if self.half_closed:
+            self.close_if_answered()
 
     # -- what others ask of it -------------------------------------------------------------------------------------
     @property
@@ -243,7 +265,7 @@ class ShortRequests(BoundedRequests):
 
     @property
     def used(self) -> bool:
-        return self._keepalive_handle is not None or super().used
+        return self.idle_timer_runs or super().used
 
     @property
     def idle(self) -> bool:

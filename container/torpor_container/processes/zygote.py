@@ -45,11 +45,6 @@ PRELOAD: tuple[str, ...] = (
     "sklearn.pipeline",
     "starlette.applications",
     "uvloop",
-    "gunicorn.arbiter",
-    "gunicorn.asgi.lifespan",
-    "gunicorn.glogging",
-    "gunicorn.instrument.statsd",
-    "gunicorn.workers.gasgi",
     "torpor_container.forked_instance",
     "torpor_container.trials.trial_child",
 )

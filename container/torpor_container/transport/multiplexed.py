@@ -1,14 +1,35 @@
-"""The hop to an instance for requests that are small and waited for by no task: one connection that all of them share.
+"""The client's end of the frame protocol: one connection to an instance, which all small requests share.
 
-What comes in one turn of the event loop leaves in few pieces, and so the instance finds together what came together. An
-instance that was never asked for frames, or does not speak them, is reached by `upstream` alone.
+`transport.frames` says why the protocol exists, and what its bytes and states are. This module adds the client's rules.
+
+Who uses it: the router, for requests of small bodies that no task waits for; each has a callback instead. All others go
+by `transport.upstream`, and so does everything while no connection is open: to send is refused then, and nothing is
+lost.
+
+What the client does in each state:
+
+- *Not connected.* Nothing can be sent. `Multiplexed.connect` opens a connection and waits until the server agrees.
+- *ASKED* (`settled` is not set). Nothing is sent. Any other answer than UPGRADED closes the connection.
+- *FRAMES* (`open`). Requests are numbered and sent. Each ends in exactly one of four ways, and its callback is called
+  once:
+
+- its answer comes: UpstreamAnswer;
+- its time is over: UpstreamTimedOut. The connection stays, and a late answer, known by its number, is dropped;
+- the server says that it has no answer, or the connection ends: UpstreamBroken, as the server may have acted on it;
+- the connection ends before anything of it was written: UpstreamRefused, and it may be sent again elsewhere.
+
+- *Lost.* `open` is unset for good, and all that still wait are answered. `connect` makes a new connection.
+
+Why it is bounded: each request has its own time, so none waits for ever; and each belongs to one caller's connection,
+which has one request at a time, so there are never more than callers. A frame's size is bounded by the protocol.
+Answers are handed on as they come, and none is kept here.
 """
 
 import asyncio
 import logging
 from typing import NamedTuple, cast
 
-from torpor_container.transport.frames import NOT_GIVEN, UPGRADED, FrameTooLong, Unframed, framed, lines, upgrade
+from torpor_container.transport.frames import NO_ANSWER, UPGRADED, FrameReader, FrameTooLong, encoded, lines, upgrade
 from torpor_container.transport.loop_batch import LoopBatch
 from torpor_container.transport.upstream import (
     Headers,
@@ -23,29 +44,29 @@ from torpor_container.transport.upstream import (
 log = logging.getLogger(__name__)
 
 PIECE_MAX = 10
-"""So many requests leave in one piece: an instance that waited for more would idle meanwhile, and let its endpoint idle
-while it answers them all."""
+"""So many requests leave in one write. In larger pieces, instance and endpoint would take turns to be
+idle: the instance while the endpoint gathers the piece, the endpoint while the instance answers all of it."""
 
 NEVER_SENT = "the connection was closed before the request was sent"
 
 
 class SentRequest(NamedTuple):
-    """One request that was sent."""
+    """A request that waits for its answer, until the event loop's time `until_s`."""
 
     then: Then
     timeout_s: float
     until_s: float
 
     def tell(self, outcome: UpstreamAnswer | UpstreamError) -> None:
-        """Whatever it raises, the others are told too."""
+        """Call back. A callback that raises is logged, so that the others are called too."""
         try:
             self.then(outcome)
-        except Exception:
+        except Exception:  # an outer edge: a request's own failure is not the connection's
             log.exception("a request was told its outcome, and failed")
 
 
 class Multiplexed:
-    """One connection to the server on a Unix socket, for `POST` to one path. Not open until `connect` was called."""
+    """The way to one instance: a connection to its Unix socket, for `POST` to one path. `connect` opens it."""
 
     def __init__(self, socket: str, path: str) -> None:
         self._socket = socket
@@ -57,7 +78,7 @@ class Multiplexed:
         return self._connection is not None and self._connection.open
 
     async def connect(self, within_s: float) -> bool:
-        """Whether it is open now. One that was lost is made anew."""
+        """Open a connection, if none is open. False where nobody listens, or agrees to frames, within that time."""
         if not self.open:
             self.close()
             loop = asyncio.get_running_loop()
@@ -72,10 +93,10 @@ class Multiplexed:
         return self.open
 
     def send(self, headers: Headers, body: bytes, timeout_s: float, then: Then) -> bool:
-        """One request; False, and nothing is done, if the connection is not open.
+        """Send one request. False, and `then` is not called, where no connection is open.
 
-        `then` is called as soon as the answer is there, with no task between, or with UpstreamBroken,
-        UpstreamTimedOut, or UpstreamRefused where the other side had gone before anything of it was sent.
+        `then` is called once, as soon as the answer is here and with no task between: with UpstreamAnswer,
+        UpstreamBroken, UpstreamTimedOut, or UpstreamRefused where nothing of the request was ever written.
         """
         if self._connection is None or not self._connection.open:
             return False
@@ -83,20 +104,20 @@ class Multiplexed:
         return True
 
     def close(self) -> None:
-        """Who still waits is told that it broke."""
+        """Requests that still wait end with UpstreamBroken, or UpstreamRefused if they were not written yet."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
 
 class SharedConnection(asyncio.Protocol):
-    """`open` once the server has agreed, until it is lost; `settled` once either is known."""
+    """One connection, from its first byte to its last. `settled` is set once the server has agreed or it is lost."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._frames = Unframed()
+        self._frames = FrameReader()
         self._waiting: dict[int, SentRequest] = {}  # by number
         self._number = 0
         self._leaving = LoopBatch[tuple[int, bytes]](self._write, PIECE_MAX)
@@ -104,53 +125,52 @@ class SharedConnection(asyncio.Protocol):
         self.open = False
         self.settled = asyncio.Event()
 
+    # -- requests, in FRAMES -----------------------------------------------------------------------------------------
     def request(self, headers: Headers, body: bytes, timeout_s: float, then: Then) -> None:
+        """A request that no other waits beside leaves at once; else it leaves with those of this round."""
         self._number = number = (self._number + 1) & 0xFFFF_FFFF
         until_s = self._loop.time() + timeout_s
         self._waiting[number] = SentRequest(then, timeout_s, until_s)
-        self._leaving.add((number, framed(number, 0, lines(headers), body)), last=len(self._waiting) == 1)
+        self._leaving.add((number, encoded(number, 0, lines(headers), body)), last=len(self._waiting) == 1)
         if self._alarm is None or until_s < self._alarm.when():
-            self._ring_at(until_s)
-
-    def close(self) -> None:
-        self._hang_up("the connection was closed before the answer came")
-
-    def _hang_up(self, why: str) -> None:
-        if self._transport is not None:
-            self._transport.abort()
-        self._lost(why)
+            self._set_alarm(until_s)
 
     def _write(self, requests: list[tuple[int, bytes]]) -> None:
-        """If it is lost just now, nobody has read them."""
+        """Write one piece.
+
+        Where nothing was buffered before, the transport writes to the socket at once. If it is closing right after, the
+        server had gone first, and nobody has read any of these requests.
+        """
         assert self._transport is not None
         at_once = not self._transport.get_write_buffer_size()
         self._transport.write(b"".join([frame for _, frame in requests]))
         if at_once and self._transport.is_closing():
-            for one in self._of(requests):
-                self._loop.call_soon(one.tell, UpstreamRefused(NEVER_SENT))
+            for sent in self._take(requests):
+                self._loop.call_soon(sent.tell, UpstreamRefused(NEVER_SENT))
 
-    def _of(self, requests: list[tuple[int, bytes]]) -> list[SentRequest]:
-        """Those of them who still wait: they wait no longer."""
+    def _take(self, requests: list[tuple[int, bytes]]) -> list[SentRequest]:
+        """Those of them that still wait. They wait no longer."""
         return [self._waiting.pop(number) for number, _ in requests if number in self._waiting]
 
-    # -- patience --------------------------------------------------------------------------------------------------
-    def _ring_at(self, until_s: float) -> None:
-        """One alarm for all: to set one for each costs more than to look again when it rings."""
+    # -- times -------------------------------------------------------------------------------------------------------
+    def _set_alarm(self, until_s: float) -> None:
+        """One alarm for all requests, at the earliest time: one for each would cost more than a look at all of them."""
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = self._loop.call_at(until_s, self._ring)
+        self._alarm = self._loop.call_at(until_s, self._end_overdue)
 
-    def _ring(self) -> None:
+    def _end_overdue(self) -> None:
         self._alarm = None
         now_s, waiting = self._loop.time(), self._waiting
-        late = [number for number, one in waiting.items() if one.until_s <= now_s]
-        for one in [waiting.pop(number) for number in late]:
-            one.tell(UpstreamTimedOut(f"no answer within {round(one.timeout_s, 2):g} s"))
+        overdue = [number for number, sent in waiting.items() if sent.until_s <= now_s]
+        for sent in [waiting.pop(number) for number in overdue]:
+            sent.tell(UpstreamTimedOut(f"no answer within {round(sent.timeout_s, 2):g} s"))
         if waiting:
-            self._ring_at(min(one.until_s for one in waiting.values()))
+            self._set_alarm(min(sent.until_s for sent in waiting.values()))
 
-    # -- asyncio.Protocol ------------------------------------------------------------------------------------------
+    # -- asyncio.Protocol --------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """ASKED."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
         self._transport.write(upgrade(self._path))
 
@@ -159,8 +179,8 @@ class SharedConnection(asyncio.Protocol):
             try:
                 self._read(data)
             except FrameTooLong as error:
-                self._hang_up(f"the answer is too long: {error}")
-        elif data == UPGRADED:
+                self._abort(f"the answer is too long: {error}")
+        elif data == UPGRADED:  # FRAMES: the server sends nothing before it has a request, so these come alone
             self.open = True
             self.settled.set()
         else:
@@ -168,27 +188,37 @@ class SharedConnection(asyncio.Protocol):
 
     def _read(self, data: bytes) -> None:
         for number, status, headers, body in self._frames.read(data):
-            if one := self._waiting.pop(number, None):  # it may have come too late
-                one.tell(_told(status, headers, body))
+            if sent := self._waiting.pop(number, None):  # else the answer is too late
+                sent.tell(_outcome(status, headers, body))
+
+    # -- its end -----------------------------------------------------------------------------------------------------
+    def close(self) -> None:
+        self._abort("the connection was closed before the answer came")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost("the connection was closed before the answer was whole")
 
+    def _abort(self, why: str) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+        self._lost(why)
+
     def _lost(self, why: str) -> None:
+        """End all that wait. Requests of this round's batch have not been written."""
         self.open = False
         self.settled.set()
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        never_sent = self._of(self._leaving.taken_back())
+        never_sent = self._take(self._leaving.take_back())
         waiting, self._waiting = self._waiting, {}
-        for one in never_sent:
-            one.tell(UpstreamRefused(NEVER_SENT))
-        for one in waiting.values():
-            one.tell(UpstreamBroken(why))
+        for sent in never_sent:
+            sent.tell(UpstreamRefused(NEVER_SENT))
+        for sent in waiting.values():
+            sent.tell(UpstreamBroken(why))
 
 
-def _told(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> UpstreamAnswer | UpstreamError:
-    if status == NOT_GIVEN:
+def _outcome(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> UpstreamAnswer | UpstreamError:
+    if status == NO_ANSWER:
         return UpstreamBroken(body.decode(errors="replace"))
     return UpstreamAnswer(status, headers, [body])

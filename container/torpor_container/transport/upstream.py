@@ -1,9 +1,35 @@
-"""The hop to a server on this machine: a keep-alive pool of asyncio protocols, with httptools for parsing.
+"""The HTTP client for a server on this machine: a pool of keep-alive connections, with httptools to parse answers.
 
-The endpoint reaches its instances so, over Unix sockets, and an instance a foreign container, over loopback.
+The endpoint reaches its instances with it, over Unix sockets, and an instance reaches a foreign container, over
+loopback.
 
-Requests and answers are bytes and stay bytes. A connection that the other side has closed is dropped. What was sent is
-sent again only if it may be done twice, and nothing of an answer came.
+Why by hand: a general client (httpx) costs more per request than a small prediction, since it builds objects
+for URLs, headers and streams that both ends here know already. And the router must know whether a request was ever
+sent, to send it elsewhere; a general client reports a broken connection, but not on which side of the first byte it
+broke.
+
+A connection has one request at a time, and is in one of four states:
+
+    OPENING ──── connected ────> IDLE ──── request() ────> SENT ──── the answer is whole ────> IDLE
+    any state ──── see below ────> CLOSED
+
+- *IDLE* (`open`, and no `_then`). It waits in the pool. The server may only close it; any other byte closes it too, as
+  it would be read as the answer to a request that is still to come.
+- *SENT* (`_then` is set). The server sends its answer, perhaps after interim ones (1xx), which are dropped. The client
+  sends nothing: HTTP/1.1 would allow the next request, but no answer could overtake a slow one. An answer ends at its
+  length, at its last chunk, or, where it announces neither, with the connection (RFC 9112, section 6.3).
+- *CLOSED.* It is dropped, and never used again.
+
+What ends a connection: the server closes it; an answer says `Connection: close`; the request's time is over; the answer
+is not HTTP, or over ANSWER_MAX_BYTES; the caller is cancelled; it was idle for longer than `idle_max_s`.
+
+How a request fails says what the caller may do. UpstreamRefused: nothing was sent, so it may go elsewhere.
+UpstreamBroken: the server may have acted on it. UpstreamStale, a kind of it: the connection had been idle and nothing
+came, so most likely the server closed it first; methods in REPEATABLE are sent once more. UpstreamTimedOut: no whole
+answer in time.
+
+Why it is bounded: an answer's size by ANSWER_MAX_BYTES, its time by the caller's, and connections by the requests at
+once: there are never more than the most that were in flight together.
 """
 
 import asyncio
@@ -22,17 +48,19 @@ from torpor_container.transport.frames import lines
 
 Headers = Sequence[tuple[bytes, bytes]]
 Body = list[bytes]
-"""In as many chunks as it came: to join a large one takes as much memory again."""
+"""In the chunks in which it came: to join those of a large one takes as much memory again."""
 Address = str | tuple[str, int]
 """A Unix socket's path, or a host and a port."""
 
 JOINED_MAX_BYTES = 64 * 1024
-"""A longer body is not copied to stand behind its head."""
+"""A body up to this size is joined to its head, and leaves in one write. A longer one is not copied for that."""
 ANSWER_MAX_BYTES = 64 * 1024 * 1024
 REPEATABLE = frozenset({"GET", "DELETE"})
+"""The methods that may be done twice (RFC 9110, section 9.2.2)."""
 NOT_NOW = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS})
-"""The server is there: its line of connections is full, or this process has no descriptor left just now."""
+"""The server is there, but its backlog of connections is full, or this process has no descriptor left just now."""
 LOOKED_AGAIN_S = 0.005
+"""How long to wait before the next try to connect, in that case."""
 
 
 class UpstreamError(Exception):
@@ -40,7 +68,7 @@ class UpstreamError(Exception):
 
 
 class UpstreamRefused(UpstreamError):
-    """Nobody took the connection, or it was lost first: the request was never sent."""
+    """The request was never sent: the server took no connection, or the connection was lost first."""
 
 
 class UpstreamBroken(UpstreamError):
@@ -48,11 +76,11 @@ class UpstreamBroken(UpstreamError):
 
 
 class UpstreamStale(UpstreamBroken):
-    """A connection used before was closed, and nothing of an answer came: the other side had gone first."""
+    """A connection that was used before was closed, and nothing of an answer came: the server had closed it first."""
 
 
 class UpstreamTimedOut(UpstreamError):
-    """No answer in time."""
+    """No whole answer came in time."""
 
 
 @dataclass
@@ -68,7 +96,7 @@ class UpstreamAnswer:
         return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
 
     def header(self, name: bytes) -> bytes | None:
-        """The first of this name."""
+        """The value of the first header of this name, which is in lower case."""
         for key, value in self.headers:
             if key == name:
                 return value
@@ -76,11 +104,11 @@ class UpstreamAnswer:
 
 
 Then = Callable[[UpstreamAnswer | UpstreamError], None]
-"""Called once, with an answer or with why there is none. It raises nothing."""
+"""A callback. It is called once, with the answer or with the reason why there is none, and raises nothing."""
 
 
 class UpstreamConnection(asyncio.Protocol):
-    """One connection, one request at a time."""
+    """One connection, with one request at a time. The module's text describes its states."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -100,9 +128,9 @@ class UpstreamConnection(asyncio.Protocol):
         self._alarm: asyncio.TimerHandle | None = None
 
     def request(self, head: bytes, body: Body, timeout_s: float, answer_max_bytes: int, then: Then) -> bool:
-        """`then` is called with the answer, UpstreamBroken or UpstreamTimedOut.
+        """Send a request. `then` is called with the answer, UpstreamBroken or UpstreamTimedOut.
 
-        False, and nothing else is done, where the other side has just gone: nobody has read anything of the request.
+        False, and `then` is never called, where the server has just closed: it has read nothing of the request.
         """
         assert self._transport is not None
         self._answer, self._received_bytes, self._headed = UpstreamAnswer(), 0, False
@@ -126,7 +154,8 @@ class UpstreamConnection(asyncio.Protocol):
 
     # -- patience --------------------------------------------------------------------------------------------------
     def _patience(self, timeout_s: float) -> None:
-        """One alarm outlasts many requests: to set one for each costs more than to look again when it rings."""
+        """Set when this request's time is over. One alarm outlasts many requests: to look again as it rings costs less
+        than to set one for each."""
         self._timeout_s, self._until_s = timeout_s, self._loop.time() + timeout_s
         if self._alarm is not None and self._alarm.when() > self._until_s:
             self._alarm.cancel()
@@ -160,7 +189,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._pass_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end of an answer that did not say how long it is, and else of all hope for one."""
+        """The end of an answer that announced no length; for any other answer, a failure."""
         if self._headed and exc is None and not self._announced():
             self.open = False
             self.on_message_complete()
@@ -171,16 +200,17 @@ class UpstreamConnection(asyncio.Protocol):
             self._fail(UpstreamBroken("the connection was closed before the answer was whole"))
 
     def _announced(self) -> bool:
-        """Whether the answer said how long it is."""
+        """Whether the answer announced where it ends."""
         return any(name in (b"content-length", b"transfer-encoding") for name, _ in self._answer.headers)
 
     def _fail(self, error: UpstreamError) -> None:
         self.close()
-        self._pass_on()  # what was whole before it
+        self._pass_on()  # an answer that was whole before this
         self._tell(error)
 
     def _pass_on(self) -> None:
-        """Tell of an answer that is whole, once its bytes have been read to their end: the next request may follow."""
+        """Hand on an answer that is whole, but only once all bytes of this read are parsed: `then` may send the next
+        request, and bytes left over would be taken for its answer."""
         if self._whole is not None:
             answer, self._whole = self._whole, None
             self._tell(answer)
@@ -193,7 +223,7 @@ class UpstreamConnection(asyncio.Protocol):
     # -- httptools -------------------------------------------------------------------------------------------------
     def on_message_begin(self) -> None:
         if self._then is None or self._whole is not None:
-            self.close()  # nobody asked: what comes next on this connection is no answer to anything
+            self.close()  # no request waits: what comes on this connection is no answer to anything
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._answer.headers.append((name.lower(), value))
@@ -217,10 +247,10 @@ class UpstreamConnection(asyncio.Protocol):
 
 
 class Upstream:
-    """The connections to one server. Idle ones are reused, newest first; there are as many as requests at once.
+    """The connections to one server. Idle ones are reused, the newest first; there is one for each request at once.
 
-    `idle_max_s`: a server that is not ours may close a connection just as it is used again, so one that was idle for
-    longer is not. Once one has closed without a word, none is used again.
+    `idle_max_s`: a connection that was idle for longer is not used again. A server that is not Torpor's own may close
+    one just as it is used. Once that has happened, no connection to this server is used twice.
     """
 
     def __init__(self, address: Address, idle_max_s: float = inf) -> None:
@@ -239,22 +269,22 @@ class Upstream:
         sent: Callable[[], None] | None = None,
         answer_max_bytes: int = ANSWER_MAX_BYTES,
     ) -> UpstreamAnswer:
-        """One request, and the connection for it, within `timeout_s`.
+        """Send one request, over an idle connection or a new one, and return its answer within `timeout_s`.
 
         Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut. What may be done twice is sent again if its connection
         had been closed. The body is the caller's: `sent` is called once the body is not needed any more, so that a
-        large one need not be held beside its answer.
+        large one need not be held beside its answer. It is not called for what may be done twice.
         """
         call = _Call(method, path, headers, body, timeout_s, answer_max_bytes)
         try:
-            return await self._sent(call, sent if method not in REPEATABLE else None)
+            return await self._sent(call, None if method in REPEATABLE else sent)
         except UpstreamStale:
             if self._idle_max_s < inf:
                 self._idle_max_s = 0.0
             if method not in REPEATABLE:
                 raise
             self.close()
-            return await self._sent(call, sent)
+            return await self._sent(call, None)
 
     async def _sent(self, call: "_Call", sent: Callable[[], None] | None) -> UpstreamAnswer:
         waiting: asyncio.Future[UpstreamAnswer] = asyncio.get_running_loop().create_future()
@@ -286,7 +316,7 @@ class Upstream:
             self._idle.pop().close()
 
     def _keep(self, connection: UpstreamConnection) -> None:
-        """For the next request, if it may serve one."""
+        """Put a connection back into the pool, if it may serve another request."""
         if connection.open and self._idle_max_s:
             connection.used = True
             if self._idle_max_s < inf:
@@ -328,12 +358,12 @@ def _settle(waiting: "asyncio.Future[UpstreamAnswer]", outcome: UpstreamAnswer |
 
 
 def size_of(body: Body) -> int:
-    """In bytes."""
+    """The body's length in bytes."""
     return sum(map(len, body))
 
 
 async def _connected(address: Address) -> UpstreamConnection:
-    """As soon as it can be. Raises OSError."""
+    """A new connection. It tries again while the server is there but cannot take one now. Raises OSError."""
     loop = asyncio.get_running_loop()
     while True:
         try:

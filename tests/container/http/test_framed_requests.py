@@ -1,4 +1,4 @@
-"""A server's end of a connection with frames: what came together is taken up together, and none pays for another."""
+"""The server's end of a connection with frames: each request is answered as soon as it can be, and fails alone."""
 
 import asyncio
 import json
@@ -12,10 +12,10 @@ from starlette.types import Receive, Scope, Send
 
 from tests.container.short_serving import Address, answer, connected, post, serving, whole
 from tests.processes import gone, soon
+from torpor_container.http import framed_requests
 from torpor_container.http.exchange import Tell
 from torpor_container.http.framed_requests import TARGET, FramedRequests
-from torpor_container.http.framed_requests import Client as HangingUp
-from torpor_container.transport.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, lines, upgrade
+from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, Frame, FrameReader, encoded, lines, upgrade
 
 PATH = "/framed/invocations"
 
@@ -25,13 +25,13 @@ class Client:
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
-        self._unframed = Unframed()
+        self._reader = FrameReader()
         connection.sendall(upgrade(PATH))
         assert connection.recv(4096) == UPGRADED
 
     def ask(self, *bodies: bytes) -> None:
         """Frames of these bodies in one piece, numbered from 0."""
-        self.connection.sendall(b"".join(framed(n, 0, b"x-n: %d\r\n" % n, body) for n, body in enumerate(bodies)))
+        self.connection.sendall(b"".join(encoded(n, 0, b"x-n: %d\r\n" % n, body) for n, body in enumerate(bodies)))
 
     def answers(self, count: int) -> dict[int, Frame]:
         """So many, by number, in the order in which they came."""
@@ -39,7 +39,7 @@ class Client:
         while len(found) < count:
             data = self.connection.recv(1 << 20)
             assert data, "the connection ended"
-            found |= {frame.number: frame for frame in self._unframed.read(data)}
+            found |= {frame.number: frame for frame in self._reader.read(data)}
         return found
 
 
@@ -92,19 +92,19 @@ def test_an_answer_that_is_too_long_is_not_given_and_holds_up_none(server: Addre
     with client(server) as asking:
         asking.ask(body, b"now")
         found = asking.answers(2)
-        assert found[0].status == NOT_GIVEN
+        assert found[0].status == NO_ANSWER
         assert b"over 67108864 bytes, or its headers over 1048576" in found[0].body
         assert found[1].status == 200
 
 
-def test_who_sends_a_frame_that_is_too_long_is_hung_up_on(server: Address) -> None:
+def test_a_client_that_sends_a_frame_that_is_too_long_is_disconnected(server: Address) -> None:
     with client(server) as asking:
         asking.connection.sendall(START.pack(0, 0, 0, 2**32 - 1))
         assert asking.connection.recv(1) == b""
     assert whole(server, post("/now/invocations"))[0] == 200
 
 
-def test_who_leaves_is_noticed_by_those_who_still_answer_him(server: Address) -> None:
+def test_an_application_that_still_answers_notices_that_its_client_left(server: Address) -> None:
     before = whole(server, post("/now/invocations"))[2]["left"]
     with client(server) as asking:
         asking.ask(b"wait", b"wait", b"now")
@@ -119,7 +119,7 @@ def test_frames_are_for_one_path_alone(server: Address) -> None:
         assert soon(lambda: way(connection) == "short")  # gunicorn takes a moment to wait for the next one
 
 
-def test_told_to_stop_a_server_answers_those_who_wait_for_their_turn() -> None:
+def test_a_server_that_stops_answers_requests_that_wait_for_their_turn() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, serving(listener) as process:
         with client(listener.getsockname()) as asking:
             asking.ask(*[b"busy"] * 50)
@@ -149,12 +149,12 @@ class Slow:
         return True
 
     def connection(self) -> FramedRequests:
-        hanging_up = HangingUp(self.written.append, self.gone.set)
-        return FramedRequests(self, {"type": "http"}, hanging_up, self.gone, logging.getLogger(), lambda: self.now_s)
+        client = framed_requests.Client(self.written.append, self.gone.set)
+        return FramedRequests(self, {"type": "http"}, client, self.gone, logging.getLogger(), lambda: self.now_s)
 
 
 def called(model: bytes, count: int) -> bytes:
-    return b"".join(framed(number, 0, lines([(TARGET, model)]), model) for number in range(count))
+    return b"".join(encoded(number, 0, lines([(TARGET, model)]), model) for number in range(count))
 
 
 def test_a_model_that_many_call_holds_up_another_by_one_request_and_not_by_all() -> None:
@@ -169,13 +169,13 @@ def test_a_model_that_many_call_holds_up_another_by_one_request_and_not_by_all()
             await asyncio.sleep(0)
         assert app.asked[3:9] == [b"hot", b"rare", b"other", b"hot", b"rare", b"hot"]
         assert len(app.asked) == 23
-        assert len(list(Unframed().read(b"".join(app.written)))) == 23
+        assert len(list(FrameReader().read(b"".join(app.written)))) == 23
         assert len(app.written) == 8  # answers leave whenever others have the event loop
 
     asyncio.run(story())
 
 
-def test_who_has_left_is_not_answered_in_his_turn() -> None:
+def test_requests_of_a_client_that_has_left_are_not_begun() -> None:
     async def story() -> None:
         app = Slow()
         app.connection().read(called(b"hot", 20))
@@ -187,7 +187,7 @@ def test_who_has_left_is_not_answered_in_his_turn() -> None:
     asyncio.run(story())
 
 
-def test_what_fails_in_one_turn_keeps_nobody_from_his_own() -> None:
+def test_a_write_that_fails_in_one_turn_does_not_end_the_turns_after_it() -> None:
     async def story() -> None:
         app = Slow()
         failures = iter([ConnectionError("this piece does not leave")] * 2)
@@ -197,7 +197,7 @@ def test_what_fails_in_one_turn_keeps_nobody_from_his_own() -> None:
                 raise failure
             app.written.append(piece)
 
-        odd = HangingUp(write, app.gone.set)
+        odd = framed_requests.Client(write, app.gone.set)
         requests = FramedRequests(app, {"type": "http"}, odd, app.gone, logging.getLogger(), lambda: app.now_s)
         faults: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: faults.append(context["exception"]))
@@ -207,7 +207,7 @@ def test_what_fails_in_one_turn_keeps_nobody_from_his_own() -> None:
             await asyncio.sleep(0)
         assert [type(fault) for fault in faults] == [ConnectionError]  # in the second one
         assert len(app.asked) == 9
-        assert len(list(Unframed().read(b"".join(app.written)))) == 3
+        assert len(list(FrameReader().read(b"".join(app.written)))) == 3
 
     asyncio.run(story())
 

@@ -1,4 +1,4 @@
-"""Frames: whatever was framed is read again, however its bytes are cut."""
+"""Frames are read as they were written, however their bytes are cut."""
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,9 @@ from torpor_container.transport.frames import (
     UPGRADE,
     BadHeaders,
     Frame,
+    FrameReader,
     FrameTooLong,
-    Unframed,
-    framed,
+    encoded,
     lines,
     upgrade,
     valid_lines,
@@ -32,19 +32,19 @@ FRAMES = st.builds(
 
 @given(st.lists(FRAMES, max_size=6), st.lists(st.integers(1, 60), max_size=40))
 def test_frames_are_read_as_they_were_however_their_bytes_are_cut(frames: list[Frame], cuts: list[int]) -> None:
-    sent = b"".join(framed(one.number, one.status, valid_lines(one.headers), one.body) for one in frames)
-    unframed, read = Unframed(), list[Frame]()
+    sent = b"".join(encoded(one.number, one.status, valid_lines(one.headers), one.body) for one in frames)
+    reader, read = FrameReader(), list[Frame]()
     for cut in cuts:
-        read += unframed.read(sent[:cut])
+        read += reader.read(sent[:cut])
         sent = sent[cut:]
-    read += unframed.read(sent)
+    read += reader.read(sent)
     assert read == frames
 
 
 def test_a_frame_that_comes_in_parts_is_not_copied_with_each_of_them() -> None:
     body = bytes(64 * 1024 * 1024)
-    sent, unframed = framed(7, 200, b"", body), Unframed()
-    parts = [list(unframed.read(sent[at : at + 65_536])) for at in range(0, len(sent), 65_536)]
+    sent, reader = encoded(7, 200, b"", body), FrameReader()
+    parts = [list(reader.read(sent[at : at + 65_536])) for at in range(0, len(sent), 65_536)]
     assert parts[:-1] == [[]] * (len(parts) - 1)  # 1,024 parts: copied with each of them it were 32 GiB
     assert parts[-1] == [Frame(7, 200, [], body)]
 
@@ -53,8 +53,8 @@ def test_a_frame_that_comes_in_parts_is_not_copied_with_each_of_them() -> None:
     ("head_bytes", "body_bytes"), [(HEAD_MAX_BYTES + 1, 0), (0, BODY_MAX_BYTES + 1), (0, 2**32 - 1)]
 )
 def test_a_frame_that_is_too_long_is_not_waited_for(head_bytes: int, body_bytes: int) -> None:
-    sent = framed(1, 200, b"", b"whole") + START.pack(2, 200, head_bytes, body_bytes)
-    frames = Unframed().read(sent)
+    sent = encoded(1, 200, b"", b"whole") + START.pack(2, 200, head_bytes, body_bytes)
+    frames = FrameReader().read(sent)
     assert next(frames).body == b"whole"
     with pytest.raises(FrameTooLong, match=str(max(head_bytes, body_bytes))):
         next(frames)
@@ -77,7 +77,7 @@ def test_headers_are_lines_as_in_http() -> None:
 
 
 @pytest.mark.parametrize("path", ["/invocations", "/a/b/invocations"])
-def test_what_asks_for_frames_says_for_which_path(path: str) -> None:
+def test_an_upgrade_names_the_path_of_its_requests(path: str) -> None:
     asked = UPGRADE.fullmatch(upgrade(path))
     assert asked is not None
     assert asked[1] == path.encode()

@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from tests.container.sudden import hang_up
-from torpor_container.transport.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, upgrade
+from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, Frame, FrameReader, encoded, upgrade
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import (
     UpstreamAnswer,
@@ -26,7 +26,7 @@ class Server(asyncio.Protocol):
 
     def __init__(self, greeting: bytes) -> None:
         self._greeting = greeting
-        self._unframed = Unframed()
+        self._reader = FrameReader()
         self.first = b""
         self.asked: list[Frame] = []
         self.reads = 0
@@ -40,7 +40,7 @@ class Server(asyncio.Protocol):
             self.first = data
             self.transport.write(self._greeting)
             return
-        self.asked += self._unframed.read(data)
+        self.asked += self._reader.read(data)
         self.reads += 1
         self.heard.set()
 
@@ -51,7 +51,7 @@ class Server(asyncio.Protocol):
         return self.asked
 
     def answer(self, frame: Frame, body: bytes, status: int = 200) -> None:
-        self.transport.write(framed(frame.number, status, b"x-asked: %b\r\n" % frame.body, body))
+        self.transport.write(encoded(frame.number, status, b"x-asked: %b\r\n" % frame.body, body))
 
 
 class Site:
@@ -158,7 +158,7 @@ def test_where_nobody_listens_it_does_not_open(tmp_path: Path) -> None:
     assert not asyncio.run(Multiplexed(str(tmp_path / "nobody"), "/invocations").connect(5.0))
 
 
-def test_who_waits_when_it_breaks_is_told_and_it_can_be_made_anew(tmp_path: Path) -> None:
+def test_requests_that_wait_when_the_connection_breaks_fail_and_a_new_one_can_be_opened(tmp_path: Path) -> None:
     async def story() -> None:
         async with site(tmp_path) as at:
             waiting = [at.send(b"1"), at.send(b"2")]
@@ -177,7 +177,7 @@ def test_who_waits_when_it_breaks_is_told_and_it_can_be_made_anew(tmp_path: Path
     run(story)
 
 
-def test_who_waits_when_it_is_closed_is_told(tmp_path: Path) -> None:
+def test_requests_that_wait_when_it_is_closed_fail(tmp_path: Path) -> None:
     async def story() -> None:
         async with site(tmp_path) as at:
             told = at.send(b"1")
@@ -187,7 +187,7 @@ def test_who_waits_when_it_is_closed_is_told(tmp_path: Path) -> None:
     run(story)
 
 
-def test_one_that_takes_too_long_is_given_up_and_no_other(tmp_path: Path) -> None:
+def test_a_request_that_takes_too_long_ends_alone(tmp_path: Path) -> None:
     async def story() -> None:
         async with site(tmp_path) as at:
             patient, hasty, later = at.send(b"1"), at.send(b"2", 0.02), at.send(b"3", 0.04)
@@ -196,7 +196,7 @@ def test_one_that_takes_too_long_is_given_up_and_no_other(tmp_path: Path) -> Non
                 assert isinstance(outcome, UpstreamTimedOut)
                 assert limit in str(outcome)
             assert not patient.done()
-            for frame in await at.server.until_asked(3):  # two of them too late: nobody is told twice
+            for frame in await at.server.until_asked(3):  # two of them are too late: no callback is called twice
                 at.server.answer(frame, b"late" if frame.body != b"1" else b"a")
             assert body(await patient) == b"a"
             assert at.connection.open
@@ -204,12 +204,12 @@ def test_one_that_takes_too_long_is_given_up_and_no_other(tmp_path: Path) -> Non
     run(story)
 
 
-def test_an_answer_that_could_not_be_given_is_broken_alone(tmp_path: Path) -> None:
+def test_a_request_that_gets_no_answer_fails_alone(tmp_path: Path) -> None:
     async def story() -> None:
         async with site(tmp_path) as at:
             first, second = at.send(b"1"), at.send(b"2")
             asked = await at.server.until_asked(2)
-            at.server.answer(asked[0], b"it is too long", status=NOT_GIVEN)
+            at.server.answer(asked[0], b"it is too long", status=NO_ANSWER)
             at.server.answer(asked[1], b"b")
             outcome = await first
             assert isinstance(outcome, UpstreamBroken)
@@ -219,7 +219,7 @@ def test_an_answer_that_could_not_be_given_is_broken_alone(tmp_path: Path) -> No
     run(story)
 
 
-def test_a_server_that_announces_too_long_an_answer_is_hung_up_on(tmp_path: Path) -> None:
+def test_a_server_that_announces_too_long_an_answer_is_disconnected(tmp_path: Path) -> None:
     async def story() -> None:
         async with site(tmp_path) as at:
             told = at.send(b"1")
@@ -233,7 +233,9 @@ def test_a_server_that_announces_too_long_an_answer_is_hung_up_on(tmp_path: Path
     run(story)
 
 
-def test_who_fails_when_he_is_told_keeps_it_from_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_callback_that_raises_does_not_keep_others_from_their_outcome(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     def fails(outcome: UpstreamAnswer | UpstreamError) -> None:
         raise RuntimeError(f"told of {outcome}")
 
@@ -248,7 +250,7 @@ def test_who_fails_when_he_is_told_keeps_it_from_nobody(tmp_path: Path, caplog: 
             assert at.connection.send([], b"3", 5.0, fails)
             told = at.send(b"4")
             at.connection.close()
-            assert isinstance(await told, UpstreamRefused)  # its turn to leave had not come
+            assert isinstance(await told, UpstreamRefused)  # it was not written yet
         assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
 
     run(story)
@@ -262,7 +264,7 @@ def test_who_fails_when_he_is_told_keeps_it_from_nobody(tmp_path: Path, caplog: 
     ],
 )
 @pytest.mark.parametrize("count", [1, 3])
-def test_what_is_sent_to_a_server_that_has_just_gone_was_never_sent(
+def test_a_request_to_a_server_that_has_just_gone_counts_as_never_sent(
     tmp_path: Path, loop: Callable[[], asyncio.AbstractEventLoop], turns: int, count: int
 ) -> None:
     """However many turns of the loop it takes to hear of it."""
