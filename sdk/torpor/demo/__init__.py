@@ -69,7 +69,7 @@ def start(console: Console, models: Path) -> Local:
 
 
 def first_calls(console: Console, endpoint: Local) -> list[DemoCall]:
-    _act(console, "DemoCall every model twice", "a model is loaded the moment that a request names it")
+    _act(console, "Call every model twice", "a model is loaded the moment that a request names it")
     cold = [call(endpoint, f"{city}.tar.gz") for city in TRAINERS]
     warm = [call(endpoint, f"{city}.tar.gz") for city in TRAINERS]
     console.print(tables.calls(cold, warm))
