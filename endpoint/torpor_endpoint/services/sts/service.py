@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Operation, Otherwise
-from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.service import Service
+from torpor_endpoint.services.sts import errors
 
 ROLE = "TorporRole"
 SESSION = "torpor"
@@ -110,7 +110,7 @@ def _assumed_role_user(call: Call) -> dict[str, str]:
     role, session = call.params["RoleArn"], call.params["RoleSessionName"]
     parts = role.split(":", 5)
     if len(parts) < 6 or not parts[5].startswith("role/"):
-        raise AwsError("ValidationError", 400, f"{role} is invalid")
+        raise errors.BAD_ARN(arn=role)
     name = parts[5].rpartition("/")[2]
     return {
         "AssumedRoleId": f"{ROLE_ID}:{session}",
