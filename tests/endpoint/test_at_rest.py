@@ -26,7 +26,7 @@ HEAVY = frozenset(
         "tarfile",
         "torpor_container.app",
         "torpor_endpoint.aws.service",
-        "torpor_endpoint.services.sagemaker.operations",
+        "torpor_endpoint.services.sagemaker.service",
         "torpor_endpoint.pages.app",
         "torpor_endpoint.services.s3.app",
         "typer",
@@ -41,11 +41,11 @@ ARBITER = "import torpor_container.http.server, torpor_endpoint.up"
 WORKER = """
 import asyncio
 import torpor_container.http.worker
-from torpor_endpoint.app import Endpoint
+from torpor_endpoint.app import EndpointProcess
 from torpor_endpoint.options import Options
 
 async def rest(folder):
-    app, healthy = Endpoint(Options(data_dir=folder)).app(), asyncio.Event()
+    app, healthy = EndpointProcess(Options(data_dir=folder)).app(), asyncio.Event()
     up, said = asyncio.Event(), []
     events = [lambda: asyncio.sleep(0, {"type": "lifespan.startup"}), healthy.wait]
     async def receive():
