@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Operation
@@ -68,16 +67,6 @@ OPERATIONS: dict[str, Operation[Training]] = {
     "ListTrainingJobs": list_training_jobs,
     "StopTrainingJob": stop_training_job,
 }
-
-
-def bound(training: Training) -> dict[str, Operation[Any]]:
-    """The operations with their context in hand, for a service that is built around another one."""
-    return {name: partial(_called, operation, training) for name, operation in OPERATIONS.items()}
-
-
-def _called(operation: Operation[Training], training: Training, _: object, call: Call) -> Any:
-    """An asynchronous operation answers its coroutine, which the service then awaits on the event loop."""
-    return operation(training, call)
 
 
 def _found(training: Training, call: Call) -> TrainingJob:
