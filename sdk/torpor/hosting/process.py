@@ -21,6 +21,7 @@ from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.hosting.attached import TEMPORARY
 from torpor.hosting.occupancy import ensure_free, ensure_writable
+from torpor_endpoint.core.pages import PageName
 
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller
@@ -111,7 +112,7 @@ class ChildEndpoint:
     def until_ready(self) -> Self:
         """Wait for its first good answer. Raises EndpointFailed with what it printed last."""
         try:
-            self.connection.page("health", timeout_s=READY_WITHIN_S)
+            self.connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S)
         except TorporError as error:
             ended, output = self._process.poll() is not None, self.output()
             self.close()

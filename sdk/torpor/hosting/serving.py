@@ -18,6 +18,8 @@ from torpor.hosting.process import ChildEndpoint, Start
 from torpor.pages import accounts, frames, inquiry, listing, retiring, state
 from torpor.pages.listing import Listing
 from torpor.pages.story import Story
+from torpor_endpoint.core.pages import PageName
+from torpor_endpoint.core.pages.state import EndpointState, InstanceState, ResidentModel, RetiredModel
 
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller
@@ -140,14 +142,14 @@ class Local:
         self.reload(f"/{name}" if name.startswith("/") else name)
         return name
 
-    def reload(self, model: str) -> list[retiring.RetiredModel]:
+    def reload(self, model: str) -> list[RetiredModel]:
         """Every call of this model that begins after it has returned gets what S3 has of it then. Where it was, by
         instance. Raises EndpointRefused for an endpoint that is not in service."""
-        return retiring.retire(self._process.connection, self.name, model, retiring.RELOAD)
+        return retiring.retire(self._process.connection, self.name, model, PageName.RELOAD)
 
-    def unload(self, model: str) -> list[retiring.RetiredModel]:
+    def unload(self, model: str) -> list[RetiredModel]:
         """The model leaves memory as soon as nobody uses it, and stays on disk; the next call loads it again."""
-        return retiring.retire(self._process.connection, self.name, model, retiring.UNLOAD)
+        return retiring.retire(self._process.connection, self.name, model, PageName.UNLOAD)
 
     def _clear(self) -> None:
         """Remove every artifact."""
@@ -156,18 +158,18 @@ class Local:
             if keys := [{"Key": found["Key"]} for found in page.get("Contents", ())]:
                 self._s3.delete_objects(Bucket=BUCKET, Delete={"Objects": keys, "Quiet": True})
 
-    def models(self) -> Listing[state.ResidentModel]:
+    def models(self) -> Listing[ResidentModel]:
         """The models in memory now, by name: a list that prints as a table."""
         return listing.models(model for instance in self.instances() for model in instance.models)
 
-    def instances(self) -> Listing[state.InstanceState]:
+    def instances(self) -> Listing[InstanceState]:
         """The instances that are ready now, each with its models and its memory: a list that prints as a table."""
         return listing.instances(self._seen().instances)
 
-    def _seen(self) -> state.EndpointState:
+    def _seen(self) -> EndpointState:
         """As it is now; of one that is not in service, nothing."""
         present = (found for found in state.endpoints(self._process.connection) if found.name == self.name)
-        return next(present, state.EndpointState(self.name, ()))
+        return next(present, EndpointState(self.name, ()))
 
     def why(self, model: str) -> Story:
         """What was decided about a model, and why; print it."""
