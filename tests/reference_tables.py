@@ -10,12 +10,13 @@ from torpor_container.image.variables import VARIABLES
 from torpor_container.processes.inherited_variables import INHERITED
 from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
+from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
 from torpor_endpoint.metrics.metrics import METRICS
 from torpor_endpoint.metrics.prometheus import KINDS, exposed
 from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.services.runtime.errors import FAULTS, Situation
-from torpor_endpoint.services.sagemaker.errors import ERRORS
+from torpor_endpoint.services.sagemaker import errors as control_faults
 
 PAGES = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))
 TABLE = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -62,7 +63,7 @@ def faults() -> str:
 
 
 def control_errors() -> str:
-    rows = ((trouble.value, code(name), status, text) for trouble, (name, status, text) in ERRORS.items())
+    rows = ((kind.situation, code(kind.code), kind.status, kind.text) for kind in error_kinds(control_faults))
     return table(("situation", "code", "status", "message"), rows)
 
 

@@ -7,9 +7,7 @@ from functools import cache
 
 from tests.test_arrows import ROOT, modules
 
-SHARED = {
-    "Trouble": "each JSON service has an enumeration of its own faults, named alike on purpose until they are one type",
-}
+SHARED: dict[str, str] = {}
 """Class names that may stand for several classes, and why."""
 
 GLOSSARY = (ROOT / "docs/glossary.md").read_text()

@@ -49,6 +49,8 @@ from torpor_endpoint.services.logs.files.gauge import LogGrowth
 from torpor_endpoint.services.logs.files.groups import Groups
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.moto.longtail import LongTail
+from torpor_endpoint.services.parts import ServiceParts
+from torpor_endpoint.services.registry import SERVICES
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.ledger_observer import LedgerObserver
 from torpor_endpoint.services.runtime.meter import Meters
@@ -71,6 +73,7 @@ from torpor_endpoint.web_pages import WebPages
 if TYPE_CHECKING:
     from torpor_endpoint.pages.ledger import Pages
 
+RUNTIME = "sagemaker-runtime"
 STOP_S = 1.0
 """What a stop gives the instances of all endpoints to end by themselves."""
 
@@ -112,82 +115,46 @@ class EndpointProcess:
     def app(self) -> WebPages:
         front = Lifespan(self._life, self._about, Late(self._own))
         runtime = self._runtime()
-        at_once = {"sagemaker-runtime": runtime.take_inline}
-        gateway = Gateway(self._services(runtime), front, self._options.account, self._tail.answer, at_once)
-        return WebPages(gateway, known_as(self._options, socket.gethostname()), self._excepted())
+        parts = self._parts(runtime)
+        at_once = {RUNTIME: runtime.take_inline}
+        services: dict[str, App] = {one.name: Late(partial(one.compose, parts)) for one in SERVICES}
+        services[RUNTIME] = runtime  # it is on the warm path: the gateway calls it without a step between
+        gateway = Gateway(services, front, self._options.account, self._tail.answer, at_once)
+        return WebPages(gateway, known_as(self._options, socket.gethostname()), self._excepted(parts))
 
     @property
     def _about(self) -> Mapping[str, str]:
         return {"status": "ok", "region": self._options.region, "account": self._options.account}
 
-    def _services(self, runtime: RuntimeApp) -> dict[str, App]:
-        """By botocore's names."""
-        return {
-            "s3": Late(self._s3),
-            "sagemaker": Late(self._sagemaker),
-            "sagemaker-runtime": runtime,
-            "application-autoscaling": Late(self._application_autoscaling),
-            "cloudwatch": Late(self._cloudwatch),
-            "logs": Late(self._cloudwatch_logs),
-            "iam": Late(self._iam),
-            "sts": Late(self._sts),
-        }
-
-    def _excepted(self) -> dict[str, App]:
-        """The services that let in some pages of other origins."""
-        return {} if self._options.s3_endpoint is not None else {"s3": Late(self._s3_cross_origin)}
-
-    # -- the services: what only their callers need is imported with them -------------------------------------------
-    def _s3(self) -> App:
-        from torpor_endpoint.services.s3.app import S3App
-        from torpor_endpoint.services.s3.elsewhere import S3Elsewhere
-
-        elsewhere = self._options.s3_endpoint
-        if elsewhere is not None:
-            return S3Elsewhere(elsewhere)
-        return S3App(self._objects, account=self._options.account, region=self._options.region)
-
-    def _s3_cross_origin(self) -> App:
-        from torpor_endpoint.services.s3.app import S3App
-
-        return S3App(self._objects, account=self._options.account, region=self._options.region).cross_origin
-
-    def _sagemaker(self) -> App:
-        from torpor_endpoint.services.sagemaker.operations import sagemaker_service
-        from torpor_endpoint.services.training.operations import Training, bound
-
-        training = Training(
-            self._jobs, self._trainer, self._store.put_tags, time.time, "scripts" not in self._options.refused
+    def _parts(self, runtime: RuntimeApp) -> ServiceParts:
+        """What the services in the registry are made of, each at its first call."""
+        return ServiceParts(
+            options=self._options,
+            clock=time.time,
+            database=self._database,
+            store=self._store,
+            objects=self._objects,
+            control=self._control(),
+            jobs=self._jobs,
+            trainer=self._trainer,
+            autoscaling=self._autoscaling,
+            alarms=self._alarms,
+            logs=self._logs,
+            registry=self._registry,
+            refresh=self._refresh,
+            runtime=runtime,
+            otherwise=self._tail.answer,
         )
-        return sagemaker_service(self._control(), account=self._options.account, more=bound(training))
 
-    def _application_autoscaling(self) -> App:
-        from torpor_endpoint.services.autoscaling.service import autoscaling_service
+    def _excepted(self, parts: ServiceParts) -> dict[str, App]:
+        """The services that let in some pages of other origins."""
 
-        return autoscaling_service(self._autoscaling, account=self._options.account)
+        def cross_origin() -> App:
+            from torpor_endpoint.services.s3.service import compose_cross_origin
 
-    def _cloudwatch(self) -> App:
-        from torpor_endpoint.services.cloudwatch.service import CloudWatch, cloudwatch_service
+            return compose_cross_origin(parts)
 
-        read = CloudWatch(self._registry, self._refresh)
-        return cloudwatch_service(read, self._alarms, account=self._options.account, otherwise=self._tail.answer)
-
-    def _cloudwatch_logs(self) -> App:
-        from torpor_endpoint.services.logs.service import logs_service
-
-        return logs_service(self._logs, account=self._options.account, otherwise=self._tail.answer)
-
-    def _iam(self) -> App:
-        from torpor_endpoint.services.iam.context import Iam
-        from torpor_endpoint.services.iam.service import iam_service
-
-        iam = Iam(self._database, self._store, time.time)
-        return iam_service(iam, account=self._options.account, otherwise=self._tail.answer)
-
-    def _sts(self) -> App:
-        from torpor_endpoint.services.sts.service import sts_service
-
-        return sts_service(time.time, account=self._options.account)
+        return {} if self._options.s3_endpoint is not None else {"s3": Late(cross_origin)}
 
     # -- its own pages ---------------------------------------------------------------------------------------------
     def _own(self) -> App:

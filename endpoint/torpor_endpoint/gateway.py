@@ -1,7 +1,7 @@
 """One port, all services: tells what a request means and hands it on. It reads headers and path, never a body."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import AnyStr
 
@@ -10,7 +10,8 @@ from torpor_endpoint.aws.descriptors import once_there_are_some
 from torpor_endpoint.aws.lazy import Late
 from torpor_endpoint.aws.models import known_services
 from torpor_endpoint.aws.wire.asgi import App, AtOnce, Receive, Scope, Send, Tell
-from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM, service_of
+from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM
+from torpor_endpoint.services.registry import ADDRESSES
 
 OWN = "/_torpor/"
 """Torpor's own pages: a name that no bucket can have."""
@@ -85,7 +86,7 @@ class Gateway:
         from torpor_endpoint.aws.wire.unsigned_form import UnsignedForm
 
         known_services()  # here, in a thread: the form's service may be any
-        return UnsignedForm(self._service)
+        return UnsignedForm(self._service, ADDRESSES.versions)
 
 
 def _in_origin_form(scope: Scope) -> Scope:
@@ -114,7 +115,7 @@ def _remembered_service_of(scope: Scope) -> str:
 
 def _service(method: str, path: str, query: bytes, *told: tuple[bytes, bytes]) -> str:
     headers = {SCOPE_HEADERS[name]: value.decode("latin-1") for name, value in told}
-    return service_of(method, path, headers, query.decode("latin-1"))
+    return ADDRESSES.service_of(method, path, headers, query.decode("latin-1"))
 
 
 _known_service = lru_cache(maxsize=KNOWN_MAX)(_service)
@@ -131,4 +132,4 @@ def _lasting(name: bytes, value: bytes) -> tuple[bytes, bytes]:
 def _misdirected() -> App:
     from torpor_endpoint.aws.refusing import Refusing, misdirected
 
-    return Refusing(misdirected)
+    return Refusing(partial(misdirected, ADDRESSES))

@@ -26,7 +26,7 @@ HEAVY = frozenset(
         "tarfile",
         "torpor_container.app",
         "torpor_endpoint.aws.service",
-        "torpor_endpoint.services.sagemaker.operations",
+        "torpor_endpoint.services.sagemaker.service",
         "torpor_endpoint.pages.app",
         "torpor_endpoint.services.s3.app",
         "typer",

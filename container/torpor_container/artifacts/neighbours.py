@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+from cachetools import TTLCache
+
 from torpor_container.artifacts.errors import ArtifactError
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.stores.store import ArtifactStore
@@ -24,8 +26,7 @@ class Neighbours:
     def __init__(self, prefix: Prefix, store: ArtifactStore, clock: Callable[[], float]) -> None:
         self._prefix = prefix
         self._store = store
-        self._clock = clock
-        self._listed: dict[str, tuple[float, list[str]]] = {}  # keys by folder, and when they were listed
+        self._listed: TTLCache[str, list[str]] = TTLCache(FOLDERS_MAX, REMEMBERED_S, timer=clock)  # keys by folder
         self._listing = asyncio.Lock()
 
     async def near(self, name: str) -> tuple[str, ...]:
@@ -41,13 +42,10 @@ class Neighbours:
         return await asyncio.to_thread(nearest, name, names - {name})
 
     async def _keys(self, folder: str) -> list[str]:
-        now_s = self._clock()
-        self._listed = {known: found for known, found in self._listed.items() if now_s - found[0] < REMEMBERED_S}
-        if folder not in self._listed:
-            while len(self._listed) >= FOLDERS_MAX:
-                self._listed.pop(next(iter(self._listed)))
-            self._listed[folder] = now_s, await self._store.some_keys(folder, LISTED_MAX)
-        return self._listed[folder][1]
+        keys: list[str] | None = self._listed.get(folder)
+        if keys is None:
+            keys = self._listed[folder] = await self._store.some_keys(folder, LISTED_MAX)
+        return keys
 
     def _target(self, key: str) -> str | None:
         """How a caller names this key: of a leading slash one is dropped."""

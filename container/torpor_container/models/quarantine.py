@@ -5,7 +5,6 @@ it again, on this disk, until there is another version, other software, or more 
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from cachetools import FIFOCache
 
 from torpor_container.core.trials import (
     End,
@@ -63,7 +64,7 @@ class Quarantine:
         self._trials = trials
         self._free_bytes = free_bytes
         self._unload = unload
-        self._known: OrderedDict[str, Verdict] = OrderedDict()
+        self._known: FIFOCache[str, Verdict] = FIFOCache(KNOWN_MAX)
         self._going_on: set[asyncio.Task[Any]] = set()
 
     async def passed(self, tried: Version, load: Load) -> Load:
@@ -157,8 +158,6 @@ class Quarantine:
         """It is written beside whatever goes on."""
         if tried.record is None:
             self._known[tried.mark] = verdict
-            if len(self._known) > KNOWN_MAX:
-                self._known.popitem(last=False)
         writing = asyncio.create_task(_written(tried.record, verdict))
         self._goes_on(writing)
         return writing

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
@@ -34,6 +35,17 @@ class Call:
 
 
 Operation = Callable[[C, Call], Answer | Awaitable[Answer]]
+
+
+def bound(operations: Mapping[str, Operation[C]], context: C) -> dict[str, Operation[Any]]:
+    """The operations with their own context in hand, for a service that is built around another context."""
+    return {name: partial(_called, operation, context) for name, operation in operations.items()}
+
+
+def _called(operation: Operation[C], context: C, _: object, call: Call) -> Any:
+    """An asynchronous operation answers its coroutine, which the service then awaits on the event loop."""
+    return operation(context, call)
+
 
 Guard = Callable[[C, Call], None]
 """Looks at a call that is left to others, and raises an AwsError if it is about what is ours."""

@@ -1,6 +1,8 @@
-"""The error that every AWS operation raises, and the ones that the protocol layer raises by itself."""
+"""The error that every AWS operation raises, the form of a service's table of errors, and the protocol layer's own."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 
@@ -19,6 +21,33 @@ class AwsError(Exception):
     @property
     def senders_fault(self) -> bool:
         return self.status < 500
+
+
+@dataclass(frozen=True)
+class ErrorKind:
+    """One row of a service's table of errors: calling the row makes the error.
+
+    `text` has named places, such as `{name}`, and so have the values of `members`, the extra members of the error's
+    body. A row whose text is `{message}` takes its whole text from the caller.
+    """
+
+    situation: str
+    """What is wrong, in a few words for a reader of the table."""
+    code: str
+    status: int
+    text: str = "{message}"
+    members: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, message: str = "", /, **places: object) -> AwsError:
+        """The error with its places filled. `message` fills the place of the same name."""
+        known = {"message": message, **places}
+        members = {name: text.format_map(known) for name, text in self.members.items()}
+        return AwsError(self.code, self.status, self.text.format_map(known), members)
+
+
+def error_kinds(table: ModuleType) -> list[ErrorKind]:
+    """The rows of a service's table, which is the module `errors` of its folder, in their order."""
+    return [value for value in vars(table).values() if isinstance(value, ErrorKind)]
 
 
 def internal_failure() -> AwsError:

@@ -10,7 +10,7 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.models import no_model
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Disconnected, Receive, Scope, Send, opened, sent, taken
 from torpor_endpoint.aws.wire.protocols import protocol_of
-from torpor_endpoint.aws.wire.scope import TARGETS, signed_for, signing_name, target_of
+from torpor_endpoint.aws.wire.scope import Addresses, signed_for, target_of
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ def unserved(request: AwsRequest) -> AwsError:
     return protocol_of(request).unknown(f"Torpor serves nothing that is signed for as {name}.")
 
 
-def misdirected(request: AwsRequest) -> AwsError:
+def misdirected(addresses: Addresses, request: AwsRequest) -> AwsError:
     """AWS, where the service that was called reads the signature: "Credential should be scoped to correct service"."""
     target = target_of(request.path, request.headers)
-    if target in TARGETS:
-        name = signing_name(TARGETS[target])
+    if target in addresses.targets:
+        name = addresses.signing_name(addresses.targets[target])
         return AwsError("InvalidSignatureException", 400, f"Credential should be scoped to correct service: '{name}'.")
     return AwsError("UnknownOperationException", 400, f"No service that this is signed for has the target {target}.")

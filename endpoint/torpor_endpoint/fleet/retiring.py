@@ -6,12 +6,13 @@ The same object may be a model of several variants, and of several endpoints: it
 import asyncio
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from starlette.exceptions import HTTPException
 
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
+from torpor_endpoint.core.pages import Json
+from torpor_endpoint.core.pages.state import retired_page
 from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 
@@ -21,7 +22,7 @@ Place = tuple[str, str, InstanceMember, str]
 """An endpoint, a variant, one of its instances, and the model as a caller of that variant names it."""
 
 
-async def retired(fleet: Fleet, live: LiveEndpoint, model: str, path: str) -> dict[str, Any]:
+async def retired(fleet: Fleet, live: LiveEndpoint, model: str, path: str) -> Json:
     """What became of the model on each instance. Raises HTTPException where one does not take it."""
     objects = {folder + model.removeprefix("/") for _, folder in _folders(live)}
     if not objects:
@@ -50,7 +51,7 @@ def _places(live: LiveEndpoint, objects: set[str]) -> Iterator[Place]:
                 yield live.name, variant, member, target
 
 
-async def _told(place: Place, path: str) -> dict[str, Any] | None:
+async def _told(place: Place, path: str) -> Json | None:
     """None for an instance that is not there: it has nothing, and asks S3 when it comes again."""
     endpoint, variant, member, target = place
     body = json.dumps({"model": target}).encode()
@@ -65,4 +66,4 @@ async def _told(place: Place, path: str) -> dict[str, Any] | None:
         said = json.loads(answer.body).get("message", "")
         raise HTTPException(400 if answer.status < 500 else 503, f"instance {member.incarnation}: {said}")
     outgoing: wire.LeavingModel = json.loads(answer.body)
-    return {"endpoint": endpoint, "variant": variant, "id": member.incarnation, **outgoing}
+    return retired_page(endpoint, variant, member.incarnation, outgoing)

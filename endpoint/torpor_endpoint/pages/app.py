@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,6 +18,15 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from torpor_container import wire
+from torpor_endpoint.core.pages import Json, PageName
+from torpor_endpoint.core.pages.state import (
+    decision_page,
+    decisions_page,
+    endpoint_page,
+    endpoints_page,
+    instance_page,
+    variant_page,
+)
 from torpor_endpoint.fleet.collector import state_of
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.members import InstanceMember
@@ -65,14 +74,14 @@ class OwnPages:
 
     async def endpoints(self, request: Request) -> Response:
         """Every endpoint with its variants, instances and resident models."""
-        return JSONResponse({"endpoints": list(await asyncio.gather(*map(_endpoint, self.fleet)))})
+        return JSONResponse(endpoints_page(await asyncio.gather(*map(_endpoint, self.fleet))))
 
     async def decisions(self, request: Request) -> Response:
         """The decisions about one model (`?endpoint=…&model=…`), oldest first, each with its instance."""
         live = self._named(request)
         model = request.query_params.get("model", "").removeprefix("/")
         stories = await asyncio.gather(*(_story(member, model) for _, member in _members(live)))
-        return JSONResponse({"decisions": sorted(chain(*stories), key=lambda record: record["at_s"])})
+        return JSONResponse(decisions_page([*chain(*stories)]))
 
     async def cold_starts(self, request: Request) -> Response:
         return await self.ledger().cold_starts_page(request)
@@ -136,18 +145,27 @@ class OwnPage:
 
 PAGES = (
     OwnPage("", OwnPages.index, "these pages, beside /_torpor/health"),
-    OwnPage("metrics", OwnPages.metrics, "for Prometheus"),
-    OwnPage("endpoints", OwnPages.endpoints, "variants, instances and the models in memory"),
-    OwnPage("decisions", OwnPages.decisions, "what was decided about a model, and why", ("endpoint", "model")),
-    OwnPage("logs", OwnPages.logs, "what the instances printed", ("endpoint",)),
+    OwnPage(PageName.METRICS, OwnPages.metrics, "for Prometheus"),
+    OwnPage(PageName.ENDPOINTS, OwnPages.endpoints, "variants, instances and the models in memory"),
+    OwnPage(PageName.DECISIONS, OwnPages.decisions, "what was decided about a model, and why", ("endpoint", "model")),
+    OwnPage(PageName.LOGS, OwnPages.logs, "what the instances printed", ("endpoint",)),
     OwnPage(
-        "cold-starts", OwnPages.cold_starts, "who had to wait, and what for", ("endpoint", "model", "since_s", "limit")
+        PageName.COLD_STARTS,
+        OwnPages.cold_starts,
+        "who had to wait, and what for",
+        ("endpoint", "model", "since_s", "limit"),
     ),
     OwnPage(
-        "reload", OwnPages.reload, "the next call of a model takes what S3 has then", ("endpoint", "model"), "POST"
+        PageName.RELOAD,
+        OwnPages.reload,
+        "the next call of a model takes what S3 has then",
+        ("endpoint", "model"),
+        "POST",
     ),
-    OwnPage("unload", OwnPages.unload, "a model leaves memory once nobody uses it", ("endpoint", "model"), "POST"),
-    OwnPage("costs", OwnPages.costs, "at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
+    OwnPage(
+        PageName.UNLOAD, OwnPages.unload, "a model leaves memory once nobody uses it", ("endpoint", "model"), "POST"
+    ),
+    OwnPage(PageName.COSTS, OwnPages.costs, "at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
 )
 
 
@@ -155,37 +173,31 @@ def _members(live: LiveEndpoint) -> list[tuple[str, InstanceMember]]:
     return [(name, member) for name, pool in live.pools.items() for member in pool.ready]
 
 
-async def _endpoint(live: LiveEndpoint) -> dict[str, Any]:
-    return {
-        "name": live.name,
-        **({"trouble": live.trouble} if live.trouble else {}),
-        "variants": list(await asyncio.gather(*(_variant(*pair) for pair in live.pools.items()))),
-    }
+async def _endpoint(live: LiveEndpoint) -> Json:
+    variants = await asyncio.gather(*(_variant(*pair) for pair in live.pools.items()))
+    return endpoint_page(live.name, live.trouble, variants)
 
 
-async def _variant(name: str, pool: InstancePool) -> dict[str, Any]:
-    return {
-        "name": name,
-        "weight": pool.variant.weight,
-        "wanted": pool.size,
-        "leaving": pool.leaving,
-        "held": pool.traffic.held,
-        "instances": list(await asyncio.gather(*map(_instance, pool.ready))),
-    }
+async def _variant(name: str, pool: InstancePool) -> Json:
+    instances = await asyncio.gather(*map(_instance, pool.ready))
+    return variant_page(
+        name,
+        weight=pool.variant.weight,
+        wanted=pool.size,
+        leaving=pool.leaving,
+        held=pool.traffic.held,
+        instances=instances,
+    )
 
 
-async def _instance(member: InstanceMember) -> dict[str, Any]:
-    state = await state_of(member, after=NO_DECISIONS)
-    shown = {name: state[name] for name in _SHOWN} if state else {}  # type: ignore[literal-required]
-    return {"slot": str(member.slot), "id": member.incarnation, "in_flight": member.in_flight, **shown}
+async def _instance(member: InstanceMember) -> Json:
+    status = await state_of(member, after=NO_DECISIONS)
+    return instance_page(member.incarnation, str(member.slot), member.in_flight, status)
 
 
-_SHOWN = ("models", "budget_bytes", "used_bytes", "disk_bytes", "disk_budget_bytes")
-
-
-async def _story(member: InstanceMember, model: str) -> list[dict[str, Any]]:
+async def _story(member: InstanceMember, model: str) -> list[Json]:
     state = await state_of(member, model=model)
-    return [{**record, "instance": member.incarnation} for record in state["decisions"]] if state else []
+    return [decision_page(decision, member.incarnation) for decision in state["decisions"]] if state else []
 
 
 def _tails(folder: Path) -> str:

@@ -2,20 +2,21 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from math import inf
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from torpor_endpoint.core.pages import picked
+from torpor_endpoint.core.pages.cold_starts import LIMIT, LIMIT_MAX, cold_starts_page
+from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
-from torpor_endpoint.core.pricing.costs import ModelCosts, VariantCosts, total
+from torpor_endpoint.core.pricing.costs import ModelCosts, total
 from torpor_endpoint.ledger.reading import Bill, LedgerReader, Statement
 
-LIMIT = 100
-LIMIT_MAX = 10_000
 MODELS = 1000
 DAY_S = 24 * 3600.0
 
@@ -37,7 +38,7 @@ class Pages:
 
         def told() -> Response:  # ten thousand rows take long to write out
             found = self.reading.cold_starts(endpoint, model, since_s, min(limit, LIMIT_MAX))
-            return JSONResponse({"cold_starts": [one._asdict() for one in found]})
+            return JSONResponse(cold_starts_page(found))
 
         return await asyncio.to_thread(told)
 
@@ -50,7 +51,7 @@ class Pages:
         models = _number(request, "models", int, MODELS)
 
         def told() -> Response:
-            return JSONResponse(_statement(self.reading.costs(endpoint, since_s, until_s), models))
+            return JSONResponse(_statement(self.reading.costs(endpoint, since_s, until_s), models).page())
 
         return await asyncio.to_thread(told)
 
@@ -76,39 +77,44 @@ def _number(request: Request, name: str, kind: Callable[[str], Number], otherwis
     return value
 
 
-def _statement(statement: Statement, models: int) -> dict[str, Any]:
-    return {
-        **asdict(statement.window),
-        "priced_on": statement.prices.priced_on,
-        "price_source": statement.prices.source,
-        "left_out": LEFT_OUT,
-        "variants": [_bill(bill, models) for bill in statement.bills],
-    }
+def _statement(statement: Statement, models: int) -> Costs:
+    return Costs(
+        statement.window.since_s,
+        statement.window.until_s,
+        priced_on=statement.prices.priced_on,
+        price_source=statement.prices.source,
+        left_out=LEFT_OUT,
+        variants=tuple(_bill(bill, models) for bill in statement.bills),
+    )
 
 
-def _bill(bill: Bill, models: int) -> dict[str, Any]:
-    known = bill.costs.models
+def _bill(bill: Bill, models: int) -> VariantCostsRow:
+    """With so many models of it, the dearest first; the others are counted together."""
+    costs, known = bill.costs, bill.costs.models
     ordered = sorted(known, key=lambda one: (-(one.usd or 0.0), -one.busy_s, one.model))
-    return {
-        **_variant(bill.costs, known),
-        "models": [asdict(one) for one in ordered[:models]],
-        "others": _others(ordered[models:]),
-        "on_aws": [asdict(one) for one in bill.on_aws],
-    }
+    counted = _together(known)
+    return VariantCostsRow(
+        costs.endpoint,
+        costs.variant,
+        counted.requests,
+        counted.cold,
+        counted.errors,
+        counted.busy_s,
+        costs.usd,
+        costs.idle_usd,
+        sizes=tuple(picked(SizeCostsRow, vars(size)) for size in costs.sizes),
+        models=tuple(ordered[:models]),
+        others=_together(ordered[models:]),
+        on_aws=bill.on_aws,
+    )
 
 
-def _variant(costs: VariantCosts, models: Sequence[ModelCosts]) -> dict[str, Any]:
-    """Without the models: those of each size are not shown."""
-    parts = (asdict(replace(part, models=())) for part in costs.sizes)
-    sizes = [{name: value for name, value in part.items() if name != "models"} for part in parts]
-    names = {"endpoint": costs.endpoint, "variant": costs.variant}
-    return {**names, **_counted(models), "usd": costs.usd, "idle_usd": costs.idle_usd, "sizes": sizes}
-
-
-def _others(left_out: Sequence[ModelCosts]) -> dict[str, Any]:
-    """The models that are not shown one by one."""
-    return {"models": len(left_out), **_counted(left_out), "usd": total(one.usd for one in left_out)}
-
-
-def _counted(models: Sequence[ModelCosts]) -> dict[str, float]:
-    return {name: sum(getattr(one, name) for one in models) for name in ("requests", "cold", "errors", "busy_s")}
+def _together(models: Sequence[ModelCosts]) -> OtherModels:
+    return OtherModels(
+        len(models),
+        requests=sum(one.requests for one in models),
+        cold=sum(one.cold for one in models),
+        errors=sum(one.errors for one in models),
+        busy_s=sum(one.busy_s for one in models),
+        usd=total(one.usd for one in models),
+    )

@@ -15,6 +15,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from torpor.calling.defaults import ANSWER_WITHIN_S, KEY, REGION, SCHEMES, URL, URL_VARIABLE
 from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
+from torpor_endpoint.core.pages import PageName
 
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller
@@ -38,7 +39,7 @@ class EndpointConnection:
     def identified(self) -> "EndpointConnection":
         """To the same URL, with the region that the endpoint itself has. Raises EndpointUnreachable, NotTorpor."""
         try:
-            region = self.json_page("health")["region"]
+            region = self.json_page(PageName.HEALTH)["region"]
         except (EndpointRefused, ValueError, TypeError, KeyError) as error:
             raise NotTorpor(self.url) from error
         return replace(self, region=region)

@@ -21,6 +21,7 @@ from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.hosting.attached import TEMPORARY
 from torpor.hosting.occupancy import ensure_free, ensure_writable
+from torpor_endpoint.core.pages import PageName
 
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller
@@ -34,7 +35,8 @@ TOLD_LINES = 15
 
 @dataclass(frozen=True)
 class Start:
-    """What an endpoint process is started with. `data_dir` None is a temporary folder, removed at the end."""
+    """What an endpoint process is started with, under the names of `Options`. `data_dir` None is a temporary folder,
+    removed at the end."""
 
     data_dir: Path | None = None
     strict: bool = False
@@ -111,7 +113,7 @@ class ChildEndpoint:
     def until_ready(self) -> Self:
         """Wait for its first good answer. Raises EndpointFailed with what it printed last."""
         try:
-            self.connection.page("health", timeout_s=READY_WITHIN_S)
+            self.connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S)
         except TorporError as error:
             ended, output = self._process.poll() is not None, self.output()
             self.close()
@@ -132,15 +134,11 @@ class ChildEndpoint:
 def _arguments(start: Start, data_dir: Path, listener: socket.socket) -> list[str]:
     """What `torpor.hosting.attached` is called with: `Options` as JSON takes them, and whose the folder is."""
     options = {
+        **vars(start),
         "data_dir": str(data_dir),
+        "images": str(start.images.resolve()) if start.images else None,
         "port": listener.getsockname()[1],
         "descriptor": listener.fileno(),
-        "strict": start.strict,
-        "s3_endpoint": start.s3_endpoint,
-        "images": str(start.images.resolve()) if start.images else None,
-        "unknown_images": start.unknown_images,
-        "region": start.region,
-        "log_level": start.log_level,
     }
     return [json.dumps(options), *([TEMPORARY] if start.data_dir is None else [])]
 

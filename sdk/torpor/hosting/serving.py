@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from inspect import signature
 from os import PathLike
 from pathlib import Path
@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 from torpor.calling.rows import decode, encode
 from torpor.errors import EndpointFailed, TorporError
 from torpor.hosting.deploying import IMAGE, EndpointPlan, deploy, new_revision, withdraw
+from torpor.hosting.options import BUCKET, EndpointOptions
 from torpor.hosting.process import ChildEndpoint, Start
 from torpor.pages import accounts, frames, inquiry, listing, retiring, state
 from torpor.pages.listing import Listing
 from torpor.pages.story import Story
+from torpor_endpoint.core.pages import PageName
+from torpor_endpoint.core.pages.state import EndpointState, InstanceState, ResidentModel, RetiredModel
 
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller
-
-BUCKET = "torpor-local"
-"""An endpoint's models are in it below the endpoint's own name."""
-MAX_CONCURRENCY = 20
 
 
 class Local:
@@ -140,14 +139,14 @@ class Local:
         self.reload(f"/{name}" if name.startswith("/") else name)
         return name
 
-    def reload(self, model: str) -> list[retiring.RetiredModel]:
+    def reload(self, model: str) -> list[RetiredModel]:
         """Every call of this model that begins after it has returned gets what S3 has of it then. Where it was, by
         instance. Raises EndpointRefused for an endpoint that is not in service."""
-        return retiring.retire(self._process.connection, self.name, model, retiring.RELOAD)
+        return retiring.retire(self._process.connection, self.name, model, PageName.RELOAD)
 
-    def unload(self, model: str) -> list[retiring.RetiredModel]:
+    def unload(self, model: str) -> list[RetiredModel]:
         """The model leaves memory as soon as nobody uses it, and stays on disk; the next call loads it again."""
-        return retiring.retire(self._process.connection, self.name, model, retiring.UNLOAD)
+        return retiring.retire(self._process.connection, self.name, model, PageName.UNLOAD)
 
     def _clear(self) -> None:
         """Remove every artifact."""
@@ -156,18 +155,18 @@ class Local:
             if keys := [{"Key": found["Key"]} for found in page.get("Contents", ())]:
                 self._s3.delete_objects(Bucket=BUCKET, Delete={"Objects": keys, "Quiet": True})
 
-    def models(self) -> Listing[state.ResidentModel]:
+    def models(self) -> Listing[ResidentModel]:
         """The models in memory now, by name: a list that prints as a table."""
         return listing.models(model for instance in self.instances() for model in instance.models)
 
-    def instances(self) -> Listing[state.InstanceState]:
+    def instances(self) -> Listing[InstanceState]:
         """The instances that are ready now, each with its models and its memory: a list that prints as a table."""
         return listing.instances(self._seen().instances)
 
-    def _seen(self) -> state.EndpointState:
+    def _seen(self) -> EndpointState:
         """As it is now; of one that is not in service, nothing."""
         present = (found for found in state.endpoints(self._process.connection) if found.name == self.name)
-        return next(present, state.EndpointState(self.name, ()))
+        return next(present, EndpointState(self.name, ()))
 
     def why(self, model: str) -> Story:
         """What was decided about a model, and why; print it."""
@@ -194,8 +193,8 @@ class Local:
 
         Raises EndpointFailed with the FailureReason; after an update that failed, it serves as it did before.
         """
-        settings = {**self._plan.environment, **_settings(memory_mib, environment)}
-        changed = replace(self._plan, environment=settings)
+        changes = EndpointOptions(environment, memory_mib).settings
+        changed = replace(self._plan, environment={**self._plan.environment, **changes})
         self._revisions.append(new_revision(self.name))
         deploy(self._sagemaker, changed, self._revisions[-1])
         self._plan = changed
@@ -237,7 +236,7 @@ class SharedProcess(ChildEndpoint):
         if (present := self._opened.get(name)) is not None and present._open:
             raise TorporError(f"an endpoint {name!r} is open already: give name=… for another beside it, or close it")
         _check(options)
-        endpoint = Local(self, planned(name, **options), alone=False)
+        endpoint = Local(self, EndpointOptions(**options).plan(name), alone=False)
 
         def undone() -> None:
             with suppress(EndpointFailed, BotoCoreError, ClientError):  # what came first says more
@@ -256,7 +255,7 @@ class SharedProcess(ChildEndpoint):
 
 def _check(options: Mapping[str, Any]) -> None:
     """Raises TypeError for what is not an endpoint's own."""
-    own, all_of_them = signature(planned).parameters, signature(local).parameters
+    own, all_of_them = ["name", *(field.name for field in fields(EndpointOptions))], signature(local).parameters
     for option in options:
         if option in all_of_them and option not in own:
             raise TypeError(f"{option} is the process's, which is shared here: torpor.local({option}=…) starts its own")
@@ -291,60 +290,22 @@ def local(
     container with `unknown_images="built-in"`. `data_dir` keeps everything for the next time; without it nothing is
     left. Raises EndpointFailed with the FailureReason.
     """
-    plan = planned(
-        name,
-        environment=environment,
-        memory_mib=memory_mib,
-        instance_count=instance_count,
-        instance_type=instance_type,
-        serverless=serverless,
-        sleep_after_s=sleep_after_s,
-        image=image,
+    options = EndpointOptions(environment, memory_mib, instance_count, instance_type, serverless, sleep_after_s, image)
+    start = Start(
+        Path(data_dir) if data_dir else None,
+        strict,
+        images=Path(images) if images else None,
+        unknown_images=unknown_images,
+        log_level=log_level,
     )
-    folder, rows = Path(data_dir) if data_dir else None, Path(images) if images else None
     with ExitStack() as unfinished:
-        start = Start(folder, strict, images=rows, unknown_images=unknown_images, log_level=log_level)
         process = unfinished.enter_context(ChildEndpoint(start))
         copy_models(models, process.bucket_folder(BUCKET) / name)
-        endpoint = Local(process, plan)  # its clients are made while the process starts
+        endpoint = Local(process, options.plan(name))  # its clients are made while the process starts
         process.until_ready()
         endpoint.deploy()
         unfinished.pop_all()
     return endpoint
-
-
-def planned(
-    name: str,
-    *,
-    environment: Mapping[str, str] | None = None,
-    memory_mib: float | None = None,
-    instance_count: int = 1,
-    instance_type: str = "ml.m5.large",
-    serverless: Mapping[str, int] | int | None = None,
-    sleep_after_s: float | None = None,
-    image: str = IMAGE,
-) -> EndpointPlan:
-    """The options of `local` that are the endpoint's own, as SageMaker has them."""
-    if isinstance(serverless, int):
-        serverless = {"MemorySizeInMB": serverless, "MaxConcurrency": MAX_CONCURRENCY}
-    return EndpointPlan(
-        name,
-        f"s3://{BUCKET}/{name}/",
-        _settings(memory_mib, environment, sleep_after_s),
-        instance_type,
-        instance_count,
-        serverless,
-        image,
-        may_sleep=sleep_after_s is not None,
-    )
-
-
-def _settings(
-    memory_mib: float | None, environment: Mapping[str, str] | None, sleep_after_s: float | None = None
-) -> dict[str, str]:
-    """The container's `Environment`."""
-    amounts = {"TORPOR_MEMORY_MIB": memory_mib, "TORPOR_IDLE_SECONDS": sleep_after_s}
-    return {**(environment or {}), **{key: str(amount) for key, amount in amounts.items() if amount is not None}}
 
 
 def _copy(source: str, copy: str) -> None:

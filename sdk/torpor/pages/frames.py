@@ -3,10 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torpor.extras import require
-from torpor.pages.accounts import ColdStart, Costs, VariantCostsRow
+from torpor_endpoint.core.pages.cold_starts import ColdStart
+
+if TYPE_CHECKING:
+    from torpor_endpoint.core.pages.costs import Costs, VariantCostsRow
 
 IDLE = "(idle)"
 """Stands for a model in the row of what was nobody's."""
@@ -22,7 +25,7 @@ def cold_starts_frame(cold_starts: Sequence[ColdStart]) -> Any:
     return frame
 
 
-def costs_frame(costs: Costs, by: str = "variant") -> Any:
+def costs_frame(costs: "Costs", by: str = "variant") -> Any:
     """A row per `variant`, per `model` (and one for what was nobody's, so that they add up), or per `alternative` on
     AWS. `attrs` say of when the costs and the prices are. A price that is not known is NaN."""
     if by not in _ROWS:
@@ -43,7 +46,7 @@ def _plain(one: ColdStart) -> dict[str, Any]:
     return {**asdict(one), "at": one.at_s}
 
 
-def _whole(variant: VariantCostsRow) -> Iterator[dict[str, Any]]:
+def _whole(variant: "VariantCostsRow") -> Iterator[dict[str, Any]]:
     yield {
         **asdict(variant),
         "instance_s": sum(size.instance_s for size in variant.sizes),
@@ -52,14 +55,14 @@ def _whole(variant: VariantCostsRow) -> Iterator[dict[str, Any]]:
     }
 
 
-def _models(variant: VariantCostsRow) -> Iterator[dict[str, Any]]:
+def _models(variant: "VariantCostsRow") -> Iterator[dict[str, Any]]:
     yield from map(asdict, variant.models)
     if variant.others.models:
         yield {**asdict(variant.others), "model": OTHERS}
     yield {"model": IDLE, "requests": 0, "cold": 0, "errors": 0, "busy_s": 0.0, "usd": variant.idle_usd}
 
 
-def _alternatives(variant: VariantCostsRow) -> Iterator[dict[str, Any]]:
+def _alternatives(variant: "VariantCostsRow") -> Iterator[dict[str, Any]]:
     return map(asdict, variant.on_aws)
 
 

@@ -6,12 +6,14 @@ from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused
 from torpor.pages import accounts, state
 from torpor.pages.story import Story
+from torpor_endpoint.core.pages.cold_starts import ColdStart
+from torpor_endpoint.core.pages.state import EndpointState
 
 PAST = 5
 """So many cold starts are told of a model that no instance knows of."""
 
 
-def story(connection: EndpointConnection, endpoint: state.EndpointState, model: str) -> Story:
+def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -> Story:
     """Raises EndpointRefused for an endpoint that is not in service."""
     decisions = tuple(state.decisions(connection, endpoint.name, model))
     resident = tuple(found for instance in endpoint.instances for found in instance.models if found.name == model)
@@ -19,7 +21,7 @@ def story(connection: EndpointConnection, endpoint: state.EndpointState, model: 
     return Story(model, decisions, resident, endpoint.variants, past, time.time())
 
 
-def _past(connection: EndpointConnection, endpoint: str, model: str) -> tuple[accounts.ColdStart, ...]:
+def _past(connection: EndpointConnection, endpoint: str, model: str) -> tuple[ColdStart, ...]:
     try:
         return tuple(accounts.cold_starts(connection, accounts.Which(endpoint), model, PAST))
     except EndpointRefused:  # the ledger has nothing of an endpoint that nobody has called

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from torpor.pages.accounts import ColdStart
-from torpor.pages.state import DecisionRow, ResidentModel, VariantState
+from torpor_endpoint.core.pages.cold_starts import ColdStart
+from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState
 
 HAPPENED = {
     "download": "is to be fetched from S3",

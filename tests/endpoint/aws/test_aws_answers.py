@@ -1,8 +1,7 @@
 """Every operation that is claimed is called on the real port, and its answer held against botocore's own model."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -23,41 +22,24 @@ from tests.endpoint.aws.walk_rows import (
 )
 from tests.endpoint.live import LiveEndpoint
 from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.compatibility import FACES
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.services.autoscaling import service as autoscaling
 from torpor_endpoint.services.cloudwatch import service as cloudwatch
-from torpor_endpoint.services.cloudwatch.alarms import operations as alarms
 from torpor_endpoint.services.cloudwatch.service import CloudWatch
-from torpor_endpoint.services.iam import service as iam
-from torpor_endpoint.services.logs import service as logs
-from torpor_endpoint.services.s3 import routes as s3
-from torpor_endpoint.services.sagemaker import operations as sagemaker
-from torpor_endpoint.services.sts import service as sts
-from torpor_endpoint.services.training import operations as training
+from torpor_endpoint.services.registry import SERVICES
 
-
-@dataclass(frozen=True)
-class Claim:
-    """A service: its operations, how they are called, and what may be empty in its answers."""
-
-    operations: Collection[str]
-    rows: Mapping[str, Row]
-    kept: Collection[str] = ()
-
-
-CLAIMS = {
-    "sagemaker": Claim(
-        [*sagemaker.OPERATIONS, *training.OPERATIONS], {**SAGEMAKER, **TRAINING, **SAGEMAKER_END}, sagemaker.KEPT
-    ),
-    "sagemaker-runtime": Claim(["InvokeEndpoint"], INVOKING),
-    "cloudwatch": Claim([*cloudwatch.OPERATIONS, *alarms.OPERATIONS], CLOUDWATCH, cloudwatch.KEPT),
-    "iam": Claim(iam.OPERATIONS, IAM, iam.KEPT),
-    "application-autoscaling": Claim(autoscaling.OPERATIONS, AUTOSCALING, autoscaling.KEPT),
-    "logs": Claim(logs.OPERATIONS, LOGS, logs.KEPT),
-    "sts": Claim(sts.OPERATIONS, STS),
-    "s3": Claim(s3.OPERATIONS, S3),
+ROWS: Mapping[str, Mapping[str, Row]] = {
+    "sagemaker": {**SAGEMAKER, **TRAINING, **SAGEMAKER_END},
+    "sagemaker-runtime": INVOKING,
+    "cloudwatch": CLOUDWATCH,
+    "iam": IAM,
+    "application-autoscaling": AUTOSCALING,
+    "logs": LOGS,
+    "sts": STS,
+    "s3": S3,
 }
+"""How the operations of each service are called."""
+
+CLAIMS = {service.name: service.tables() for service in SERVICES}
 CLAIMED = [(service, operation) for service, claim in CLAIMS.items() for operation in claim.operations]
 
 
@@ -68,7 +50,7 @@ def walks(live: LiveEndpoint) -> Iterator[dict[str, Walk]]:
     walks["sagemaker"].through({**SAGEMAKER, **TRAINING})
     for service, claim in CLAIMS.items():
         if service != "sagemaker":
-            walks[service].through({name: row for name, row in claim.rows.items() if name in claim.operations})
+            walks[service].through({name: row for name, row in ROWS[service].items() if name in claim.operations})
     walks["sagemaker"].through(SAGEMAKER_END)
     yield walks
     for walk in walks.values():
@@ -79,26 +61,21 @@ def walks(live: LiveEndpoint) -> Iterator[dict[str, Walk]]:
 def test_an_answer_is_what_the_model_says_and_nothing_else(
     walks: dict[str, Walk], service: str, operation: str
 ) -> None:
-    assert operation in CLAIMS[service].rows, "an operation without a row: add one to walk_rows.py"
+    assert operation in ROWS[service], "an operation without a row: add one to walk_rows.py"
     walk = walks[service]
     if operation in walk.errors:
         raise walk.errors[operation]
     assert complaints(walk.answers[operation], CLAIMS[service].kept) == []
 
 
-def test_what_is_claimed_here_is_what_the_documentation_claims() -> None:
-    walked = {service: set(claim.operations) for service, claim in CLAIMS.items()}
-    assert walked == {face.service: set(face.operations) for face in FACES}
-
-
 def test_every_row_is_of_an_operation_that_exists(walks: dict[str, Walk]) -> None:
-    for service, claim in CLAIMS.items():
-        assert claim.rows.keys() <= walks[service].known
+    for service, rows in ROWS.items():
+        assert rows.keys() <= walks[service].known
 
 
 @pytest.mark.parametrize("protocol", ["json", "query", "smithy-rpc-v2-cbor"])
 def test_cloudwatch_answers_so_in_each_of_its_protocols(protocol: str) -> None:
-    service = cloudwatch.cloudwatch_service(CloudWatch(MetricRegistry(time.time)), account="123456789012")
+    service = cloudwatch.service(CloudWatch(MetricRegistry(time.time)), account="123456789012")
     walk = Walk("cloudwatch", lambda _: client(service, protocol=protocol), str)
     walk.through({name: CLOUDWATCH[name] for name in cloudwatch.OPERATIONS})
     assert not walk.errors

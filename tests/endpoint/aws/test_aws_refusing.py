@@ -1,11 +1,15 @@
 """What is no service's is refused in the caller's own protocol, and not before its body is read."""
 
 import json
+from functools import partial
 
 import pytest
 
 from tests.endpoint.aws.exchanges import call
 from torpor_endpoint.aws.refusing import Refusing, misdirected, unserved
+from torpor_endpoint.services.registry import ADDRESSES
+
+MISDIRECTED = Refusing(partial(misdirected, ADDRESSES))
 
 BODY = b"a" * (5 << 20)
 
@@ -13,7 +17,7 @@ BODY = b"a" * (5 << 20)
 @pytest.mark.parametrize("content_type", ["application/x-amz-json-1.0", "application/x-amz-json-1.1"])
 def test_a_request_signed_for_another_service_is_told_the_right_one(content_type: str) -> None:
     headers = {"content-type": content_type, "x-amz-target": "GraniteServiceVersion20100801.ListMetrics"}
-    reply = call(Refusing(misdirected), headers=headers, body=BODY)
+    reply = call(MISDIRECTED, headers=headers, body=BODY)
     assert reply is not None
     assert (reply.status, reply.headers["content-type"]) == (400, content_type)
     assert json.loads(reply.body) == {
@@ -23,7 +27,7 @@ def test_a_request_signed_for_another_service_is_told_the_right_one(content_type
 
 
 def test_a_target_that_nobody_has_is_an_unknown_operation() -> None:
-    reply = call(Refusing(misdirected), headers={"x-amz-target": "Foo.ListModels"}, body=BODY)
+    reply = call(MISDIRECTED, headers={"x-amz-target": "Foo.ListModels"}, body=BODY)
     assert reply is not None
     assert reply.headers["x-amzn-errortype"] == "UnknownOperationException"
     assert b"Foo" in reply.body
@@ -31,7 +35,7 @@ def test_a_target_that_nobody_has_is_an_unknown_operation() -> None:
 
 def test_a_cbor_caller_is_refused_in_cbor() -> None:
     path = "/service/GraniteServiceVersion20100801/operation/ListMetrics"
-    reply = call(Refusing(misdirected), path=path, headers={"smithy-protocol": "rpc-v2-cbor"}, body=BODY)
+    reply = call(MISDIRECTED, path=path, headers={"smithy-protocol": "rpc-v2-cbor"}, body=BODY)
     assert reply is not None
     assert reply.headers["content-type"] == "application/cbor"
     assert b"InvalidSignatureException" in reply.body

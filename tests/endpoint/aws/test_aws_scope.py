@@ -2,7 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.aws.wire.scope import MISDIRECTED, TARGETS, UNSIGNED_FORM, region_of, service_of, signing_name
+from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM, region_of
+from torpor_endpoint.services.registry import ADDRESSES
+
+TARGETS, service_of = ADDRESSES.targets, ADDRESSES.service_of
 
 FORM = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
 
@@ -89,7 +92,7 @@ def test_nothing_but_a_post_invokes(method: str) -> None:
 @pytest.mark.parametrize("name", ["s3", "sagemaker", "monitoring", "logs", "sns"])
 def test_a_target_of_another_service_than_the_signature_s_is_nobody_s(name: str, target: str) -> None:
     service = service_of("POST", "/", {**signed(name), "x-amz-target": f"{target}.TagResource"})
-    assert service == (TARGETS[target] if name == signing_name(TARGETS[target]) else MISDIRECTED)
+    assert service == (TARGETS[target] if name == ADDRESSES.signing_name(TARGETS[target]) else MISDIRECTED)
 
 
 @pytest.mark.parametrize("target", ["Foo.ListModels", "ListModels", "SageMakerX.ListModels", "a.SageMaker.ListModels"])

@@ -4,14 +4,15 @@ import pytest
 
 from tests.endpoint.aws.exchanges import Reply, call
 from torpor_endpoint.aws.wire.unsigned_form import FORM_LIMIT_BYTES, UnsignedForm
-from torpor_endpoint.services.sts.service import sts_service
+from torpor_endpoint.services.registry import ADDRESSES
+from torpor_endpoint.services.sts.service import service
 
 FORM = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
 WHOAMI = b"Action=GetCallerIdentity&Version=2011-06-15"
 
 
 def sent(body: bytes, query: str = "") -> Reply:
-    app = UnsignedForm({"sts": sts_service(lambda: 0.0, account="123456789012")}.get)
+    app = UnsignedForm({"sts": service(lambda: 0.0, account="123456789012")}.get, ADDRESSES.versions)
     reply = call(app, headers=FORM, body=body, query=query)
     assert reply is not None
     return reply

@@ -10,7 +10,8 @@ from botocore.exceptions import ClientError
 
 from tests.sdk.sdk_models import CITIES, ROWS
 from torpor.errors import EndpointFailed, TorporError
-from torpor.hosting.serving import BUCKET, Local, SharedProcess, planned
+from torpor.hosting.options import BUCKET, EndpointOptions
+from torpor.hosting.serving import Local, SharedProcess
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,10 @@ def test_its_connections_end_with_it(shared: SharedProcess, sagemaker: Any) -> N
 @needs_proc
 def test_its_connections_end_though_it_cannot_be_deleted(shared: SharedProcess) -> None:
     before = sockets()
-    with pytest.raises(ClientError, match="no_name"), Local(shared, planned("no_name"), alone=False) as endpoint:
+    with (
+        pytest.raises(ClientError, match="no_name"),
+        Local(shared, EndpointOptions().plan("no_name"), alone=False) as endpoint,
+    ):
         endpoint.client("sagemaker").list_models()
     assert sockets() == before
 

@@ -20,8 +20,9 @@ from torpor.cli.since import span_s
 from torpor.errors import EndpointRefused
 from torpor.hosting.deploying import EndpointPlan
 from torpor.pages import accounts
-from torpor.pages.accounts import ColdStart, Which
+from torpor.pages.accounts import Which
 from torpor.prices.money import dollars
+from torpor_endpoint.core.pages.cold_starts import ColdStart
 
 COLD = {"wake": 0.12, "download": 0.05, "load": 0.25, "predict": 0.002, "overhead": 0.001}
 STYLE = re.compile(r"\x1b\[[0-9;]*m")

@@ -1,7 +1,7 @@
 """Instances and models print as tables, and stay lists."""
 
 from torpor.pages.listing import instances, models
-from torpor.pages.state import InstanceState, ResidentModel
+from torpor_endpoint.core.pages.state import InstanceState, ResidentModel
 
 MIB = 1024**2
 HOUSTON = ResidentModel("Houston.tar.gz", 512 * 1024, 1, 2.5, "xgboost", 1200, "i-1")

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from torpor.pages.accounts import ColdStart
-from torpor.pages.state import DecisionRow, InstanceState, ResidentModel, VariantState
 from torpor.pages.story import HAPPENED, Story, counted, milliseconds, moment, size, told
+from torpor_endpoint.core.pages.cold_starts import ColdStart
+from torpor_endpoint.core.pages.state import DecisionRow, InstanceState, ResidentModel, VariantState
 
 NOON_S = datetime(2026, 5, 1, 12).timestamp()
 COLD = ColdStart(

@@ -1,36 +1,11 @@
 """Which AWS service a request on the one port means, and which region: read from signature, path and headers alone."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 DEFAULT_REGION = "us-east-1"
-
-SIGNED_AS = {
-    # The names in a signature are not always botocore's names of the service.
-    "monitoring": "cloudwatch",
-    "s3express": "s3",
-    "s3-outposts": "s3",
-}
-
-TARGETS = {
-    # What stands before the operation in X-Amz-Target, or after /service/ in a CBOR call's path.
-    "SageMaker": "sagemaker",
-    "GraniteServiceVersion20100801": "cloudwatch",
-    "AnyScaleFrontendService": "application-autoscaling",
-    "Logs_20140328": "logs",
-    "AmazonEC2ContainerRegistry_V20150921": "ecr",
-    "AmazonSQS": "sqs",
-}
-
-VERSIONS = {
-    # Query calls name their API's version.
-    "2010-08-01": "cloudwatch",
-    "2011-06-15": "sts",
-    "2010-05-08": "iam",
-    "2010-03-31": "sns",
-    "2012-11-05": "sqs",
-}
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -44,17 +19,56 @@ RUNTIME_PATH = re.compile(r"/endpoints/.+/(invocations|async-invocations|invocat
 CREDENTIAL = re.compile(r"Credential=([^,\s]+)")
 
 
-def service_of(method: str, path: str, headers: Mapping[str, str], query: str = "") -> str:
-    """botocore's name of the service, or UNSIGNED_FORM or MISDIRECTED. `path` is decoded, `query` is not.
+@dataclass(frozen=True)
+class Address:
+    """How requests name one service, which botocore calls `service`."""
 
-    Of the headers, by lower-case name, it reads authorization, content-type, smithy-protocol and x-amz-target. What
-    nothing else claims is S3's: its requests may be unsigned and may have any path.
-    """
-    signed = signed_for(headers, query)
-    if signed is None:
-        return _unsigned(method, path, headers, query)
-    service = _sagemaker(method, path) if signed == "sagemaker" else SIGNED_AS.get(signed, signed)
-    return MISDIRECTED if _elsewhere(service, target_of(path, headers)) else service
+    service: str
+    signed_as: tuple[str, ...] = ()
+    """The names in its signatures, where they are not botocore's name; the first is the usual one."""
+    target: str | None = None
+    """What stands before the operation in X-Amz-Target, or after /service/ in a CBOR call's path."""
+    version: str | None = None
+    """The version of its API, by which a query call names it."""
+
+
+class Addresses:
+    """The services that requests can name. `targets` and `versions` lead to botocore's name of the service."""
+
+    def __init__(self, addresses: Iterable[Address]) -> None:
+        known = tuple(addresses)
+        self._signed_as = {name: one.service for one in known for name in one.signed_as}
+        self.targets = {one.target: one.service for one in known if one.target is not None}
+        self.versions = {one.version: one.service for one in known if one.version is not None}
+
+    def service_of(self, method: str, path: str, headers: Mapping[str, str], query: str = "") -> str:
+        """botocore's name of the service, or UNSIGNED_FORM or MISDIRECTED. `path` is decoded, `query` is not.
+
+        Of the headers, by lower-case name, it reads authorization, content-type, smithy-protocol and x-amz-target. What
+        nothing else claims is S3's: its requests may be unsigned and may have any path.
+        """
+        signed = signed_for(headers, query)
+        if signed is None:
+            return self._unsigned(method, path, headers, query)
+        service = _sagemaker(method, path) if signed == "sagemaker" else self._signed_as.get(signed, signed)
+        return MISDIRECTED if self._elsewhere(service, target_of(path, headers)) else service
+
+    def signing_name(self, service: str) -> str:
+        """What requests to it are signed for."""
+        return next((name for name, signed in self._signed_as.items() if signed == service), service)
+
+    def _elsewhere(self, service: str, target: str) -> bool:
+        known = service in self.targets.values() or target in self.targets
+        return bool(target) and known and self.targets.get(target) != service
+
+    def _unsigned(self, method: str, path: str, headers: Mapping[str, str], query: str) -> str:
+        target = target_of(path, headers)
+        if target:
+            return self.targets.get(target, MISDIRECTED)
+        if path == "/" and (_is_form(method, headers) or "Action=" in query):
+            return self.versions.get(parse_qs(query).get("Version", [""])[0], UNSIGNED_FORM)
+        # POST to an S3 object is a multipart call and says so in its query.
+        return "sagemaker-runtime" if "upload" not in query and _is_runtime(method, path) else "s3"
 
 
 def region_of(headers: Mapping[str, str], query: str = "", otherwise: str = DEFAULT_REGION) -> str:
@@ -83,7 +97,7 @@ def signed_for(headers: Mapping[str, str], query: str = "") -> str | None:
 
 
 def target_of(path: str, headers: Mapping[str, str]) -> str:
-    """What a JSON or CBOR call names its service by: a key of TARGETS, or what no service of ours has."""
+    """What a JSON or CBOR call names its service by: the target of an Address, or what no service of ours has."""
     if path.startswith("/service/") and "smithy-protocol" in headers:
         return path.split("/")[2]
     target = headers.get("x-amz-target", "")
@@ -95,31 +109,11 @@ def media_type(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def signing_name(service: str) -> str:
-    """What requests to it are signed for."""
-    return next((name for name, signed in SIGNED_AS.items() if signed == service), service)
-
-
-def _elsewhere(service: str, target: str) -> bool:
-    known = service in TARGETS.values() or target in TARGETS
-    return bool(target) and known and TARGETS.get(target) != service
-
-
 def _sagemaker(method: str, path: str) -> str:
     """The control plane, the runtime and the metrics service sign with one name."""
     if _is_runtime(method, path):
         return "sagemaker-runtime"
     return "sagemaker-metrics" if path.startswith("/BatchPutMetrics") else "sagemaker"
-
-
-def _unsigned(method: str, path: str, headers: Mapping[str, str], query: str) -> str:
-    target = target_of(path, headers)
-    if target:
-        return TARGETS.get(target, MISDIRECTED)
-    if path == "/" and (_is_form(method, headers) or "Action=" in query):
-        return VERSIONS.get(parse_qs(query).get("Version", [""])[0], UNSIGNED_FORM)
-    # POST to an S3 object is a multipart call and says so in its query.
-    return "sagemaker-runtime" if "upload" not in query and _is_runtime(method, path) else "s3"
 
 
 def _is_runtime(method: str, path: str) -> bool:

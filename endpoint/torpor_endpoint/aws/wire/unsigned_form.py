@@ -3,7 +3,7 @@
 AssumeRoleWithWebIdentity is such a call: who makes it has no credentials yet.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import parse_qsl
 
 from torpor_endpoint.aws.bounds import FORM_FIELDS_MAX, form_fields
@@ -11,16 +11,16 @@ from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.off_loop import off_loop
 from torpor_endpoint.aws.refusing import refused
 from torpor_endpoint.aws.wire.asgi import App, AwsRequest, Disconnected, Message, Receive, Scope, Send, opened, taken
-from torpor_endpoint.aws.wire.scope import VERSIONS
 
 FORM_LIMIT_BYTES = 1 << 20
 
 
 class UnsignedForm:
-    """`service` finds one by botocore's name."""
+    """`service` finds one by botocore's name, and `versions` has these names by the version of an API."""
 
-    def __init__(self, service: Callable[[str], App | None]) -> None:
+    def __init__(self, service: Callable[[str], App | None], versions: Mapping[str, str]) -> None:
         self._service = service
+        self._versions = versions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = opened(scope)
@@ -42,7 +42,7 @@ class UnsignedForm:
         action, version = fields.get("Action"), fields.get("Version")
         if action is None:
             raise AwsError("MissingAction", 400, "The request must contain the parameter Action.")
-        name = VERSIONS.get(version or "")
+        name = self._versions.get(version or "")
         app = self._service(name) if name else None
         if app is None:
             raise AwsError("InvalidAction", 400, f"Could not find operation {action} for version {version}.")

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable
 
-from torpor_endpoint.services.autoscaling import decoding
+from torpor_endpoint.aws.errors import ErrorKind
+from torpor_endpoint.services.autoscaling import decoding, errors
 from torpor_endpoint.services.autoscaling.acting import tracking_alarms
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.acting.variants import Refusal
 from torpor_endpoint.services.autoscaling.acting.wakeup import NameSet, Wakeup
-from torpor_endpoint.services.autoscaling.errors import Trouble, error
 from torpor_endpoint.services.autoscaling.records import ScalableTarget, target_name
 from torpor_endpoint.services.autoscaling.resources import VARIANT
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms, NoSuchAction
@@ -41,11 +41,11 @@ class Autoscaling:
         self.clock = clock
         self.refused = refused
 
-    def target(self, resource_id: str, dimension: str, trouble: Trouble = Trouble.UNREGISTERED) -> ScalableTarget:
-        """Raises ObjectNotFoundException, in the words of `trouble`."""
+    def target(self, resource_id: str, dimension: str, absent: ErrorKind = errors.UNREGISTERED) -> ScalableTarget:
+        """Raises ObjectNotFoundException, in the words of `absent`."""
         found = self.targets.get(target_name(resource_id, dimension))
         if found is None:
-            raise error(trouble, resource_id=resource_id, dimension=dimension)
+            raise absent(resource_id=resource_id, dimension=dimension)
         return found
 
     def scaled(self, endpoint_name: str) -> set[str]:

@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeVar
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.wire import paging
-from torpor_endpoint.services.autoscaling.errors import Trouble, error, invalid
+from torpor_endpoint.services.autoscaling import errors
 from torpor_endpoint.services.autoscaling.resources import check_namespace
 
 PAGE_MAX = 50
@@ -29,7 +29,7 @@ def selected(items: Iterable[T], call: Call) -> list[T]:
     one = call.params.get("ResourceId")
     ids, dimension = call.params.get("ResourceIds", [one] if one else None), call.params.get("ScalableDimension")
     if dimension is not None and ids is None:
-        raise invalid("If you specify a scalable dimension, you must also specify a resource ID.")
+        raise errors.INVALID("If you specify a scalable dimension, you must also specify a resource ID.")
     return [item for item in items if (ids is None or item.resource_id in ids) and dimension in (None, item.dimension)]
 
 
@@ -37,6 +37,6 @@ def page(items: Iterable[T], name: Callable[[T], str], call: Call) -> tuple[list
     """The items of one page, and the answer's member that tells of the next."""
     limit = call.params.get("MaxResults", PAGE_MAX)
     if not 1 <= limit <= PAGE_MAX:
-        raise invalid(f"MaxResults must be between 1 and {PAGE_MAX}.")
-    rows, token = paging.page(items, name, call.params.get("NextToken"), limit, error(Trouble.BAD_TOKEN))
+        raise errors.INVALID(f"MaxResults must be between 1 and {PAGE_MAX}.")
+    rows, token = paging.page(items, name, call.params.get("NextToken"), limit, errors.BAD_TOKEN())
     return rows, {"NextToken": token}

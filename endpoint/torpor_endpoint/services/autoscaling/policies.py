@@ -5,11 +5,10 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.services.autoscaling import shapes
+from torpor_endpoint.services.autoscaling import errors, shapes
 from torpor_endpoint.services.autoscaling.acting import tracking_alarms
 from torpor_endpoint.services.autoscaling.acting.tracked_metrics import customized
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.autoscaling.errors import Trouble, error, invalid
 from torpor_endpoint.services.autoscaling.listing import page, selected
 from torpor_endpoint.services.autoscaling.policy_rules import (
     CONFIGURATIONS,
@@ -68,7 +67,7 @@ def delete_scaling_policy(autoscaling: Autoscaling, call: Call) -> dict[str, Any
     with autoscaling.database.transaction():  # one of this name that is put meanwhile has an ARN and alarms of its own
         policy = autoscaling.policies.get(_name(call, name))
         if policy is None:
-            raise error(Trouble.NO_POLICY, resource_id=resource_id, dimension=dimension, name=name)
+            raise errors.NO_POLICY(resource_id=resource_id, dimension=dimension, name=name)
         autoscaling.policies.remove(policy.name)
     tracking_alarms.drop(autoscaling.alarms, policy.arn)
     return {}
@@ -113,7 +112,7 @@ def _check_readable(queries: list[Query]) -> None:
     try:
         querying.check(queries)
     except AwsError as why:
-        raise invalid(why.message) from why
+        raise errors.INVALID(why.message) from why
 
 
 def _check_beside_others(autoscaling: Autoscaling, policy: ScalingPolicy) -> None:
@@ -123,7 +122,7 @@ def _check_beside_others(autoscaling: Autoscaling, policy: ScalingPolicy) -> Non
         if other.target == policy.target and other.policy_name != policy.policy_name
     ]
     if len(others) >= POLICIES_MAX:
-        raise error(Trouble.QUOTA, limit=POLICIES_MAX, what="scaling policies")
+        raise errors.QUOTA(limit=POLICIES_MAX, what="scaling policies")
     tracked = [other.target_tracking.metric for other in others if other.target_tracking]
     if policy.target_tracking and policy.target_tracking.metric in tracked:
-        raise invalid("Only one TargetTrackingScaling policy for a given metric specification is allowed.")
+        raise errors.INVALID("Only one TargetTrackingScaling policy for a given metric specification is allowed.")

@@ -5,7 +5,7 @@ from itertools import pairwise
 from math import inf
 from typing import Any
 
-from torpor_endpoint.services.autoscaling.errors import invalid
+from torpor_endpoint.services.autoscaling import errors
 from torpor_endpoint.services.autoscaling.resources import DIMENSIONS
 
 Wire = Mapping[str, Any]
@@ -23,11 +23,11 @@ SINGLE_METRIC = ("MetricName", "Namespace", "Statistic", "Dimensions", "Unit")
 def check_configuration(policy_type: str, params: Wire) -> None:
     """One configuration, and the one that the policy's type names."""
     if policy_type == "PredictiveScaling":
-        raise invalid("PolicyType PredictiveScaling is not supported for the service namespace sagemaker.")
+        raise errors.INVALID("PolicyType PredictiveScaling is not supported for the service namespace sagemaker.")
     if CONFIGURATIONS[policy_type] not in params:
-        raise invalid(f"{policy_type} policy configuration must be specified")
+        raise errors.INVALID(f"{policy_type} policy configuration must be specified")
     if sum(member in params for member in CONFIGURATIONS.values()) > 1:
-        raise invalid(
+        raise errors.INVALID(
             "You must only provide a single scaling policy configuration, which must match the scaling policy type "
             "specified."
         )
@@ -41,9 +41,11 @@ def check_target_tracking(configuration: Wire, dimension: str) -> None:
     metric, metrics = predefined["PredefinedMetricType"], DIMENSIONS[dimension].metrics
     if metric not in metrics:
         known = ", ".join(metrics)
-        raise invalid(f"Scalable dimension {dimension} only supports the following predefined metric types: {known}")
+        raise errors.INVALID(
+            f"Scalable dimension {dimension} only supports the following predefined metric types: {known}"
+        )
     if "ResourceLabel" in predefined:
-        raise invalid(f"Resource label should not be specified for predefined metric type {metric}")
+        raise errors.INVALID(f"Resource label should not be specified for predefined metric type {metric}")
 
 
 def check_step_scaling(configuration: Wire) -> None:
@@ -53,7 +55,7 @@ def check_step_scaling(configuration: Wire) -> None:
 def _check(rules: Rules, configuration: Wire) -> None:
     for broken, why in rules:
         if broken(configuration):
-            raise invalid(why)
+            raise errors.INVALID(why)
 
 
 def _customized(configuration: Wire) -> Wire:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.services.autoscaling.errors import invalid
+from torpor_endpoint.services.autoscaling import errors
 
 NAMESPACE = "sagemaker"
 
@@ -42,7 +42,7 @@ DIMENSIONS = {
 
 def check_namespace(call: Call) -> None:
     if call.params["ServiceNamespace"] != NAMESPACE:
-        raise invalid(f"Torpor scales the service namespace {NAMESPACE} only.")
+        raise errors.INVALID(f"Torpor scales the service namespace {NAMESPACE} only.")
 
 
 def resource_of(call: Call) -> tuple[str, str]:
@@ -51,5 +51,5 @@ def resource_of(call: Call) -> tuple[str, str]:
     resource_id, dimension = call.params["ResourceId"], call.params["ScalableDimension"]
     known = DIMENSIONS.get(dimension)
     if known is None or not known.resource.fullmatch(resource_id):
-        raise invalid("Unsupported service namespace, resource type or scalable dimension")
+        raise errors.INVALID("Unsupported service namespace, resource type or scalable dimension")
     return resource_id, dimension

@@ -8,10 +8,9 @@ from zoneinfo import available_timezones
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.core.autoscaling.schedules import BadSchedule, parse
-from torpor_endpoint.services.autoscaling import shapes
+from torpor_endpoint.services.autoscaling import errors, shapes
 from torpor_endpoint.services.autoscaling.acting.timetable import next_time
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.autoscaling.errors import Trouble, error, invalid
 from torpor_endpoint.services.autoscaling.listing import page, selected
 from torpor_endpoint.services.autoscaling.records import ScheduledAction, target_name
 from torpor_endpoint.services.autoscaling.resources import NAMESPACE, resource_of
@@ -27,13 +26,13 @@ def put_scheduled_action(autoscaling: Autoscaling, call: Call) -> dict[str, Any]
         kept = autoscaling.schedules.get(_name(call))
         others = [action for action in autoscaling.schedules.all() if action.target == target.name]
         if kept is None and len(others) >= ACTIONS_MAX:
-            raise error(Trouble.QUOTA, limit=ACTIONS_MAX, what="scheduled actions")
+            raise errors.QUOTA(limit=ACTIONS_MAX, what="scheduled actions")
         action = _changed(kept or _new(autoscaling, call), call.params)
         _check(action)
         if action.capacity_min is not None and (
             why := autoscaling.refused(resource_id, dimension, action.capacity_min)
         ):
-            raise invalid(why)
+            raise errors.INVALID(why)
         autoscaling.schedules.put(action)
     autoscaling.wakeup.ring()
     return {}
@@ -52,7 +51,7 @@ def delete_scheduled_action(autoscaling: Autoscaling, call: Call) -> dict[str, A
     resource_id, dimension = resource_of(call)
     if not autoscaling.schedules.remove(_name(call)):
         name = call.params["ScheduledActionName"]
-        raise error(Trouble.NO_ACTION, resource_id=resource_id, dimension=dimension, name=name)
+        raise errors.NO_ACTION(resource_id=resource_id, dimension=dimension, name=name)
     return {}
 
 
@@ -64,7 +63,7 @@ def _name(call: Call) -> str:
 def _new(autoscaling: Autoscaling, call: Call) -> ScheduledAction:
     for member in ("Schedule", "ScalableTargetAction"):
         if member not in call.params:
-            raise invalid(f"{member} must be set")
+            raise errors.INVALID(f"{member} must be set")
     name, resource_id = call.params["ScheduledActionName"], call.params["ResourceId"]
     return ScheduledAction(
         action_name=name,
@@ -98,24 +97,24 @@ def _check(action: ScheduledAction) -> None:
     try:
         parse(action.schedule)
     except BadSchedule as why:
-        raise invalid(str(why)) from why
+        raise errors.INVALID(str(why)) from why
     if action.timezone is not None and action.timezone not in available_timezones():
-        raise invalid(f"Invalid schedule timezone: {action.timezone}")
+        raise errors.INVALID(f"Invalid schedule timezone: {action.timezone}")
     if action.start_s is not None and action.end_s is not None and action.start_s > action.end_s:
-        raise invalid("StartTime must be before EndTime")
+        raise errors.INVALID("StartTime must be before EndTime")
     try:
         next_time(action, action.created_s)
     except (ValueError, OverflowError) as why:
-        raise invalid(f"Invalid schedule: {action.schedule} with this StartTime has no next time") from why
+        raise errors.INVALID(f"Invalid schedule: {action.schedule} with this StartTime has no next time") from why
     _check_bounds(action.capacity_min, action.capacity_max)
 
 
 def _check_bounds(capacity_min: int | None, capacity_max: int | None) -> None:
     if capacity_min is None and capacity_max is None:
-        raise invalid("At least one of minimum capacity and maximum capacity should be provided")
+        raise errors.INVALID("At least one of minimum capacity and maximum capacity should be provided")
     if capacity_min is not None and capacity_min < 0:
-        raise invalid("Minimum capacity cannot be less than 0")
+        raise errors.INVALID("Minimum capacity cannot be less than 0")
     if capacity_max is not None and capacity_max < 0:
-        raise invalid("Maximum capacity cannot be less than 0")
+        raise errors.INVALID("Maximum capacity cannot be less than 0")
     if capacity_min is not None and capacity_max is not None and capacity_max < capacity_min:
-        raise invalid("Maximum capacity cannot be less than minimum capacity")
+        raise errors.INVALID("Maximum capacity cannot be less than minimum capacity")

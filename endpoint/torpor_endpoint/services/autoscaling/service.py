@@ -4,6 +4,7 @@ from torpor_endpoint.aws.calls import Operation
 from torpor_endpoint.aws.service import Service
 from torpor_endpoint.services.autoscaling import policies, scheduled_actions, tags, targets
 from torpor_endpoint.services.autoscaling.context import Autoscaling
+from torpor_endpoint.services.parts import ServiceParts
 
 KEPT = ("ScalableTargets", "ScalingPolicies", "ScheduledActions", "ScalingActivities", "Alarms", "Tags")
 """Lists that clients index without looking; AWS sends them even when empty."""
@@ -25,5 +26,9 @@ OPERATIONS: dict[str, Operation[Autoscaling]] = {
 }
 
 
-def autoscaling_service(autoscaling: Autoscaling, *, account: str) -> Service[Autoscaling]:
+def service(autoscaling: Autoscaling, *, account: str) -> Service[Autoscaling]:
     return Service("application-autoscaling", autoscaling, OPERATIONS, account=account, kept=KEPT)
+
+
+def compose(parts: ServiceParts) -> Service[Autoscaling]:
+    return service(parts.autoscaling, account=parts.account)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.services.autoscaling import errors
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.autoscaling.errors import Trouble, error
 
 TAGS_MAX = 50
 
@@ -16,7 +16,7 @@ def list_tags_for_resource(autoscaling: Autoscaling, call: Call) -> dict[str, An
 def tag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
     arn = _taggable(autoscaling, call)
     if not autoscaling.tags.add_tags(arn, call.params["Tags"], TAGS_MAX):
-        raise error(Trouble.TAGS, arn=arn)
+        raise errors.TAGS(arn=arn)
     return {}
 
 
@@ -28,5 +28,5 @@ def untag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
 def _taggable(autoscaling: Autoscaling, call: Call) -> str:
     arn: str = call.params["ResourceARN"]
     if all(target.arn != arn for target in autoscaling.targets.all()):
-        raise error(Trouble.NOT_TAGGABLE, arn=arn)
+        raise errors.NOT_TAGGABLE(arn=arn)
     return arn

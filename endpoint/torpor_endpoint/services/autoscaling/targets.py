@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.services.autoscaling import shapes
+from torpor_endpoint.services.autoscaling import errors, shapes
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.autoscaling.errors import Trouble, error, invalid
 from torpor_endpoint.services.autoscaling.listing import page, selected
 from torpor_endpoint.services.autoscaling.records import Activity, ScalableTarget, Suspended, target_name
 from torpor_endpoint.services.autoscaling.resources import resource_of
@@ -29,13 +28,13 @@ def register_scalable_target(autoscaling: Autoscaling, call: Call) -> dict[str, 
     """Creates, or changes what is named: "Any parameters that you don't specify are not changed"."""
     resource_id, dimension = resource_of(call)
     if why := autoscaling.refused(resource_id, dimension, call.params.get("MinCapacity", 1)):
-        raise invalid(why)
+        raise errors.INVALID(why)
     tags = call.params.get("Tags", {})
     with autoscaling.database.transaction():
         kept = autoscaling.targets.get(target_name(resource_id, dimension))
         target = _changed(kept or _new(autoscaling, call), call.params)
         if len({**autoscaling.tags.tags(target.arn), **tags}) > TAGS_MAX:
-            raise error(Trouble.TAGS, arn=target.arn)
+            raise errors.TAGS(arn=target.arn)
         autoscaling.targets.put(target)
     autoscaling.tags.put_tags(target.arn, tags)
     if not {"MinCapacity", "MaxCapacity"}.isdisjoint(call.params):
@@ -50,14 +49,14 @@ def describe_scalable_targets(autoscaling: Autoscaling, call: Call) -> dict[str,
 
 def deregister_scalable_target(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
     """ "Deregistering a scalable target deletes the scaling policies and the scheduled actions" of it."""
-    autoscaling.remove(autoscaling.target(*resource_of(call), Trouble.NO_TARGET))
+    autoscaling.remove(autoscaling.target(*resource_of(call), errors.NO_TARGET))
     return {}
 
 
 def _new(autoscaling: Autoscaling, call: Call) -> ScalableTarget:
     capacity_min, capacity_max = call.params.get("MinCapacity"), call.params.get("MaxCapacity")
     if capacity_min is None or capacity_max is None:
-        raise invalid("MinCapacity and MaxCapacity must be specified for a new scalable target.")
+        raise errors.INVALID("MinCapacity and MaxCapacity must be specified for a new scalable target.")
     return ScalableTarget(
         resource_id=call.params["ResourceId"],
         dimension=call.params["ScalableDimension"],
@@ -77,9 +76,9 @@ def _changed(target: ScalableTarget, params: Mapping[str, Any]) -> ScalableTarge
         suspended=_suspended(target.suspended, params.get("SuspendedState", {})),
     )
     if changed.capacity_min < 0:
-        raise invalid("Minimum capacity cannot be less than 0")
+        raise errors.INVALID("Minimum capacity cannot be less than 0")
     if changed.capacity_max < changed.capacity_min:
-        raise invalid("Maximum capacity cannot be less than minimum capacity")
+        raise errors.INVALID("Maximum capacity cannot be less than minimum capacity")
     return changed
 
 

@@ -1,36 +1,43 @@
-"""CloudWatch's own errors, with the texts that its callers know."""
+"""CloudWatch's errors, one row each, with the texts that its callers know."""
 
-from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.errors import ErrorKind
 
-
-def invalid_value(parameter: str, value: object, why: str = "") -> AwsError:
-    text = f"The value {value} for parameter {parameter} is invalid."
-    return AwsError("InvalidParameterValue", 400, f"{text} {why}".rstrip())
-
-
-def invalid_combination(message: str) -> AwsError:
-    return AwsError("InvalidParameterCombination", 400, message)
-
-
-def missing(message: str) -> AwsError:
-    return AwsError("MissingParameter", 400, message)
-
-
-def invalid_query(message: str) -> AwsError:
-    """GetMetricData answers whatever is wrong with a query in this one way."""
-    return AwsError("ValidationError", 400, message)
-
-
-def invalid_token() -> AwsError:
-    return AwsError("InvalidNextToken", 400, "The next token specified is invalid.")
-
-
-def backwards() -> AwsError:
-    return invalid_combination("The parameter StartTime must be less than the parameter EndTime.")
-
-
-def too_many_datapoints(asked: int, limit: int) -> AwsError:
-    return invalid_combination(
-        f"You have requested up to {asked:,} datapoints, which exceeds the limit of {limit:,}. You may reduce the "
-        "datapoints requested by increasing Period, or decreasing the time range."
-    )
+INVALID_VALUE = ErrorKind(
+    "value of a parameter", "InvalidParameterValue", 400, "The value {value} for parameter {parameter} is invalid."
+)
+OUTSIDE = ErrorKind(
+    "value outside what is accepted",
+    "InvalidParameterValue",
+    400,
+    "The value {value} for parameter {parameter} is invalid. {why}",
+)
+UNTIMELY = ErrorKind(
+    "sample of another time",
+    "InvalidParameterValue",
+    400,
+    "The parameter {parameter} is out of range. The timestamp must be within the past two weeks and the next two "
+    "hours.",
+)
+TAGS = ErrorKind("too many tags", "InvalidParameterValue", 400, "A resource has at most {limit} tags.")
+COMBINATION = ErrorKind("parameters that exclude each other", "InvalidParameterCombination", 400)
+BACKWARDS = ErrorKind(
+    "end before start",
+    "InvalidParameterCombination",
+    400,
+    "The parameter StartTime must be less than the parameter EndTime.",
+)
+TOO_MANY_DATAPOINTS = ErrorKind(
+    "too many datapoints",
+    "InvalidParameterCombination",
+    400,
+    "You have requested up to {asked:,} datapoints, which exceeds the limit of {limit:,}. You may reduce the "
+    "datapoints requested by increasing Period, or decreasing the time range.",
+)
+MISSING = ErrorKind("parameter missing", "MissingParameter", 400)
+INVALID = ErrorKind("query or alarm outside constraints", "ValidationError", 400)
+"""Whatever is wrong with a query of GetMetricData, and most of what is wrong with an alarm."""
+BAD_TOKEN = ErrorKind("page token", "InvalidNextToken", 400, "The next token specified is invalid.")
+QUOTA = ErrorKind("quota", "LimitExceeded", 400, "The maximum number of alarms, {limit}, was reached.")
+BAD_FORMAT = ErrorKind("state data that is no JSON", "InvalidFormat", 400, "StateReasonData must be JSON.")
+NO_ALARM = ErrorKind("no such alarm", "ResourceNotFound", 404, "The alarm {name} does not exist.")
+NOT_TAGGABLE = ErrorKind("tags of what is not there", "ResourceNotFoundException", 404, "There is no alarm {arn}.")

@@ -31,9 +31,9 @@ def get_metric_data(registry: MetricRegistry, params: dict[str, Any]) -> dict[st
 
 def _check(params: dict[str, Any]) -> None:
     if params["StartTime"] >= params["EndTime"]:
-        raise errors.invalid_query("The parameter StartTime must be less than the parameter EndTime.")
+        raise errors.INVALID("The parameter StartTime must be less than the parameter EndTime.")
     if not 0 < params.get("MaxDatapoints", DATAPOINTS_MAX) <= DATAPOINTS_MAX:
-        raise errors.invalid_query(f"The value for parameter MaxDatapoints must be from 1 to {DATAPOINTS_MAX}.")
+        raise errors.INVALID(f"The value for parameter MaxDatapoints must be from 1 to {DATAPOINTS_MAX}.")
     querying.check(params["MetricDataQueries"])
 
 
@@ -67,7 +67,7 @@ class _Result:
 
 def _page(results: list[_Result], params: dict[str, Any]) -> dict[str, Any]:
     """All results on every page; of their points, counted through from the first result on, one page's share."""
-    first = offset(params.get("NextToken"), errors.invalid_token())
+    first = offset(params.get("NextToken"), errors.BAD_TOKEN())
     last = first + params.get("MaxDatapoints", DATAPOINTS_MAX)
     shapes, passed = [], 0
     for result in results:

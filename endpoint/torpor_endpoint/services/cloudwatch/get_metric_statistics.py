@@ -26,12 +26,14 @@ def get_metric_statistics(registry: MetricRegistry, params: Params) -> dict[str,
 
 def _window(params: Params) -> PeriodWindow:
     if not is_period(params["Period"]):
-        raise errors.invalid_value("Period", params["Period"], "It must be 1, 5, 10, 20, 30 or a multiple of 60.")
+        raise errors.OUTSIDE(
+            parameter="Period", value=params["Period"], why="It must be 1, 5, 10, 20, 30 or a multiple of 60."
+        )
     if params["StartTime"] >= params["EndTime"]:
-        raise errors.backwards()
+        raise errors.BACKWARDS()
     window = from_start(params["StartTime"], params["EndTime"], params["Period"])
     if window.periods > DATAPOINTS_MAX:
-        raise errors.too_many_datapoints(window.periods, DATAPOINTS_MAX)
+        raise errors.TOO_MANY_DATAPOINTS(asked=window.periods, limit=DATAPOINTS_MAX)
     return window
 
 
@@ -39,13 +41,13 @@ def _statistics(params: Params) -> dict[str, Statistic]:
     """ "You must specify either Statistics or ExtendedStatistics, but not both." """
     names = params.get("Statistics", []), params.get("ExtendedStatistics", [])
     if all(names):
-        raise errors.invalid_combination("Statistics and ExtendedStatistics cannot both be specified.")
+        raise errors.COMBINATION("Statistics and ExtendedStatistics cannot both be specified.")
     if not any(names):
-        raise errors.missing("At least one of the parameters Statistics and ExtendedStatistics must be specified.")
+        raise errors.MISSING("At least one of the parameters Statistics and ExtendedStatistics must be specified.")
     try:
         return {name: statistic(name) for some in names for name in some}
     except ValueError as error:
-        raise errors.invalid_value("ExtendedStatistics", error) from error
+        raise errors.INVALID_VALUE(parameter="ExtendedStatistics", value=error) from error
 
 
 def _values(tally: Tally, statistics: dict[str, Statistic]) -> dict[str, Any]:

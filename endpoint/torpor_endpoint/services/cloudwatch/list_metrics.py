@@ -20,7 +20,7 @@ def list_metrics(registry: MetricRegistry, params: dict[str, Any]) -> dict[str, 
         if not series.empty and series.last_s >= since_s and _has(series, params.get("Dimensions", []))
     }
     given = params.get("NextToken")
-    page, next_token = cut(sorted(found), given, PAGE, errors.invalid_value("NextToken", given))
+    page, next_token = cut(sorted(found), given, PAGE, errors.INVALID_VALUE(parameter="NextToken", value=given))
     return {"Metrics": [shape(found[name]) for name in page], "NextToken": next_token}
 
 

@@ -3,7 +3,6 @@
 from math import isfinite
 from typing import Any
 
-from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.metrics.metrics import is_reserved
 from torpor_endpoint.metrics.registry import MetricRegistry, key_of
 from torpor_endpoint.metrics.series import SeriesKey
@@ -33,9 +32,13 @@ def measured_by(params: dict[str, Any], now_s: float) -> list[Measured]:
     """What a call brings, each with its time. It may be 300,000 values, and touches no series."""
     namespace, data = params["Namespace"], _data(params)
     if is_reserved(namespace):
-        raise errors.invalid_value("Namespace", namespace, "It is reserved for the service's own metrics.")
+        raise errors.OUTSIDE(
+            parameter="Namespace", value=namespace, why="It is reserved for the service's own metrics."
+        )
     if len(data) > DATA_MAX:
-        raise errors.invalid_value("MetricData", f"of {len(data)} items", f"At most {DATA_MAX} are accepted.")
+        raise errors.OUTSIDE(
+            parameter="MetricData", value=f"of {len(data)} items", why=f"At most {DATA_MAX} are accepted."
+        )
     return [
         (
             key_of(namespace, datum["MetricName"], pairs(datum.get("Dimensions", [])), datum.get("Unit", "None")),
@@ -55,16 +58,16 @@ def _data(params: dict[str, Any]) -> list[Datum]:
     entities = [datum for entity in params.get("EntityMetricData", []) for datum in entity.get("MetricData", [])]
     data: list[Datum] = [*params.get("MetricData", []), *entities]
     if not data:
-        raise errors.missing("The parameter MetricData is required.")
+        raise errors.MISSING("The parameter MetricData is required.")
     return data
 
 
 def _tally(datum: Datum, where: str) -> Tally:
     if datum.get("StorageResolution", 60) not in RESOLUTIONS_S:
-        raise errors.invalid_value(f"{where}.StorageResolution", datum["StorageResolution"])
+        raise errors.INVALID_VALUE(parameter=f"{where}.StorageResolution", value=datum["StorageResolution"])
     given = [name for name in ("Value", "Values", "StatisticValues") if name in datum]
     if len(given) != 1:
-        raise errors.invalid_combination(
+        raise errors.COMBINATION(
             f"The parameters {where}.Value, {where}.Values and {where}.StatisticValues: exactly one must be specified."
         )
     if "StatisticValues" in datum:
@@ -76,18 +79,20 @@ def _from_values(datum: Datum, where: str) -> Tally:
     values = datum.get("Values", [datum.get("Value")])
     counts = datum.get("Counts", [1.0] * len(values))
     if len(values) > VALUES_MAX or len(values) != len(counts):
-        raise errors.invalid_value(f"{where}.Values", f"of {len(values)} items", f"Counts has {len(counts)}.")
+        raise errors.OUTSIDE(
+            parameter=f"{where}.Values", value=f"of {len(values)} items", why=f"Counts has {len(counts)}."
+        )
     tally = Tally()
     for value, count in zip(values, counts, strict=True):
         if not _allowed(value) or not (isfinite(count) and count > 0):
-            raise errors.invalid_value(f"{where}.Value", value)
+            raise errors.INVALID_VALUE(parameter=f"{where}.Value", value=value)
         tally.add(value, count)
     return tally
 
 
 def _from_statistics(statistics: dict[str, float], where: str) -> Tally:
     if not all(map(_allowed, statistics.values())) or statistics["SampleCount"] <= 0:
-        raise errors.invalid_value(where, statistics)
+        raise errors.INVALID_VALUE(parameter=where, value=statistics)
     return Tally.of_sums(*(statistics[name] for name in ("SampleCount", "Sum", "Minimum", "Maximum")))
 
 
@@ -100,10 +105,5 @@ def _allowed(value: float) -> bool:
 def _time(datum: Datum, now_s: float, where: str) -> float:
     at_s: float = datum.get("Timestamp", now_s)
     if not now_s - PAST_S <= at_s <= now_s + FUTURE_S:
-        raise _untimely(f"{where}.Timestamp")
+        raise errors.UNTIMELY(parameter=f"{where}.Timestamp")
     return at_s
-
-
-def _untimely(parameter: str) -> AwsError:
-    why = "The timestamp must be within the past two weeks and the next two hours."
-    return AwsError("InvalidParameterValue", 400, f"The parameter {parameter} is out of range. {why}")

@@ -22,9 +22,9 @@ def check(queries: Sequence[Query]) -> None:
     """Raises a ValidationError for what no metric data could come of, whatever the samples."""
     ids = [query["Id"] for query in queries]
     if not 0 < len(queries) <= QUERIES_MAX:
-        raise errors.invalid_query(f"The collection MetricDataQueries must have 1 to {QUERIES_MAX} items.")
+        raise errors.INVALID(f"The collection MetricDataQueries must have 1 to {QUERIES_MAX} items.")
     if len(set(ids)) < len(ids):
-        raise errors.invalid_query("The values for parameter id in MetricDataQueries are not unique.")
+        raise errors.INVALID("The values for parameter id in MetricDataQueries are not unique.")
     for query in queries:
         _check_one(query)
 
@@ -54,24 +54,24 @@ def _evaluated(
                 allowance.spend(len(line.values))
         found = evaluate(formulas, read, allowance)
     except ExpressionError as error:
-        raise errors.invalid_query(f"Error in expression: {error}") from error
+        raise errors.INVALID(f"Error in expression: {error}") from error
     return {name: [value] if isinstance(value, TimeSeries) else value for name, value in found.items()}
 
 
 def _check_one(query: Query) -> None:
     if not ID.fullmatch(query["Id"]):
-        raise errors.invalid_query(f"The id {query['Id']} must begin with a lower-case letter and be a plain word.")
+        raise errors.INVALID(f"The id {query['Id']} must begin with a lower-case letter and be a plain word.")
     if ("MetricStat" in query) == ("Expression" in query):
-        raise errors.invalid_query(f"The query {query['Id']} must have either MetricStat or Expression.")
+        raise errors.INVALID(f"The query {query['Id']} must have either MetricStat or Expression.")
     stat = query.get("MetricStat")
     if stat is None:
         return
     if not is_period(stat["Period"]):
-        raise errors.invalid_query(f"The period {stat['Period']} must be 1, 5, 10, 20, 30 or a multiple of 60.")
+        raise errors.INVALID(f"The period {stat['Period']} must be 1, 5, 10, 20, 30 or a multiple of 60.")
     try:
         statistic(stat["Stat"])
     except ValueError as error:
-        raise errors.invalid_query(f"The statistic {error} is not supported.") from error
+        raise errors.INVALID(f"The statistic {error} is not supported.") from error
 
 
 def _sampled(registry: MetricRegistry, stat: dict[str, Any], window_of: Callable[[int], PeriodWindow]) -> TimeSeries:

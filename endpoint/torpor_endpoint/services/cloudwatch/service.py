@@ -1,11 +1,11 @@
-"""CloudWatch as a service: its operations in one table, over the metric registry."""
+"""CloudWatch as a service: its operations on metrics in one table; those on alarms are in `alarms/operations.py`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torpor_endpoint.aws.calls import Answer, Call, Operation, Otherwise
+from torpor_endpoint.aws.calls import Answer, Call, Operation, Otherwise, bound
 from torpor_endpoint.aws.service import Service
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.cloudwatch.alarms import operations as alarm_operations
@@ -14,6 +14,7 @@ from torpor_endpoint.services.cloudwatch.get_metric_data import get_metric_data
 from torpor_endpoint.services.cloudwatch.get_metric_statistics import get_metric_statistics
 from torpor_endpoint.services.cloudwatch.list_metrics import list_metrics
 from torpor_endpoint.services.cloudwatch.put_metric_data import keep, measured_by
+from torpor_endpoint.services.parts import ServiceParts
 
 KEPT = (
     *("Datapoints", "Metrics", "Dimensions", "MetricDataResults", "Timestamps", "Values"),
@@ -68,16 +69,15 @@ OPERATIONS: dict[str, Operation[CloudWatch]] = {
 }
 
 
-def cloudwatch_service(
+def service(
     cloudwatch: CloudWatch, alarms: Alarms | None = None, *, account: str, otherwise: Otherwise | None = None
 ) -> Service[CloudWatch]:
     """Without `alarms`, their operations are not ours."""
-    operations = dict(OPERATIONS)
-    if alarms is not None:
-        operations |= {name: of(alarms, operation) for name, operation in alarm_operations.OPERATIONS.items()}
+    of_alarms = {} if alarms is None else bound(alarm_operations.OPERATIONS, alarms)
+    operations = {**OPERATIONS, **of_alarms}
     return Service("cloudwatch", cloudwatch, operations, account=account, kept=KEPT, otherwise=otherwise)
 
 
-def of(alarms: Alarms, operation: Operation[Alarms]) -> Operation[CloudWatch]:
-    """An operation on alarms as one of the service, whose other operations are on metrics."""
-    return lambda _, call: operation(alarms, call)
+def compose(parts: ServiceParts) -> Service[CloudWatch]:
+    read = CloudWatch(parts.registry, parts.refresh)
+    return service(read, parts.alarms, account=parts.account, otherwise=parts.otherwise)

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.services.iam import shapes
+from torpor_endpoint.services.iam import errors, shapes
 from torpor_endpoint.services.iam.context import Iam
-from torpor_endpoint.services.iam.errors import Trouble, error
 from torpor_endpoint.services.iam.paging import page
 from torpor_endpoint.services.iam.records import Role
 
@@ -37,20 +36,20 @@ def list_attached_role_policies(iam: Iam, call: Call) -> dict[str, Any]:
 
 def checked_arn(arn: str) -> str:
     if not POLICY_ARN.fullmatch(arn):
-        raise error(Trouble.BAD_ARN, arn=arn)
+        raise errors.BAD_ARN(arn=arn)
     return arn
 
 
 def _with_policy(role: Role, arn: str) -> Role:
     attached = (*(other for other in role.attached if other != arn), arn)
     if len(attached) > ATTACHED_MAX:
-        raise error(Trouble.QUOTA, what="PoliciesPerRole", limit=ATTACHED_MAX)
+        raise errors.QUOTA(what="PoliciesPerRole", limit=ATTACHED_MAX)
     return replace(role, attached=attached)
 
 
 def _without_policy(role: Role, arn: str) -> Role:
     if arn not in role.attached:
-        raise error(Trouble.NOT_ATTACHED, arn=arn)
+        raise errors.NOT_ATTACHED(arn=arn)
     return replace(role, attached=tuple(other for other in role.attached if other != arn))
 
 
@@ -71,7 +70,7 @@ def list_entities_for_policy(iam: Iam, call: Call) -> dict[str, Any]:
 def check_unused(iam: Iam, call: Call) -> None:
     """Of DeletePolicy: raises DeleteConflict while a role has the policy."""
     if any(_uses(role, call.params) for role in iam.roles.all()):
-        raise error(Trouble.STILL_ATTACHED)
+        raise errors.STILL_ATTACHED()
 
 
 def _uses(role: Role, params: dict[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
 
-from torpor_endpoint.services.iam.errors import Trouble, error
+from torpor_endpoint.services.iam import errors
 from torpor_endpoint.services.iam.records import Role
 from torpor_endpoint.storage.record_table import Database, RecordTable
 from torpor_endpoint.storage.store import Store
@@ -24,7 +24,7 @@ class Iam:
         """Raises NoSuchEntity."""
         role = self.roles.get(name)
         if role is None:
-            raise error(Trouble.NO_ROLE, name=name)
+            raise errors.NO_ROLE(name=name)
         return role
 
     def change(self, name: str, edit: Callable[[Role], Role]) -> Role:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torpor_endpoint.services.iam.errors import Trouble, error
+from torpor_endpoint.services.iam import errors
 
 Statement = Mapping[str, Any]
 Rules = tuple[tuple[Callable[[Statement], bool], str], ...]
@@ -44,7 +44,7 @@ def _check(document: str, rules: Rules, unreadable: str) -> None:
     for statement in _statements(document, unreadable):
         for broken, why in rules:
             if broken(statement):
-                raise error(Trouble.MALFORMED, why=why)
+                raise errors.MALFORMED(why)
 
 
 def _statements(document: str, unreadable: str) -> list[Statement]:
@@ -52,9 +52,9 @@ def _statements(document: str, unreadable: str) -> list[Statement]:
     try:
         policy = json.loads(document)
     except (ValueError, RecursionError):
-        raise error(Trouble.MALFORMED, why=unreadable) from None
+        raise errors.MALFORMED(unreadable) from None
     found: Any = policy.get("Statement") if isinstance(policy, dict) else None
     statements: list[Any] = found if isinstance(found, list) else [found]
     if not statements or not all(isinstance(statement, dict) for statement in statements):
-        raise error(Trouble.MALFORMED, why=unreadable)
+        raise errors.MALFORMED(unreadable)
     return statements

@@ -4,10 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.services.iam import shapes
+from torpor_endpoint.services.iam import errors, shapes
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.documents import check_permissions
-from torpor_endpoint.services.iam.errors import Trouble, error
 from torpor_endpoint.services.iam.paging import page
 from torpor_endpoint.services.iam.records import Role
 
@@ -25,7 +24,7 @@ def put_role_policy(iam: Iam, call: Call) -> dict[str, Any]:
 def get_role_policy(iam: Iam, call: Call) -> dict[str, Any]:
     role, name = iam.role(call.params["RoleName"]), call.params["PolicyName"]
     if name not in role.policies:
-        raise error(Trouble.NO_ROLE_POLICY, name=name)
+        raise errors.NO_ROLE_POLICY(name=name)
     return {"RoleName": role.name, "PolicyName": name, "PolicyDocument": shapes.document(role.policies[name])}
 
 
@@ -42,11 +41,11 @@ def list_role_policies(iam: Iam, call: Call) -> dict[str, Any]:
 def _with_policy(role: Role, name: str, document: str) -> Role:
     policies = {**role.policies, name: document}
     if sum(len("".join(text.split())) for text in policies.values()) > INLINE_CHARACTERS_MAX:
-        raise error(Trouble.QUOTA, what="InlinePolicySizePerRole", limit=INLINE_CHARACTERS_MAX)
+        raise errors.QUOTA(what="InlinePolicySizePerRole", limit=INLINE_CHARACTERS_MAX)
     return replace(role, policies=policies)
 
 
 def _without_policy(role: Role, name: str) -> Role:
     if name not in role.policies:
-        raise error(Trouble.NO_ROLE_POLICY, name=name)
+        raise errors.NO_ROLE_POLICY(name=name)
     return replace(role, policies={other: text for other, text in role.policies.items() if other != name})

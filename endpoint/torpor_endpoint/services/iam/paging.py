@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from torpor_endpoint.aws.wire import paging
-from torpor_endpoint.services.iam.errors import Trouble, error
+from torpor_endpoint.services.iam import errors
 
 T = TypeVar("T")
 
@@ -15,5 +15,5 @@ MAX_ITEMS = 100
 def page(items: Iterable[T], name: Callable[[T], str], params: Mapping[str, Any]) -> tuple[list[T], dict[str, Any]]:
     """The items of one page, and the answer's members that tell of the next."""
     limit = params.get("MaxItems", MAX_ITEMS)
-    rows, token = paging.page(items, name, params.get("Marker"), limit, error(Trouble.BAD_MARKER))
+    rows, token = paging.page(items, name, params.get("Marker"), limit, errors.BAD_MARKER())
     return rows, {"IsTruncated": token is not None, "Marker": token}

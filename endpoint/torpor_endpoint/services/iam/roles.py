@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.services.iam import shapes
+from torpor_endpoint.services.iam import errors, shapes
 from torpor_endpoint.services.iam.attached_policies import checked_arn
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.documents import check_trust
-from torpor_endpoint.services.iam.errors import Trouble, error
 from torpor_endpoint.services.iam.paging import page
 from torpor_endpoint.services.iam.records import Role
 from torpor_endpoint.services.iam.tags import first_tags
@@ -32,7 +31,7 @@ def create_role(iam: Iam, call: Call) -> dict[str, Any]:
     )
     tags = first_tags(call)
     if not iam.roles.add(role):
-        raise error(Trouble.EXISTS, name=role.name)
+        raise errors.EXISTS(name=role.name)
     iam.tags.put_tags(role.arn(call.account), tags)
     return {"Role": shapes.role(role, call.account, tags)}
 
@@ -93,7 +92,7 @@ def list_instance_profiles_for_role(iam: Iam, call: Call) -> dict[str, Any]:
 def check_in_no_profile(iam: Iam, call: Call) -> None:
     """Of AddRoleToInstanceProfile: whoever keeps the profiles does not know our roles."""
     if iam.roles.get(call.params["RoleName"]) is not None:
-        raise error(Trouble.NO_PROFILES, name=call.params["RoleName"])
+        raise errors.NO_PROFILES(name=call.params["RoleName"])
 
 
 def new_role_id() -> str:
@@ -103,7 +102,7 @@ def new_role_id() -> str:
 def checked_trust(document: str) -> str:
     check_trust(document)
     if len("".join(document.split())) > TRUST_CHARACTERS_MAX:  # "IAM does not count white space"
-        raise error(Trouble.QUOTA, what="ACLSizePerRole", limit=TRUST_CHARACTERS_MAX)
+        raise errors.QUOTA(what="ACLSizePerRole", limit=TRUST_CHARACTERS_MAX)
     return document
 
 
@@ -114,8 +113,8 @@ def _boundary(call: Call) -> str | None:
 
 def _check_deletable(role: Role) -> None:
     if role.protected:
-        raise error(Trouble.PROTECTED, name=role.name)
+        raise errors.PROTECTED(name=role.name)
     if role.attached:
-        raise error(Trouble.HAS_ATTACHED)
+        raise errors.HAS_ATTACHED()
     if role.policies:
-        raise error(Trouble.HAS_INLINE)
+        raise errors.HAS_INLINE()

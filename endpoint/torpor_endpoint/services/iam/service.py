@@ -12,7 +12,8 @@ from torpor_endpoint.services.iam import (
 )
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.records import Role
-from torpor_endpoint.services.sts.service import ROLE, ROLE_ID
+from torpor_endpoint.services.parts import ServiceParts
+from torpor_endpoint.services.sts.identity import ROLE, ROLE_ID
 
 KEPT = ("AttachedPolicies", "EvaluationResults", "PolicyRoles")
 """Lists that clients index without looking; the others are required members."""
@@ -52,8 +53,13 @@ GUARDS: dict[str, Guard[Iam]] = {
 """What is left to others, who do not know our roles."""
 
 
-def iam_service(iam: Iam, *, account: str, otherwise: Otherwise | None = None) -> Service[Iam]:
+def service(iam: Iam, *, account: str, otherwise: Otherwise | None = None) -> Service[Iam]:
     """The role that every caller is said to have exists from the start, as the SageMaker SDK expects."""
     trust = service_linked.trust("sagemaker.amazonaws.com")
     iam.roles.add(Role(ROLE, ROLE_ID, iam.clock(), trust, protected=True))
     return Service("iam", iam, OPERATIONS, account=account, kept=KEPT, otherwise=otherwise, guards=GUARDS)
+
+
+def compose(parts: ServiceParts) -> Service[Iam]:
+    iam = Iam(parts.database, parts.store, parts.clock)
+    return service(iam, account=parts.account, otherwise=parts.otherwise)

@@ -4,9 +4,8 @@ import json
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.services.iam import shapes
+from torpor_endpoint.services.iam import errors, shapes
 from torpor_endpoint.services.iam.context import Iam
-from torpor_endpoint.services.iam.errors import Trouble, error
 from torpor_endpoint.services.iam.records import Role
 from torpor_endpoint.services.iam.roles import new_role_id
 
@@ -20,12 +19,12 @@ LINKED_PATH = "/aws-service-role/"
 def create_service_linked_role(iam: Iam, call: Call) -> dict[str, Any]:
     service = call.params["AWSServiceName"]
     if service not in SERVICE_ROLES:
-        raise error(Trouble.NO_SERVICE_ROLE, services=", ".join(SERVICE_ROLES))
+        raise errors.NO_SERVICE_ROLE(services=", ".join(SERVICE_ROLES))
     name, path = SERVICE_ROLES[service], f"{LINKED_PATH}{service}/"
     description = call.params.get("Description")
     role = Role(name, new_role_id(), iam.clock(), trust(service), path, description, protected=True)
     if not iam.roles.add(role):
-        raise error(Trouble.SERVICE_ROLE_EXISTS, name=name)
+        raise errors.SERVICE_ROLE_EXISTS(name=name)
     return {"Role": shapes.role(role, call.account, {})}
 
 
@@ -33,7 +32,7 @@ def delete_service_linked_role(iam: Iam, call: Call) -> dict[str, Any]:
     """On AWS a task that takes a while; here it is done when its id is known."""
     role = iam.role(call.params["RoleName"])
     if not role.path.startswith(LINKED_PATH):
-        raise error(Trouble.NO_ROLE, name=role.name)
+        raise errors.NO_ROLE(name=role.name)
     iam.delete(role.name, lambda role: None, call.account)
     return {"DeletionTaskId": f"task{role.path}{role.name}/{role.role_id}"}
 
@@ -41,7 +40,7 @@ def delete_service_linked_role(iam: Iam, call: Call) -> dict[str, Any]:
 def get_service_linked_role_deletion_status(iam: Iam, call: Call) -> dict[str, Any]:
     task = call.params["DeletionTaskId"]
     if not task.startswith(f"task{LINKED_PATH}"):
-        raise error(Trouble.NO_DELETION, task=task)
+        raise errors.NO_DELETION(task=task)
     return {"Status": "SUCCEEDED"}
 
 

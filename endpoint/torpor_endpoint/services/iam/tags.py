@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.services.iam import shapes
+from torpor_endpoint.services.iam import errors, shapes
 from torpor_endpoint.services.iam.context import Iam
-from torpor_endpoint.services.iam.errors import Trouble, error
 from torpor_endpoint.services.iam.paging import page
 
 TAGS_MAX = 50
@@ -45,13 +44,13 @@ def read(wire: list[dict[str, str]]) -> dict[str, str]:
     """ "Tag keys are case insensitive": no two may differ in case alone."""
     tags = shapes.tags(wire)
     if len({key.lower() for key in tags}) < len(wire):
-        raise error(Trouble.DUPLICATE_TAG)
+        raise errors.DUPLICATE_TAG()
     return tags
 
 
 def check_count(tags: dict[str, str]) -> dict[str, str]:
     if len(tags) > TAGS_MAX:
-        raise error(Trouble.QUOTA, what="TagsPerRole", limit=TAGS_MAX)
+        raise errors.QUOTA(what="TagsPerRole", limit=TAGS_MAX)
     return tags
 
 

@@ -27,7 +27,7 @@ def describe_log_groups(otherwise: Otherwise | None) -> Operation[Logs]:
         params = call.params
         prefix, part = params.get("logGroupNamePrefix", ""), params.get("logGroupNamePattern", "")
         if prefix and part:
-            raise errors.invalid("logGroupNamePrefix and logGroupNamePattern are mutually exclusive.")
+            raise errors.INVALID("logGroupNamePrefix and logGroupNamePattern are mutually exclusive.")
         if not (prefix.startswith(ENDPOINTS) or any(ours.startswith(prefix) for ours in (ENDPOINTS, TRAINING))):
             raise NotOurs
         alone = prefix.startswith(ENDPOINTS)
@@ -57,7 +57,7 @@ def describe_log_streams(logs: Logs, call: Call) -> dict[str, Any]:
     params = call.params
     by_time, prefix = params.get("orderBy") == "LastEventTime", params.get("logStreamNamePrefix", "")
     if by_time and prefix:
-        raise errors.invalid("Cannot order by LastEventTime with a logStreamNamePrefix.")
+        raise errors.INVALID("Cannot order by LastEventTime with a logStreamNamePrefix.")
     group = group_of(logs, params)
     found = _marked(logs, [stream for stream in group.streams() if stream.name.startswith(prefix)])
     if by_time:
@@ -107,4 +107,4 @@ def _stream(call: Call, group: LogGroup, stream: Stream, marks: Marks) -> dict[s
 
 
 def _place(params: dict[str, Any]) -> tuple[str | None, int, AwsError]:
-    return params.get("nextToken"), params.get("limit", PAGE), errors.invalid_token()
+    return params.get("nextToken"), params.get("limit", PAGE), errors.BAD_TOKEN()

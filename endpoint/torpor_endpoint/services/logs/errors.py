@@ -1,28 +1,16 @@
-"""The errors of CloudWatch Logs, with its texts."""
+"""The errors of CloudWatch Logs, one row each, with its texts."""
 
-from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.errors import ErrorKind
 
-
-def no_such_group() -> AwsError:
-    return AwsError("ResourceNotFoundException", 400, "The specified log group does not exist.")
-
-
-def no_such_stream() -> AwsError:
-    return AwsError("ResourceNotFoundException", 400, "The specified log stream does not exist.")
-
-
-def group_exists() -> AwsError:
-    return AwsError("ResourceAlreadyExistsException", 400, "The specified log group already exists")
-
-
-def too_many_tags(arn: str, limit: int) -> AwsError:
-    text = f"A resource has at most {limit} tags."
-    return AwsError("TooManyTagsException", 400, text, {"resourceName": arn})
-
-
-def invalid(message: str) -> AwsError:
-    return AwsError("InvalidParameterException", 400, message)
-
-
-def invalid_token() -> AwsError:
-    return invalid("The specified nextToken is invalid.")
+NO_GROUP = ErrorKind("no such group", "ResourceNotFoundException", 400, "The specified log group does not exist.")
+NO_STREAM = ErrorKind("no such stream", "ResourceNotFoundException", 400, "The specified log stream does not exist.")
+EXISTS = ErrorKind("duplicate", "ResourceAlreadyExistsException", 400, "The specified log group already exists")
+TAGS = ErrorKind(
+    "too many tags",
+    "TooManyTagsException",
+    400,
+    "A resource has at most {limit} tags.",
+    {"resourceName": "{arn}"},
+)
+INVALID = ErrorKind("parameter outside constraints", "InvalidParameterException", 400)
+BAD_TOKEN = ErrorKind("page token", "InvalidParameterException", 400, "The specified nextToken is invalid.")

@@ -73,7 +73,7 @@ def _matches(pattern: str) -> Matches:
     try:
         return compiled(pattern)
     except PatternError as error:
-        raise errors.invalid(str(error)) from error
+        raise errors.INVALID(str(error)) from error
 
 
 def _readers(logs: Logs, group: LogGroup, params: dict[str, Any]) -> dict[str, StreamReader]:
@@ -90,7 +90,7 @@ def _readers(logs: Logs, group: LogGroup, params: dict[str, Any]) -> dict[str, S
 def _streams(group: LogGroup, params: dict[str, Any]) -> list[Stream]:
     names, prefix = params.get("logStreamNames"), params.get("logStreamNamePrefix", "")
     if names is not None and prefix:
-        raise errors.invalid("logStreamNames and logStreamNamePrefix cannot both be specified.")
+        raise errors.INVALID("logStreamNames and logStreamNamePrefix cannot both be specified.")
     if names is not None:
         return [group.stream(name) for name in dict.fromkeys(names)]
     return [stream for stream in group.streams() if stream.name.startswith(prefix)]
@@ -127,9 +127,9 @@ def _encoded(last: LogEvent, readers: dict[str, StreamReader], newest_first: boo
 def _decoded(token: str | None) -> LastLine | None:
     if token is None:
         return None
-    match tokens.read(token, errors.invalid_token()):
+    match tokens.read(token, errors.BAD_TOKEN()):
         case [bool(newest_first), int(at_ms), str(stream), int(generation), int(offset)] if all(
             0 <= number <= tokens.NUMBER_MAX for number in (at_ms, generation, offset)
         ):
             return LastLine(newest_first, at_ms, stream, generation, offset)
-    raise errors.invalid_token()
+    raise errors.BAD_TOKEN()

@@ -72,6 +72,6 @@ def _place(params: dict[str, Any], reader: StreamReader) -> PageStart:
         return PageStart("f", generation, reader.start) if ahead else PageStart("b", generation, reader.stop)
     found = TOKEN.fullmatch(token)
     if found is None:
-        raise errors.invalid_token()
+        raise errors.BAD_TOKEN()
     same = int(found[2]) == generation
     return PageStart(found[1], generation, int(found[3]) if same else 0)

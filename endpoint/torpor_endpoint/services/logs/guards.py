@@ -30,7 +30,7 @@ def refused(logs: Logs, call: Call) -> None:
     """Raises InvalidParameterException."""
     for name in map(name_of, _named(call.params)):
         if is_ours(name):
-            raise errors.invalid(f"Torpor does not implement {call.operation} for {name}, whose writers are its own.")
+            raise errors.INVALID(f"Torpor does not implement {call.operation} for {name}, whose writers are its own.")
 
 
 def _named(params: dict[str, Any]) -> Iterator[str]:

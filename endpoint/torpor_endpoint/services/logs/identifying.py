@@ -12,7 +12,7 @@ def group_of(logs: Logs, params: dict[str, Any]) -> LogGroup:
     """ "You must include one of these two parameters, but you can't include both." """
     name, identifier = params.get("logGroupName"), params.get("logGroupIdentifier")
     if (name is None) == (identifier is None):
-        raise errors.invalid("Exactly one of logGroupName and logGroupIdentifier must be specified.")
+        raise errors.INVALID("Exactly one of logGroupName and logGroupIdentifier must be specified.")
     return logs.groups.find(name or identifier or "")
 
 

@@ -21,12 +21,12 @@ def create_log_group(logs: Logs, call: Call) -> dict[str, Any]:
     """An endpoint's group may be there before its first instance, as Terraform likes to have it."""
     name, tags = call.params["logGroupName"], call.params.get("tags", {})
     if is_ours(name) and not GROUP.fullmatch(name):
-        raise errors.invalid(f"A log group below {ENDPOINTS} bears an endpoint's name.")
+        raise errors.INVALID(f"A log group below {ENDPOINTS} bears an endpoint's name.")
     group = logs.groups.place(name)
     try:
         group.folder.mkdir(parents=True)
     except FileExistsError:
-        raise errors.group_exists() from None
+        raise errors.EXISTS() from None
     logs.store.put_tags(arn_of(call, group), tags)
     return {}
 
@@ -47,7 +47,7 @@ async def delete_log_stream(logs: Logs, call: Call) -> dict[str, Any]:
 def put_retention_policy(logs: Logs, call: Call) -> dict[str, Any]:
     days = call.params["retentionInDays"]
     if days not in DAYS:
-        raise errors.invalid(f"retentionInDays must be one of {', '.join(map(str, DAYS))}.")
+        raise errors.INVALID(f"retentionInDays must be one of {', '.join(map(str, DAYS))}.")
     set_days(logs.groups.find(call.params["logGroupName"]), days)
     return {}
 
@@ -87,7 +87,7 @@ def list_tags_log_group(logs: Logs, call: Call) -> dict[str, Any]:
 def _tag(logs: Logs, call: Call, group: LogGroup) -> dict[str, Any]:
     arn = arn_of(call, group)
     if not logs.store.add_tags(arn, call.params["tags"], TAGS_MAX):
-        raise errors.too_many_tags(arn, TAGS_MAX)
+        raise errors.TAGS(arn=arn, limit=TAGS_MAX)
     return {}
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.services.sagemaker import shapes, variant_rules
+from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
 from torpor_endpoint.services.sagemaker.context import Control
-from torpor_endpoint.services.sagemaker.errors import Resource, exists, not_found
+from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
 from torpor_endpoint.services.sagemaker.models import found_model
 from torpor_endpoint.services.sagemaker.rules import check
@@ -22,7 +22,7 @@ def create_endpoint_config(control: Control, call: Call) -> dict[str, Any]:
     arn = Resource.ENDPOINT_CONFIG.arn(call, name)
     config = EndpointConfig(name, arn, control.clock(), shapes.without_tags(call.params))
     if not control.store.add_endpoint_config(config, first_tags(call)):
-        raise exists(Resource.ENDPOINT_CONFIG, arn)
+        raise errors.EXISTS(noun=Resource.ENDPOINT_CONFIG.noun, arn=arn)
     return {"EndpointConfigArn": arn}
 
 
@@ -40,7 +40,7 @@ def delete_endpoint_config(control: Control, call: Call) -> dict[str, Any]:
     """Also while an endpoint made from it is live: SageMaker's SDK deletes the config first."""
     name = call.params["EndpointConfigName"]
     if not control.store.remove_endpoint_config(name):
-        raise not_found(Resource.ENDPOINT_CONFIG, Resource.ENDPOINT_CONFIG.arn(call, name))
+        raise errors.NOT_FOUND(noun=Resource.ENDPOINT_CONFIG.noun, arn=Resource.ENDPOINT_CONFIG.arn(call, name))
     return {}
 
 
@@ -48,7 +48,7 @@ def found_endpoint_config(control: Control, call: Call) -> EndpointConfig:
     name = call.params["EndpointConfigName"]
     config = control.store.endpoint_config(name)
     if config is None:
-        raise not_found(Resource.ENDPOINT_CONFIG, Resource.ENDPOINT_CONFIG.arn(call, name))
+        raise errors.NOT_FOUND(noun=Resource.ENDPOINT_CONFIG.noun, arn=Resource.ENDPOINT_CONFIG.arn(call, name))
     return config
 
 

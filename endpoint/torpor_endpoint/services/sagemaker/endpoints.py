@@ -5,10 +5,10 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.core.lifecycle import EndpointEvent, may, move
-from torpor_endpoint.services.sagemaker import shapes, variant_rules
+from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.endpoint_configs import found_endpoint_config, resolved
-from torpor_endpoint.services.sagemaker.errors import Resource, Trouble, error, exists, in_progress, not_found
+from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.sagemaker.tags import first_tags
@@ -30,7 +30,7 @@ def create_endpoint(control: Control, call: Call) -> dict[str, Any]:
         deployment=call.params.get("DeploymentConfig"),
     )
     if not control.store.add_endpoint(endpoint, first_tags(call)):
-        raise exists(Resource.ENDPOINT, arn)
+        raise errors.EXISTS(noun=Resource.ENDPOINT.noun, arn=arn)
     control.changed(name)
     return {"EndpointArn": arn}
 
@@ -79,7 +79,7 @@ def found_endpoint(control: Control, call: Call) -> EndpointRecord:
     name = call.params["EndpointName"]
     endpoint = control.store.endpoint(name)
     if endpoint is None:
-        raise not_found(Resource.ENDPOINT, Resource.ENDPOINT.arn(call, name))
+        raise errors.NOT_FOUND(noun=Resource.ENDPOINT.noun, arn=Resource.ENDPOINT.arn(call, name))
     return endpoint
 
 
@@ -88,8 +88,8 @@ def _changeable(control: Control, call: Call, event: EndpointEvent) -> EndpointR
     if may(endpoint.status, event):
         return endpoint
     if endpoint.status is EndpointStatus.FAILED:
-        raise error(Trouble.ONLY_DELETE, arn=endpoint.arn)
-    raise in_progress(endpoint.arn)
+        raise errors.ONLY_DELETE(arn=endpoint.arn)
+    raise errors.IN_PROGRESS(arn=endpoint.arn)
 
 
 def _update(
@@ -109,7 +109,7 @@ def _moved(control: Control, endpoint: EndpointRecord, event: EndpointEvent) -> 
     """Store the endpoint with its next status, unless another call has changed its status in the meantime."""
     moved = replace(endpoint, status=move(endpoint.status, event))
     if not control.store.replace_endpoint(moved, expected_status=endpoint.status):
-        raise in_progress(endpoint.arn)
+        raise errors.IN_PROGRESS(arn=endpoint.arn)
     control.changed(endpoint.name)
 
 

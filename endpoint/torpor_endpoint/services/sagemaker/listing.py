@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from torpor_endpoint.aws.wire import tokens
-from torpor_endpoint.services.sagemaker.errors import invalid
+from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.storage.record_table import Card
 
 R = TypeVar("R")
@@ -61,7 +61,7 @@ def _kept(records: Iterable[R], params: Mapping[str, Any]) -> Iterable[R]:
 
 
 def _position(token: str, sort_by: str, sort_order: str) -> tuple[str, str]:
-    refusal = invalid("NextToken is not one that this request, with this SortBy and SortOrder, was given.")
+    refusal = errors.INVALID("NextToken is not one that this request, with this SortBy and SortOrder, was given.")
     match tokens.read(token, refusal):
         case [by, order, str(value), str(name)] if (by, order) == (sort_by, sort_order):
             return value, name

@@ -3,9 +3,9 @@
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.services.sagemaker import model_rules, shapes
+from torpor_endpoint.services.sagemaker import errors, model_rules, shapes
 from torpor_endpoint.services.sagemaker.context import Control
-from torpor_endpoint.services.sagemaker.errors import Resource, exists, invalid, not_found
+from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.sagemaker.tags import first_tags
@@ -21,12 +21,12 @@ def create_model(control: Control, call: Call) -> dict[str, Any]:
         or model_rules.setting_fault(definition)
         or model_rules.variable_fault(definition, control.images)
     ):
-        raise invalid(fault)
+        raise errors.INVALID(fault)
     name = call.params["ModelName"]
     arn = Resource.MODEL.arn(call, name)
     model = ModelRecord(name, arn, control.clock(), shapes.container(definition), shapes.without_tags(call.params))
     if not control.store.add_model(model, first_tags(call)):
-        raise exists(Resource.MODEL, arn)
+        raise errors.EXISTS(noun=Resource.MODEL.noun, arn=arn)
     return {"ModelArn": arn}
 
 
@@ -43,12 +43,12 @@ def list_models(control: Control, call: Call) -> dict[str, Any]:
 def delete_model(control: Control, call: Call) -> dict[str, Any]:
     """Endpoints that serve the model go on: they have what they need of it."""
     if not control.store.remove_model(call.params["ModelName"]):
-        raise not_found(Resource.MODEL, Resource.MODEL.arn(call, call.params["ModelName"]))
+        raise errors.NOT_FOUND(noun=Resource.MODEL.noun, arn=Resource.MODEL.arn(call, call.params["ModelName"]))
     return {}
 
 
 def found_model(control: Control, call: Call, name: str) -> ModelRecord:
     model = control.store.model(name)
     if model is None:
-        raise not_found(Resource.MODEL, Resource.MODEL.arn(call, name))
+        raise errors.NOT_FOUND(noun=Resource.MODEL.noun, arn=Resource.MODEL.arn(call, name))
     return model

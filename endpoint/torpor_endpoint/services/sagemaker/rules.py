@@ -6,7 +6,7 @@ The texts are Torpor's own unless a comment quotes AWS.
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from torpor_endpoint.services.sagemaker.errors import invalid
+from torpor_endpoint.services.sagemaker import errors
 
 T = TypeVar("T")
 Wire = Mapping[str, Any]
@@ -17,4 +17,4 @@ def check(rules: Rules[T], subject: T, **names: object) -> None:
     """Raises ValidationException with the text of the first rule that is broken; `names` fill the text in."""
     for broken, text in rules:
         if broken(subject):
-            raise invalid(text.format(**names))
+            raise errors.INVALID(text.format(**names))

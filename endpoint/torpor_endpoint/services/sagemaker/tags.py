@@ -4,9 +4,8 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.services.sagemaker import shapes
+from torpor_endpoint.services.sagemaker import errors, shapes
 from torpor_endpoint.services.sagemaker.context import Control
-from torpor_endpoint.services.sagemaker.errors import Trouble, error, invalid
 
 TAGS = 50
 
@@ -41,7 +40,7 @@ def _unique(wire: list[dict[str, str]]) -> dict[str, str]:
     """ "Tag keys must be unique per resource." """
     tags = shapes.tags(wire)
     if len(tags) < len(wire):
-        raise invalid("Tag keys must be unique: a key is given more than once.")
+        raise errors.INVALID("Tag keys must be unique: a key is given more than once.")
     return tags
 
 
@@ -51,8 +50,8 @@ def _tagged(control: Control, call: Call) -> str:
     for own in (arn, arn.lower()):
         if control.store.has(own) or control.has_elsewhere(own):
             return own
-    raise error(Trouble.NOT_FOUND, noun="resource", arn=arn)
+    raise errors.NOT_FOUND(noun="resource", arn=arn)
 
 
 def _too_many() -> AwsError:
-    return error(Trouble.QUOTA, message=f"A resource can have at most {TAGS} tags.")
+    return errors.QUOTA(message=f"A resource can have at most {TAGS} tags.")

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from torpor_endpoint.core.pricing.catalogue import instance_type
-from torpor_endpoint.services.sagemaker.errors import invalid
+from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
 from torpor_endpoint.services.sagemaker.shapes import container_definition, scaling_of
 from torpor_endpoint.storage.records import Variant
@@ -173,11 +173,11 @@ RESCALE_RULES: Rules[tuple[Variant, Wire]] = (
 def check_rescale(variants: tuple[Variant, ...], desired: list[Wire]) -> None:
     by_name = {v.name: v for v in variants}
     if _repeated([wire["VariantName"] for wire in desired]):
-        raise invalid("A VariantName is given more than once in DesiredWeightsAndCapacities.")
+        raise errors.INVALID("A VariantName is given more than once in DesiredWeightsAndCapacities.")
     for wire in desired:
         name = wire["VariantName"]
         if name not in by_name:
-            raise invalid(f'The endpoint has no production variant "{name}".')
+            raise errors.INVALID(f'The endpoint has no production variant "{name}".')
         check(RESCALE_RULES, (by_name[name], wire), variant=name)
 
 

@@ -1,128 +1,27 @@
-"""STS: who the caller is, and temporary credentials for all. Everybody is one assumed role; nothing is checked.
+"""STS as a service: its operations in one table."""
 
-The SageMaker SDK's `get_execution_role` refuses an identity that is not a role.
-"""
-
-import base64
-import json
-import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
-from torpor_endpoint.aws.calls import Call, Operation, Otherwise
-from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.calls import Operation, Otherwise
 from torpor_endpoint.aws.service import Service
-
-ROLE = "TorporRole"
-SESSION = "torpor"
-ROLE_ID = "AROATORPORTORPORTORP"
-
-ROLE_SESSION_S = 3600
-USER_SESSION_S = 43200
-"""How long credentials hold if the caller does not say: those of a role, and those of a user."""
-
-
-@dataclass(frozen=True)
-class Sts:
-    clock: Callable[[], float]
-
-
-def get_caller_identity(sts: Sts, call: Call) -> dict[str, Any]:
-    arn = f"arn:aws:sts::{call.account}:assumed-role/{ROLE}/{SESSION}"
-    return {"UserId": f"{ROLE_ID}:{SESSION}", "Account": call.account, "Arn": arn}
-
-
-def assume_role(sts: Sts, call: Call) -> dict[str, Any]:
-    return {
-        "Credentials": _credentials(sts, call, ROLE_SESSION_S),
-        "AssumedRoleUser": _assumed_role_user(call),
-        "SourceIdentity": call.params.get("SourceIdentity"),
-    }
-
-
-def assume_role_with_web_identity(sts: Sts, call: Call) -> dict[str, Any]:
-    """Of a token that is a JWT its claims are told; nobody verifies them."""
-    claims = _claims(call.params["WebIdentityToken"])
-    return {
-        "Credentials": _credentials(sts, call, ROLE_SESSION_S),
-        "AssumedRoleUser": _assumed_role_user(call),
-        "SubjectFromWebIdentityToken": claims.get("sub"),
-        "Audience": claims.get("aud"),
-        "Provider": call.params.get("ProviderId", claims.get("iss")),
-    }
-
-
-def get_session_token(sts: Sts, call: Call) -> dict[str, Any]:
-    return {"Credentials": _credentials(sts, call, USER_SESSION_S)}
-
-
-def get_federation_token(sts: Sts, call: Call) -> dict[str, Any]:
-    name = call.params["Name"]
-    user = {
-        "FederatedUserId": f"{call.account}:{name}",
-        "Arn": f"arn:aws:sts::{call.account}:federated-user/{name}",
-    }
-    return {"Credentials": _credentials(sts, call, USER_SESSION_S), "FederatedUser": user}
-
-
-def get_access_key_info(sts: Sts, call: Call) -> dict[str, Any]:
-    """Any key is this account's."""
-    return {"Account": call.account}
-
+from torpor_endpoint.services.parts import ServiceParts
+from torpor_endpoint.services.sts import identity
+from torpor_endpoint.services.sts.identity import Sts
 
 OPERATIONS: dict[str, Operation[Sts]] = {
-    "GetCallerIdentity": get_caller_identity,
-    "AssumeRole": assume_role,
-    "AssumeRoleWithWebIdentity": assume_role_with_web_identity,
-    "GetSessionToken": get_session_token,
-    "GetFederationToken": get_federation_token,
-    "GetAccessKeyInfo": get_access_key_info,
+    "GetCallerIdentity": identity.get_caller_identity,
+    "AssumeRole": identity.assume_role,
+    "AssumeRoleWithWebIdentity": identity.assume_role_with_web_identity,
+    "GetSessionToken": identity.get_session_token,
+    "GetFederationToken": identity.get_federation_token,
+    "GetAccessKeyInfo": identity.get_access_key_info,
 }
 
 
-DIFFERENCES: dict[str, str] = {
-    "GetCallerIdentity": f"Always `assumed-role/{ROLE}/{SESSION}`.",
-    "AssumeRole": "Any role: neither its trust policy nor its MaxSessionDuration is looked at.",
-    "AssumeRoleWithWebIdentity": "The token is not verified.",
-    "GetSessionToken": "Nothing is checked.",
-    "GetFederationToken": "Nothing is checked.",
-    "GetAccessKeyInfo": "Any key is this account's.",
-}
-"""What differs from AWS, as far as it is known."""
-
-
-def sts_service(clock: Callable[[], float], *, account: str, otherwise: Otherwise | None = None) -> Service[Sts]:
+def service(clock: Callable[[], float], *, account: str, otherwise: Otherwise | None = None) -> Service[Sts]:
+    """`clock` gives epoch seconds."""
     return Service("sts", Sts(clock), OPERATIONS, account=account, otherwise=otherwise)
 
 
-def _credentials(sts: Sts, call: Call, holds_s: int) -> dict[str, Any]:
-    """Credentials that this endpoint takes, as it takes any."""
-    return {
-        "AccessKeyId": f"ASIA{secrets.token_hex(8).upper()}",
-        "SecretAccessKey": secrets.token_urlsafe(30),
-        "SessionToken": secrets.token_urlsafe(60),
-        "Expiration": int(sts.clock()) + call.params.get("DurationSeconds", holds_s),
-    }
-
-
-def _assumed_role_user(call: Call) -> dict[str, str]:
-    role, session = call.params["RoleArn"], call.params["RoleSessionName"]
-    parts = role.split(":", 5)
-    if len(parts) < 6 or not parts[5].startswith("role/"):
-        raise AwsError("ValidationError", 400, f"{role} is invalid")
-    name = parts[5].rpartition("/")[2]
-    return {
-        "AssumedRoleId": f"{ROLE_ID}:{session}",
-        "Arn": f"arn:aws:sts::{parts[4]}:assumed-role/{name}/{session}",
-    }
-
-
-def _claims(token: str) -> dict[str, str]:
-    """The texts in the middle part of a JWT, or nothing."""
-    try:
-        middle = token.split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))
-    except (IndexError, ValueError, RecursionError):
-        return {}
-    return {name: text for name, text in claims.items() if isinstance(text, str)} if isinstance(claims, dict) else {}
+def compose(parts: ServiceParts) -> Service[Sts]:
+    return service(parts.clock, account=parts.account)

@@ -3,15 +3,13 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Operation
-from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.services.sagemaker.errors import invalid
+from torpor_endpoint.services.sagemaker.errors import INVALID
 from torpor_endpoint.services.sagemaker.listing import page
 from torpor_endpoint.services.sagemaker.rules import check
-from torpor_endpoint.services.training import rules, shapes
+from torpor_endpoint.services.training import errors, rules, shapes
 from torpor_endpoint.services.training.jobs import Jobs
 from torpor_endpoint.services.training.lifecycle import MOVES, JobStage, TrainingJob, begun
 from torpor_endpoint.services.training.running.trainer import Trainer
@@ -34,13 +32,12 @@ async def create_training_job(training: Training, call: Call) -> dict[str, Any]:
     for channel in call.params.get("InputDataConfig", ()):
         check(rules.CHANNEL_RULES, channel, name=channel["ChannelName"])
     if not training.scripts and rules.runs_script(call.params):
-        raise invalid("This endpoint runs no training script: it was started with --refuse scripts.")
+        raise INVALID("This endpoint runs no training script: it was started with --refuse scripts.")
     name = call.params["TrainingJobName"]
     arn = f"arn:aws:sagemaker:{call.region}:{call.account}:training-job/{name.lower()}"
     request = {member: value for member, value in call.params.items() if member not in ("Tags", "TrainingJobName")}
     if not await asyncio.to_thread(training.jobs.add, begun(name, arn, request, training.clock())):
-        text = "Training job names must be unique within an AWS account and region, and a training job with this name"
-        raise AwsError("ResourceInUse", 400, f"{text} already exists ({arn})")
+        raise errors.EXISTS(arn=arn)
     training.trainer.begin(name)
     await asyncio.to_thread(training.tag, arn, {tag["Key"]: tag["Value"] for tag in call.params.get("Tags", ())})
     return {"TrainingJobArn": arn}
@@ -58,7 +55,7 @@ def list_training_jobs(training: Training, call: Call) -> dict[str, Any]:
 async def stop_training_job(training: Training, call: Call) -> dict[str, Any]:
     job = await asyncio.to_thread(_found, training, call)
     if not MOVES[job.stage]:
-        raise invalid(f"The request was rejected because the training job is in status {job.status}.")
+        raise INVALID(f"The request was rejected because the training job is in status {job.status}.")
     if job.stage is not JobStage.STOPPING:
         await training.trainer.stop(job.name)
     return {}
@@ -72,18 +69,8 @@ OPERATIONS: dict[str, Operation[Training]] = {
 }
 
 
-def bound(training: Training) -> dict[str, Operation[Any]]:
-    """The operations with their context in hand, for a service that is built around another one."""
-    return {name: partial(_called, operation, training) for name, operation in OPERATIONS.items()}
-
-
-def _called(operation: Operation[Training], training: Training, _: object, call: Call) -> Any:
-    """An asynchronous operation answers its coroutine, which the service then awaits on the event loop."""
-    return operation(training, call)
-
-
 def _found(training: Training, call: Call) -> TrainingJob:
     job = training.jobs.get(call.params["TrainingJobName"])
     if job is None:
-        raise invalid("Requested resource not found.")
+        raise INVALID("Requested resource not found.")
     return job

@@ -10,10 +10,11 @@ from rich.table import Table
 
 from torpor.cli.edge import Url, connected, console, known, plain_table
 from torpor.cli.since import ago_s
-from torpor.pages.accounts import ColdStart, Which
+from torpor.pages.accounts import Which
 from torpor.pages.accounts import cold_starts as read
 from torpor.pages.frames import STEPS
 from torpor.pages.story import NOTICED_S, counted, moment, size, why_cold
+from torpor_endpoint.core.pages.cold_starts import ColdStart
 
 Endpoint = Annotated[str | None, typer.Argument(help="Of this endpoint only.", metavar="ENDPOINT")]
 

@@ -8,11 +8,13 @@ from rich.table import Table
 
 from torpor.cli.edge import Url, connected, console, known, plain_table
 from torpor.cli.since import ago_s
-from torpor.pages.accounts import Costs, ModelCostsRow, OtherModels, SizeCostsRow, VariantCostsRow, Which
+from torpor.pages.accounts import Which
 from torpor.pages.accounts import costs as read
 from torpor.pages.story import counted
 from torpor.prices.money import dollars
 from torpor.spans import HOUR_S
+from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
+from torpor_endpoint.core.pricing.costs import ModelCosts
 
 Endpoint = Annotated[str | None, typer.Argument(help="Of this endpoint only.", metavar="ENDPOINT")]
 
@@ -82,7 +84,7 @@ def on_aws(variant: VariantCostsRow) -> Table:
     return shown
 
 
-def _counts(one: ModelCostsRow | OtherModels | VariantCostsRow) -> list[str]:
+def _counts(one: ModelCosts | OtherModels | VariantCostsRow) -> list[str]:
     return [f"{one.requests:,}", f"{one.cold:,}", f"{one.errors:,}", f"{one.busy_s:,.3f}", dollars(one.usd)]
 
 

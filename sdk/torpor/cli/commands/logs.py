@@ -5,6 +5,7 @@ import re
 import typer
 
 from torpor.cli.edge import EndpointName, Url, connected, known, only
+from torpor_endpoint.core.pages import PageName
 
 SILENT = re.compile(r"^(==> .+ <==)\n(?=\n==> |\s*\Z)", re.MULTILINE)
 """An instance's heading with nothing below it."""
@@ -16,7 +17,7 @@ def logs(endpoint: EndpointName = None, url: Url = None) -> None:
     connection = connected(url)
     name = only(connection, endpoint)
     with known(connection, name):
-        printed = connection.page("logs", {"endpoint": name}).decode()
+        printed = connection.page(PageName.LOGS, {"endpoint": name}).decode()
     typer.echo(told(printed))
 
 

@@ -6,6 +6,7 @@ from rich.table import Table
 from torpor.cli.edge import NO_ENDPOINT, Url, connected, console, plain_table
 from torpor.pages import state
 from torpor.pages.story import size, standing
+from torpor_endpoint.core.pages.state import EndpointState, InstanceState, VariantState
 
 
 def ls(url: Url = None) -> None:
@@ -30,7 +31,7 @@ def headline(status: state.Status, trouble: str = "") -> str:
     return f"{status.name}  {standing}{f': {reason}' if reason else ''}"
 
 
-def table(endpoint: state.EndpointState) -> Table:
+def table(endpoint: EndpointState) -> Table:
     """An instance, as `torpor logs` names it, and below it the models in its memory, the latest called first."""
     shown = plain_table("", "variant/instance, models", "format")
     for column in ("memory", "hits", "idle"):
@@ -43,7 +44,7 @@ def table(endpoint: state.EndpointState) -> Table:
     return shown
 
 
-def _add_instance(shown: Table, variant: state.VariantState, instance: state.InstanceState) -> None:
+def _add_instance(shown: Table, variant: VariantState, instance: InstanceState) -> None:
     memory = f"{size(instance.used_bytes)} of {size(instance.budget_bytes)}"
     shown.add_section()
     shown.add_row(f"{variant.name}/{instance.id}", "", memory, "", "", style="bold")

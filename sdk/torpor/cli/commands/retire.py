@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from torpor.cli.edge import Url, connected, known, only
-from torpor.pages.retiring import RELOAD, UNLOAD, retire
+from torpor.pages.retiring import retire
+from torpor_endpoint.core.pages import PageName
 
 ModelName = Annotated[str, typer.Argument(help="The model's key below the endpoint's prefix.")]
 OfEndpoint = Annotated[str | None, typer.Option("--endpoint", help="Not needed for the only one.")]
@@ -13,15 +14,15 @@ OfEndpoint = Annotated[str | None, typer.Option("--endpoint", help="Not needed f
 
 def reload(model: ModelName, endpoint: OfEndpoint = None, url: Url = None) -> None:
     """Let every call that begins from now on get what S3 has of a model then; those in flight end on the old copy."""
-    _retire(model, endpoint, url, RELOAD)
+    _retire(model, endpoint, url, PageName.RELOAD)
 
 
 def unload(model: ModelName, endpoint: OfEndpoint = None, url: Url = None) -> None:
     """Let a model leave memory as soon as nobody uses it; it stays on disk, and the next call loads it again."""
-    _retire(model, endpoint, url, UNLOAD)
+    _retire(model, endpoint, url, PageName.UNLOAD)
 
 
-def _retire(model: str, endpoint: str | None, url: str | None, page: str) -> None:
+def _retire(model: str, endpoint: str | None, url: str | None, page: PageName) -> None:
     connection = connected(url)
     name = only(connection, endpoint)
     with known(connection, name):

@@ -19,6 +19,7 @@ from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.hosting.occupancy import ensure_free, ensure_writable
 from torpor.hosting.process import READY_WITHIN_S
+from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import OPTIONS, Options, command_line
 
 DEFAULT = Options()
@@ -111,7 +112,7 @@ def _announce(connection: EndpointConnection, listener: socket.socket) -> None:
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         listener.close()
-        connection.page("health", timeout_s=READY_WITHIN_S)
+        connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S)
         print(exports(connection), flush=True)
         if sys.stderr.isatty():
             print(next_step(connection.url, sys.argv[0]), file=sys.stderr, flush=True)

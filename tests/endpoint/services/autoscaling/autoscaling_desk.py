@@ -7,7 +7,7 @@ from typing import Any
 
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.autoscaling.service import autoscaling_service
+from torpor_endpoint.services.autoscaling.service import service
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 
@@ -38,7 +38,7 @@ class Desk:
     def __init__(self, path: Path | str = ":memory:") -> None:
         self.database = opened(path)
         self.context = Autoscaling(self.database, Store(self.database, lambda: NOW_S), lambda: NOW_S, refused)
-        self.client: Any = client(autoscaling_service(self.context, account=ACCOUNT))
+        self.client: Any = client(service(self.context, account=ACCOUNT))
 
     def clear(self) -> None:
         for table in ("scalable_targets", "scaling_policies", "scheduled_actions", "alarms", "tags"):

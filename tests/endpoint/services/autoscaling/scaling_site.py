@@ -14,11 +14,12 @@ from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import is_kept
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.autoscaling.service import autoscaling_service
+from torpor_endpoint.services.autoscaling.service import service as autoscaling_service
 from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.cloudwatch.alarms.watch import next_standing
-from torpor_endpoint.services.cloudwatch.service import CloudWatch, cloudwatch_service
+from torpor_endpoint.services.cloudwatch.service import CloudWatch
+from torpor_endpoint.services.cloudwatch.service import service as cloudwatch_service
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 

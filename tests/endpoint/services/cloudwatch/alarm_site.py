@@ -10,7 +10,7 @@ from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, StateChange
 from torpor_endpoint.services.cloudwatch.alarms.watch import Watch
-from torpor_endpoint.services.cloudwatch.service import CloudWatch, cloudwatch_service, nothing_to_refresh
+from torpor_endpoint.services.cloudwatch.service import CloudWatch, nothing_to_refresh, service
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 
@@ -42,7 +42,7 @@ class AlarmSite:
         self.registry = MetricRegistry(lambda: self.now_s)
         self.store = Store(self.database, lambda: self.now_s)
         self.alarms = Alarms(self.database, self.store, lambda: self.now_s, self._act)
-        self.service = cloudwatch_service(CloudWatch(self.registry), self.alarms, account="123456789012")
+        self.service = service(CloudWatch(self.registry), self.alarms, account="123456789012")
         self.watch = Watch(self.alarms, self.registry, nothing_to_refresh, self._pause)
 
     def client(self, protocol: str | None = None) -> Any:

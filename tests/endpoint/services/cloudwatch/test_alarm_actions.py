@@ -16,7 +16,7 @@ from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.cloudwatch.alarms.records import Standing
-from torpor_endpoint.services.cloudwatch.service import CloudWatch, cloudwatch_service
+from torpor_endpoint.services.cloudwatch.service import CloudWatch, service
 from torpor_endpoint.services.moto.longtail import LongTail
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
@@ -33,7 +33,7 @@ class Desk:
         store = Store(self.database, time.time)
         self.alarms = Alarms(self.database, store, time.time, alarm_actions(self.tail.answer))
         registry = MetricRegistry(time.time)
-        self.cloudwatch = client(cloudwatch_service(CloudWatch(registry), self.alarms, account=ACCOUNT))
+        self.cloudwatch = client(service(CloudWatch(registry), self.alarms, account=ACCOUNT))
         self.sns, self.sqs = (
             client(Service(name, None, {}, account=ACCOUNT, otherwise=self.tail.answer)) for name in ("sns", "sqs")
         )

@@ -6,10 +6,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.services.sts.service import sts_service
+from torpor_endpoint.services.sts.service import service
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-STS = sts_service(NOON.timestamp, account="123456789012")
+STS = service(NOON.timestamp, account="123456789012")
 
 
 def test_the_caller_is_an_assumed_role_of_the_account() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.services.iam.context import Iam
-from torpor_endpoint.services.iam.service import iam_service
+from torpor_endpoint.services.iam.service import service as iam_service
 from torpor_endpoint.storage.record_table import Database
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store

@@ -11,7 +11,7 @@ from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.services.logs.files.book import Book
 from torpor_endpoint.services.logs.files.groups import Groups
 from torpor_endpoint.services.logs.files.reading import Logs
-from torpor_endpoint.services.logs.service import logs_service
+from torpor_endpoint.services.logs.service import service
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 
@@ -32,7 +32,7 @@ class LogsSite:
         self.database = opened(":memory:")
         store = Store(self.database, lambda: self.now_ms / 1000)
         self.logs = Logs(self.groups, Book(), store, lambda: self.now_ms / 1000, lambda: self.writing)
-        self.service = logs_service(self.logs, account="123456789012", otherwise=self.otherwise)
+        self.service = service(self.logs, account="123456789012", otherwise=self.otherwise)
 
     def client(self) -> Any:
         return client(self.service)

@@ -7,7 +7,7 @@ from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.lifecycle import EndpointEvent, after
 from torpor_endpoint.services.sagemaker.context import Control
-from torpor_endpoint.services.sagemaker.operations import OPERATIONS
+from torpor_endpoint.services.sagemaker.service import OPERATIONS
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 

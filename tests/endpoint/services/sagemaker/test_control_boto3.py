@@ -9,12 +9,12 @@ from botocore.exceptions import ClientError, WaiterError
 from tests.endpoint.services.sagemaker.control_desk import ARN, MULTI_MODEL, Desk, production, serverless
 from torpor_endpoint.aws import in_process
 from torpor_endpoint.core.lifecycle import EndpointEvent
-from torpor_endpoint.services.sagemaker.operations import sagemaker_service
+from torpor_endpoint.services.sagemaker.service import service
 
 
 @pytest.fixture
 def client(desk: Desk) -> Any:
-    return in_process.client(sagemaker_service(desk.control, account="123456789012"))
+    return in_process.client(service(desk.control, account="123456789012"))
 
 
 def members(answer: Any) -> Iterator[Any]:

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.endpoint.services.sagemaker.control_desk import ARN, MULTI_MODEL, Desk, production
+from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.core.lifecycle import EndpointEvent
-from torpor_endpoint.services.sagemaker.errors import ERRORS
+from torpor_endpoint.services.sagemaker import errors
 
 NOWHERE = "Nowhere"
 
@@ -117,8 +118,8 @@ def test_too_many_tags_are_a_quota(desk: Desk) -> None:
 
 
 def test_the_waiter_for_a_deleted_endpoint_ends_on_the_code_of_not_found() -> None:
-    assert {status for _, status, _ in ERRORS.values()} == {400}
-    assert {code for code, _, _ in ERRORS.values()} == {"ValidationException", "ResourceLimitExceeded"}
+    assert {kind.status for kind in error_kinds(errors)} == {400}
+    assert {kind.code for kind in error_kinds(errors)} == {"ValidationException", "ResourceLimitExceeded"}
 
 
 def bring(desk: Desk, status: str) -> None:

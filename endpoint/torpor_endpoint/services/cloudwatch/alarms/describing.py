@@ -19,7 +19,7 @@ HISTORY_PAGE = 100
 def describe_alarms(alarms: Alarms, call: Call) -> dict[str, Any]:
     params = call.params
     if "AlarmNames" in params and "AlarmNamePrefix" in params:
-        raise errors.invalid_combination("AlarmNames and AlarmNamePrefix cannot both be specified.")
+        raise errors.COMBINATION("AlarmNames and AlarmNamePrefix cannot both be specified.")
     composite = "ChildrenOfAlarmName" in params or "ParentsOfAlarmName" in params  # there are none to be related to
     other_types = METRIC_ALARM not in params.get("AlarmTypes", [METRIC_ALARM])
     found = [] if composite or other_types else [alarm for alarm in alarms.all() if _meant(alarm, params)]
@@ -85,4 +85,4 @@ def _item(name: str, entry: HistoryItem) -> dict[str, Any]:
 
 
 def _place(params: dict[str, Any], records: int) -> tuple[str | None, int, AwsError]:
-    return params.get("NextToken"), params.get("MaxRecords", records), errors.invalid_token()
+    return params.get("NextToken"), params.get("MaxRecords", records), errors.BAD_TOKEN()

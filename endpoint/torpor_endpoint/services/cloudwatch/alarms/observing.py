@@ -26,5 +26,5 @@ def observed(registry: MetricRegistry, request: Request, now_s: float) -> tuple[
     window = looking_back(now_s, judged_by.looks_back, period_s(request))
     lines = querying.lines(registry, queries(request), lambda _: window)[watched(request)]
     if len(lines) != 1:
-        raise errors.invalid_query(f"The expression has {len(lines)} time series, and an alarm watches one.")
+        raise errors.INVALID(f"The expression has {len(lines)} time series, and an alarm watches one.")
     return judged_by, [(at_s, lines[0].values.get(at_s)) for at_s in window.grid]

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Operation
-from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.alarms import State
+from torpor_endpoint.services.cloudwatch import errors
 from torpor_endpoint.services.cloudwatch.alarms import describing, tags
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, HistoryItem, HistoryKind, Standing
@@ -26,7 +26,7 @@ def put_metric_alarm(alarms: Alarms, call: Call) -> dict[str, Any]:
     new = _new(call, request, alarms.clock())
     while alarms.change(new.name, lambda stored: _updated(stored, new)) is None:
         if len(alarms.all()) >= ALARMS_MAX:
-            raise AwsError("LimitExceeded", 400, f"The maximum number of alarms, {ALARMS_MAX}, was reached.")
+            raise errors.QUOTA(limit=ALARMS_MAX)
         if alarms.add(new):  # "If you are using this operation to update [..], any tags you specify [..] are ignored"
             alarms.store.put_tags(new.arn, first_tags)
             break
@@ -44,9 +44,9 @@ async def set_alarm_state(alarms: Alarms, call: Call) -> dict[str, Any]:
     """At once, with its actions; the alarm's next turn overwrites it."""
     name, data = call.params["AlarmName"], call.params.get("StateReasonData")
     if data is not None and not _is_json(data):
-        raise AwsError("InvalidFormat", 400, "StateReasonData must be JSON.")
+        raise errors.BAD_FORMAT()
     if await asyncio.to_thread(alarms.get, name) is None:
-        raise AwsError("ResourceNotFound", 404, f"The alarm {name} does not exist.")
+        raise errors.NO_ALARM(name=name)
     state = State(call.params["StateValue"])
     await alarms.enter(name, Standing(state, alarms.clock(), call.params["StateReason"], data))
     return {}

@@ -3,7 +3,6 @@
 import re
 from math import isfinite
 
-from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.alarms import COMPARISONS, Missing
 from torpor_endpoint.metrics.statistics import SIMPLE
 from torpor_endpoint.services.cloudwatch import errors, querying
@@ -31,39 +30,35 @@ def check(request: Request) -> None:
     """Raises an AwsError with the code that CloudWatch uses."""
     for name in UNSUPPORTED:
         if name in request:
-            raise invalid(f"Torpor does not implement {name} of PutMetricAlarm.")
+            raise errors.INVALID(f"Torpor does not implement {name} of PutMetricAlarm.")
     for name in REQUIRED:
         if name not in request:
-            raise errors.missing(f"The parameter {name} is required.")
+            raise errors.MISSING(f"The parameter {name} is required.")
     if request["ComparisonOperator"] not in COMPARISONS:
-        raise invalid("Torpor does not implement alarms on anomaly detection.")
+        raise errors.INVALID("Torpor does not implement alarms on anomaly detection.")
     if "Threshold" not in request:
-        raise invalid("The parameter Threshold is required.")
+        raise errors.INVALID("The parameter Threshold is required.")
     if not isfinite(request["Threshold"]):
-        raise errors.invalid_value("Threshold", request["Threshold"])
+        raise errors.INVALID_VALUE(parameter="Threshold", value=request["Threshold"])
     _check_words(request)
     _check_actions(request)
     _check_metric(request)
     _check_periods(request)
 
 
-def invalid(message: str) -> AwsError:
-    return AwsError("ValidationError", 400, message)
-
-
 def _check_words(request: Request) -> None:
     missing, low = request.get("TreatMissingData"), request.get("EvaluateLowSampleCountPercentile")
     if missing is not None and missing not in list(Missing):
-        raise invalid(f"TreatMissingData must be one of {', '.join(Missing)}.")
+        raise errors.INVALID(f"TreatMissingData must be one of {', '.join(Missing)}.")
     if low not in (None, "evaluate"):
-        raise invalid(f"Torpor does not implement EvaluateLowSampleCountPercentile {low}.")
+        raise errors.INVALID(f"Torpor does not implement EvaluateLowSampleCountPercentile {low}.")
 
 
 def _check_actions(request: Request) -> None:
     for name in ACTIONS.values():
         for action in request.get(name, []):
             if not ARN.fullmatch(action):
-                raise invalid(f"Invalid arn syntax: {action}")
+                raise errors.INVALID(f"Invalid arn syntax: {action}")
 
 
 def _check_metric(request: Request) -> None:
@@ -72,37 +67,41 @@ def _check_metric(request: Request) -> None:
         return
     for name in ("MetricName", "Namespace", "Period"):
         if name not in request:
-            raise errors.missing(f"The parameter {name} is required for an alarm without Metrics.")
+            raise errors.MISSING(f"The parameter {name} is required for an alarm without Metrics.")
     if ("Statistic" in request) == ("ExtendedStatistic" in request):
-        raise errors.invalid_combination("Exactly one of Statistic and ExtendedStatistic must be specified.")
+        raise errors.COMBINATION("Exactly one of Statistic and ExtendedStatistic must be specified.")
     if request.get("ExtendedStatistic") in SIMPLE:
-        raise invalid(f"The value {request['ExtendedStatistic']} for parameter ExtendedStatistic is not supported.")
+        raise errors.INVALID(
+            f"The value {request['ExtendedStatistic']} for parameter ExtendedStatistic is not supported."
+        )
     querying.check(queries(request))
 
 
 def _check_queries(request: Request) -> None:
     beside = [name for name in METRIC_MEMBERS if name in request]
     if beside:
-        raise errors.invalid_combination(f"Metrics cannot be combined with {', '.join(beside)}.")
+        raise errors.COMBINATION(f"Metrics cannot be combined with {', '.join(beside)}.")
     querying.check(request["Metrics"])
     returned = [query["Id"] for query in request["Metrics"] if query.get("ReturnData", True)]
     if len(returned) != 1:
-        raise invalid(f"Exactly one element of the metrics list should return data, and {len(returned)} do.")
+        raise errors.INVALID(f"Exactly one element of the metrics list should return data, and {len(returned)} do.")
     periods = range(min(request["EvaluationPeriods"], DAY_S // 10))  # more are refused below
     series = querying.rehearsed(request["Metrics"], periods)[returned[0]]
     if len(series) != 1:
-        raise invalid(f"The expression has {len(series)} time series, and an alarm watches one.")
+        raise errors.INVALID(f"The expression has {len(series)} time series, and an alarm watches one.")
 
 
 def _check_periods(request: Request) -> None:
     periods, periods_of_metrics = request["EvaluationPeriods"], periods_s(request)
     if len(periods_of_metrics) > 1:
-        raise invalid("The metrics of an alarm must all have the same period.")
+        raise errors.INVALID("The metrics of an alarm must all have the same period.")
     if request.get("DatapointsToAlarm", 1) > periods:
-        raise invalid("DatapointsToAlarm must not be greater than EvaluationPeriods.")
+        raise errors.INVALID("DatapointsToAlarm must not be greater than EvaluationPeriods.")
     for period_s in periods_of_metrics:
         if period_s not in (10, 20, 30) and period_s % 60:
-            raise invalid("The period of an alarm must be 10, 20, 30 or a multiple of 60.")
+            raise errors.INVALID("The period of an alarm must be 10, 20, 30 or a multiple of 60.")
         limit_s = DAY_S if period_s < HOUR_S else 7 * DAY_S
         if period_s * periods > limit_s:
-            raise invalid(f"Metrics cannot be checked across more than {limit_s} seconds (EvaluationPeriods * Period).")
+            raise errors.INVALID(
+                f"Metrics cannot be checked across more than {limit_s} seconds (EvaluationPeriods * Period)."
+            )

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.services.cloudwatch import errors
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
-from torpor_endpoint.services.cloudwatch.alarms.rules import invalid
 
 TAGS_MAX = 50
 
@@ -14,7 +13,7 @@ TAGS_MAX = 50
 def tag_resource(alarms: Alarms, call: Call) -> dict[str, Any]:
     arn, tags = _known(alarms, call), read(call.params["Tags"])
     if not alarms.store.add_tags(arn, tags, TAGS_MAX):
-        raise AwsError("InvalidParameterValue", 400, f"A resource has at most {TAGS_MAX} tags.")
+        raise errors.TAGS(limit=TAGS_MAX)
     return {}
 
 
@@ -32,7 +31,7 @@ def read(tags: Iterable[dict[str, str]]) -> dict[str, str]:
     """Raises an AwsError where there are too many."""
     read = {tag["Key"]: tag["Value"] for tag in tags}
     if len(read) > TAGS_MAX:
-        raise invalid(f"A resource has at most {TAGS_MAX} tags.")
+        raise errors.INVALID(f"A resource has at most {TAGS_MAX} tags.")
     return read
 
 
@@ -40,5 +39,5 @@ def _known(alarms: Alarms, call: Call) -> str:
     arn: str = call.params["ResourceARN"]
     alarm = alarms.get(arn.split(":", 6)[-1])
     if alarm is None or alarm.arn != arn:
-        raise AwsError("ResourceNotFoundException", 404, f"There is no alarm {arn}.")
+        raise errors.NOT_TAGGABLE(arn=arn)
     return arn

@@ -51,7 +51,7 @@ class LogGroup:
         parts = STREAM.fullmatch(name)
         stream = Stream(name, self.folder / parts[1] / f"{parts[2]}.log") if parts else None
         if stream is None or not stream.log.is_file():
-            raise errors.no_such_stream()
+            raise errors.NO_STREAM()
         return stream
 
 
@@ -69,14 +69,14 @@ class Groups:
             raise NotOurs
         ours = GROUP.fullmatch(name)
         if ours is None:  # no endpoint can be called so
-            raise errors.no_such_group()
+            raise errors.NO_GROUP()
         return LogGroup(name, self.endpoints / ours[1] if ours[1] else self.training)
 
     def find(self, identifier: str) -> LogGroup:
         """Raises NotOurs, or ResourceNotFoundException."""
         group = self.place(identifier)
         if not group.folder.is_dir():
-            raise errors.no_such_group()
+            raise errors.NO_GROUP()
         return group
 
     def all(self) -> Iterator[LogGroup]:

@@ -76,7 +76,7 @@ def opened(logs: Logs, stream: Stream, start_ms: int | None, end_ms: int | None)
         start = 0 if start_ms is None else reader.since(start_ms)
         stop = reader.stop if end_ms is None else min(reader.since(end_ms), reader.stop)
     except FileNotFoundError:
-        raise errors.no_such_stream() from None
+        raise errors.NO_STREAM() from None
     return StreamReader(stream, marks, start, stop)
 
 

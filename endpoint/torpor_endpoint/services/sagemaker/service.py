@@ -1,13 +1,15 @@
-"""The control plane's operations by their AWS names. What is not here is answered as unknown."""
+"""SageMaker's control plane as a service: its operations in one table; those on training jobs are in `training/`."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call, Operation
+from torpor_endpoint.aws.calls import Call, Operation, bound
 from torpor_endpoint.aws.service import Service
+from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tags
 from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.training import operations as training
 
 KEPT = ("Tags",)
 """Lists that clients index without looking: ListTags answers an empty one, as AWS does."""
@@ -35,8 +37,14 @@ OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
 }
 
 
-def sagemaker_service(
+def service(
     control: Control, *, account: str, more: Mapping[str, Operation[Control]] = NOTHING_MORE
 ) -> Service[Control]:
     """`more` are operations that bring their own context."""
     return Service("sagemaker", control, {**OPERATIONS, **more}, account=account, kept=KEPT)
+
+
+def compose(parts: ServiceParts) -> Service[Control]:
+    scripts = "scripts" not in parts.options.refused
+    jobs = training.Training(parts.jobs, parts.trainer, parts.store.put_tags, parts.clock, scripts)
+    return service(parts.control, account=parts.account, more=bound(training.OPERATIONS, jobs))

@@ -1,0 +1,35 @@
+"""The JSON of Torpor's own pages: each record is defined once, beside what writes it and what reads it.
+
+The endpoint writes the pages, and the SDK reads them. An endpoint and an SDK may be of different versions: a reader
+ignores the members that it does not know.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import StrEnum
+from typing import Any, TypeVar
+
+Record = TypeVar("Record")
+
+Json = dict[str, Any]
+"""One JSON object of a page."""
+
+
+class PageName(StrEnum):
+    """The pages below `/_torpor/`."""
+
+    HEALTH = "health"
+    METRICS = "metrics"
+    ENDPOINTS = "endpoints"
+    DECISIONS = "decisions"
+    LOGS = "logs"
+    COLD_STARTS = "cold-starts"
+    RELOAD = "reload"
+    UNLOAD = "unload"
+    COSTS = "costs"
+
+
+def picked(record: type[Record], page: Mapping[str, Any]) -> Record:
+    """A record of the members that this version knows: a newer endpoint may send more."""
+    known = {field.name for field in fields(record)}  # type: ignore[arg-type]  # every caller passes a dataclass
+    return record(**{name: value for name, value in page.items() if name in known})

@@ -1,0 +1,167 @@
+"""The pages that say what runs: endpoints with their variants, instances and models, decisions, and retired models."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torpor_container import wire
+from torpor_endpoint.core.pages import Json, picked
+
+
+@dataclass(frozen=True)
+class ResidentModel:
+    """A model in an instance's memory, as `wire.LoadedModel` has it."""
+
+    name: str
+    size_bytes: int
+    in_flight: int
+    idle_s: float
+    format: str
+    hits: int
+    instance: str = ""
+    """The id of the instance that holds it."""
+
+
+@dataclass(frozen=True)
+class InstanceState:
+    """One instance. Bytes are 0 where it did not answer."""
+
+    id: str
+    slot: str
+    in_flight: int
+    budget_bytes: int = 0
+    used_bytes: int = 0
+    disk_bytes: int = 0
+    disk_budget_bytes: int = 0
+    models: tuple[ResidentModel, ...] = ()
+
+    @classmethod
+    def read(cls, page: Json) -> "InstanceState":
+        models = tuple(picked(ResidentModel, {**model, "instance": page["id"]}) for model in page.get("models", ()))
+        return picked(cls, {**page, "models": models})
+
+
+def instance_page(incarnation: str, slot: str, in_flight: int, status: wire.InstanceStatus | None) -> Json:
+    """`status` is what the instance says of itself, None where it does not answer."""
+    page: Json = {"slot": slot, "id": incarnation, "in_flight": in_flight}
+    if status is None:
+        return page
+    return {
+        **page,
+        "models": status["models"],
+        "budget_bytes": status["budget_bytes"],
+        "used_bytes": status["used_bytes"],
+        "disk_bytes": status["disk_bytes"],
+        "disk_budget_bytes": status["disk_budget_bytes"],
+    }
+
+
+@dataclass(frozen=True)
+class VariantState:
+    """One production variant: how many instances it shall have, and those that are ready."""
+
+    name: str
+    wanted: int
+    held: int
+    """Requests that wait while instances start."""
+    instances: tuple[InstanceState, ...]
+    weight: float = 1.0
+    leaving: int = 0
+    """Instances on their way out, which still serve what they have begun."""
+
+    @classmethod
+    def read(cls, page: Json) -> "VariantState":
+        return picked(cls, {**page, "instances": tuple(map(InstanceState.read, page["instances"]))})
+
+
+def variant_page(name: str, *, weight: float, wanted: int, leaving: int, held: int, instances: Sequence[Json]) -> Json:
+    return {
+        "name": name,
+        "weight": weight,
+        "wanted": wanted,
+        "leaving": leaving,
+        "held": held,
+        "instances": list(instances),
+    }
+
+
+@dataclass(frozen=True)
+class EndpointState:
+    """One endpoint that is in service."""
+
+    name: str
+    variants: tuple[VariantState, ...]
+    trouble: str = ""
+    """Why nothing serves it at all, though it is in service."""
+
+    @property
+    def instances(self) -> Iterator[InstanceState]:
+        return (instance for variant in self.variants for instance in variant.instances)
+
+    @classmethod
+    def read(cls, page: Json) -> "EndpointState":
+        return picked(cls, {**page, "variants": tuple(map(VariantState.read, page["variants"]))})
+
+
+def endpoint_page(name: str, trouble: str | None, variants: Sequence[Json]) -> Json:
+    return {"name": name, **({"trouble": trouble} if trouble else {}), "variants": list(variants)}
+
+
+def endpoints_page(endpoints: Sequence[Json]) -> Json:
+    return {"endpoints": list(endpoints)}
+
+
+def read_endpoints(page: Json) -> list[EndpointState]:
+    return list(map(EndpointState.read, page["endpoints"]))
+
+
+@dataclass(frozen=True)
+class DecisionRow:
+    """One decision about one model, in the words of the instance, as `wire.DecisionRecord` has it."""
+
+    at_s: float  # epoch seconds
+    model: str
+    action: str
+    reason: str = ""
+    bytes: int = 0
+    took_s: float = 0.0
+    for_model: str = ""
+    instance: str = ""
+    """The id of the instance that decided."""
+
+
+def decision_page(decision: wire.DecisionRecord, incarnation: str) -> Json:
+    return {**decision, "instance": incarnation}
+
+
+def decisions_page(decisions: Sequence[Json]) -> Json:
+    """The decisions of all instances, oldest first."""
+    return {"decisions": sorted(decisions, key=lambda decision: decision["at_s"])}
+
+
+def read_decisions(page: Json) -> list[DecisionRow]:
+    return [picked(DecisionRow, decision) for decision in page["decisions"]]
+
+
+@dataclass(frozen=True)
+class RetiredModel:
+    """What became of the model on one instance. `was` is `resident`, `loading` or `absent`; calls in flight end on the
+    old copy."""
+
+    endpoint: str
+    variant: str
+    instance: str
+    was: str
+    in_flight: int
+
+    def __str__(self) -> str:
+        busy = f", {self.in_flight} in flight end on the old copy" if self.in_flight else ""
+        return f"{self.endpoint}/{self.variant}/{self.instance}  {self.was}{busy}"
+
+
+def retired_page(endpoint: str, variant: str, incarnation: str, outgoing: wire.LeavingModel) -> Json:
+    """What became of a model on one instance, by the instance's own word."""
+    return {"endpoint": endpoint, "variant": variant, "id": incarnation, **outgoing}
+
+
+def read_retired(page: Json) -> list[RetiredModel]:
+    return [picked(RetiredModel, {**one, "instance": one["id"]}) for one in page["instances"]]

@@ -1,0 +1,126 @@
+"""The one table of services: how requests name each, what it answers and what differs from AWS, and how it is made.
+
+An operation is added in its service's folder: a function, a row in `OPERATIONS`, and a line in `DIFFERENCES`. A service
+is added with a folder of its own and an entry here. Nothing of a service is imported before its tables are asked for.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from torpor_endpoint.aws.wire.asgi import App
+from torpor_endpoint.aws.wire.scope import Address, Addresses
+from torpor_endpoint.services.parts import ServiceParts
+
+REFUSED = "refused at once"
+LEFT_TO_MOTO = "moto's, if it is installed"
+
+
+@dataclass(frozen=True)
+class ServiceTables:
+    """What a service's folder says of it. `operations` are the names that it answers."""
+
+    compose: Callable[[ServiceParts], App]
+    operations: Collection[str]
+    differences: Mapping[str, str] = field(default_factory=dict)
+    """What differs from AWS, by operation, in sentences for the documentation."""
+    kept: Collection[str] = ()
+    """The lists of its answers that are sent even when they are empty."""
+
+
+@dataclass(frozen=True)
+class AwsService:
+    """One service that this endpoint answers. `tables` imports its folder, which takes a while: call it in a thread."""
+
+    address: Address
+    tables: Callable[[], ServiceTables]
+    rest: str = REFUSED
+    """What becomes of the operations that are not in its tables."""
+
+    @property
+    def name(self) -> str:
+        """botocore's name of the service."""
+        return self.address.service
+
+    def compose(self, parts: ServiceParts) -> App:
+        """Make the service from the endpoint's parts."""
+        return self.tables().compose(parts)
+
+
+def _sagemaker() -> ServiceTables:
+    from torpor_endpoint.services.sagemaker import differences, service
+    from torpor_endpoint.services.training import differences as of_training
+    from torpor_endpoint.services.training import operations as training
+
+    operations = (*service.OPERATIONS, *training.OPERATIONS)
+    return ServiceTables(
+        service.compose, operations, {**differences.DIFFERENCES, **of_training.DIFFERENCES}, service.KEPT
+    )
+
+
+def _runtime() -> ServiceTables:
+    from torpor_endpoint.services.runtime import differences
+
+    return ServiceTables(lambda parts: parts.runtime, differences.OPERATIONS, differences.DIFFERENCES)
+
+
+def _s3() -> ServiceTables:
+    from torpor_endpoint.services.s3 import differences, routes, service
+
+    return ServiceTables(service.compose, routes.OPERATIONS, differences.DIFFERENCES)
+
+
+def _cloudwatch() -> ServiceTables:
+    from torpor_endpoint.services.cloudwatch import differences, service
+    from torpor_endpoint.services.cloudwatch.alarms import operations as alarms
+
+    operations = (*service.OPERATIONS, *alarms.OPERATIONS)
+    return ServiceTables(service.compose, operations, differences.DIFFERENCES, service.KEPT)
+
+
+def _logs() -> ServiceTables:
+    from torpor_endpoint.services.logs import differences, service
+
+    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, service.KEPT)
+
+
+def _autoscaling() -> ServiceTables:
+    from torpor_endpoint.services.autoscaling import differences, service
+
+    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, service.KEPT)
+
+
+def _iam() -> ServiceTables:
+    from torpor_endpoint.services.iam import differences, service
+
+    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, service.KEPT)
+
+
+def _sts() -> ServiceTables:
+    from torpor_endpoint.services.sts import differences, service
+
+    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES)
+
+
+SERVICES: tuple[AwsService, ...] = (
+    AwsService(Address("sagemaker", target="SageMaker"), _sagemaker),
+    AwsService(Address("sagemaker-runtime"), _runtime),
+    AwsService(Address("s3", signed_as=("s3express", "s3-outposts")), _s3),
+    AwsService(
+        Address("cloudwatch", ("monitoring",), "GraniteServiceVersion20100801", "2010-08-01"),
+        _cloudwatch,
+        LEFT_TO_MOTO,
+    ),
+    AwsService(Address("logs", target="Logs_20140328"), _logs, LEFT_TO_MOTO),
+    AwsService(Address("application-autoscaling", target="AnyScaleFrontendService"), _autoscaling),
+    AwsService(Address("iam", version="2010-05-08"), _iam, LEFT_TO_MOTO),
+    AwsService(Address("sts", version="2011-06-15"), _sts),
+)
+
+MOTO_ADDRESSES: tuple[Address, ...] = (
+    Address("ecr", target="AmazonEC2ContainerRegistry_V20150921"),
+    Address("sns", version="2010-03-31"),
+    Address("sqs", target="AmazonSQS", version="2012-11-05"),
+)
+"""The services that moto answers alone, as far as an unsigned request can name one."""
+
+ADDRESSES = Addresses((*(service.address for service in SERVICES), *MOTO_ADDRESSES))

@@ -1,0 +1,11 @@
+"""The errors that only training jobs have, one row each; the others are the control plane's."""
+
+from torpor_endpoint.aws.errors import ErrorKind
+
+EXISTS = ErrorKind(
+    "duplicate",
+    "ResourceInUse",
+    400,
+    "Training job names must be unique within an AWS account and region, and a training job with this name already "
+    "exists ({arn})",
+)

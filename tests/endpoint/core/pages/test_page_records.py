@@ -1,0 +1,92 @@
+"""What the endpoint writes on its own pages comes back from the reader as records."""
+
+import json
+from typing import Any
+
+from torpor_container import wire
+from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
+from torpor_endpoint.core.pages.state import (
+    DecisionRow,
+    EndpointState,
+    InstanceState,
+    ResidentModel,
+    RetiredModel,
+    VariantState,
+    decision_page,
+    decisions_page,
+    endpoint_page,
+    endpoints_page,
+    instance_page,
+    read_decisions,
+    read_endpoints,
+    read_retired,
+    retired_page,
+    variant_page,
+)
+from torpor_endpoint.core.pricing.alternatives import PricedAlternative
+from torpor_endpoint.core.pricing.costs import ModelCosts
+
+MODEL: wire.LoadedModel = {
+    "name": "a.tar.gz",
+    "size_bytes": 7,
+    "in_flight": 1,
+    "idle_s": 0.5,
+    "format": "onnx",
+    "hits": 3,
+}
+STATUS: wire.InstanceStatus = {
+    "unready": None,
+    "fault": None,
+    "kept": True,
+    "models": [MODEL],
+    "budget_bytes": 100,
+    "used_bytes": 50,
+    "disk_bytes": 9,
+    "disk_budget_bytes": 90,
+    "cpu_s": 1.0,
+    "decisions": [],
+    "last_seq": 0,
+}
+
+
+def sent(page: dict[str, Any]) -> dict[str, Any]:
+    """The page as its reader gets it."""
+    received: dict[str, Any] = json.loads(json.dumps(page))
+    return received
+
+
+def test_an_endpoint_comes_back_with_its_instances_and_their_models() -> None:
+    instances = [instance_page("i-1", "v-0", 1, STATUS), instance_page("i-2", "v-1", 0, None)]
+    variant = variant_page("v", weight=2.0, wanted=2, leaving=1, held=4, instances=instances)
+    (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", None, [variant])])))
+    model = ResidentModel("a.tar.gz", 7, 1, 0.5, "onnx", 3, "i-1")
+    both = (InstanceState("i-1", "v-0", 1, 100, 50, 9, 90, (model,)), InstanceState("i-2", "v-1", 0))
+    assert found == EndpointState("houses", (VariantState("v", 2, 4, both, 2.0, 1),))
+
+
+def test_an_endpoint_in_trouble_says_why() -> None:
+    (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", "its image is not known", [])])))
+    assert found.trouble == "its image is not known"
+
+
+def test_decisions_come_back_oldest_first_each_with_its_instance() -> None:
+    late, early = (wire.DecisionRecord(seq=1, at_s=at_s, model="a", action="load") for at_s in (2.0, 1.0))
+    written = decisions_page([decision_page(one, "i-1") for one in (late, early)])
+    assert read_decisions(sent(written)) == [DecisionRow(at_s, "a", "load", instance="i-1") for at_s in (1.0, 2.0)]
+
+
+def test_a_retired_model_comes_back_with_its_instance() -> None:
+    page = retired_page("houses", "v", "i-1", {"model": "a", "was": "resident", "in_flight": 2})
+    assert read_retired(sent({"instances": [page]})) == [RetiredModel("houses", "v", "i-1", "resident", 2)]
+
+
+def test_costs_come_back_as_they_were_written_whatever_a_newer_endpoint_adds() -> None:
+    variant = VariantCostsRow(
+        *("houses", "v", 3, 1, 0, 0.5, 1.5, 0.25),
+        sizes=(SizeCostsRow("ml.m5.large", 3600.0, 0.0, 10, 1.5, 0.25),),
+        models=(ModelCosts("a", 2, 1, 0, 0.4, 1.0),),
+        others=OtherModels(1, 1, 0, 0, 0.1, None),
+        on_aws=(PricedAlternative("always on", None, "nothing"),),
+    )
+    costs = Costs(0.0, 3600.0, "2026-01-01", "a list", "storage", (variant,))
+    assert Costs.read(sent({**costs.page(), "currency": "USD"})) == costs
