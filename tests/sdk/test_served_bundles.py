@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import torpor
-from tests.sdk.sdk_models import ROWS, TABLE, answers, train_booster, train_linear
+from tests.sdk.helpers.small_models import ROWS, TABLE, answers, train_booster, train_linear
 from torpor.demo.linear_onnx import linear_onnx
 
 Case = tuple[Any, list[float]]

@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 
-from tests.container.contract_platform import Answer, Platform
-from tests.processes import gone, soon
+from tests.container.helpers.contract_platform import Answer, Platform
+from tests.helpers.processes import gone
+from tests.helpers.waiting import soon
 from torpor_container import wire
 from torpor_container.processes.zygote_client import ZygoteClient
 
-SERVER = Path(__file__).with_name("awkward_server.py")
+SERVER = Path(__file__).parents[1] / "helpers" / "foreign_container.py"
 TARGET = "X-Amzn-SageMaker-Target-Model"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.container.script_processes import write_script
+from tests.container.helpers.script_processes import write_script
 from torpor_container import formats
 from torpor_container.errors import AmbiguousArtifact, LoadFailed, UnknownFormat
 from torpor_container.formats import Conventions, available, detect

@@ -25,7 +25,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from tests.container.formats.format_models import Trained
+from tests.container.helpers.format_models import Trained
 from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats import Conventions, ServableModel, detect
 from torpor_container.formats.sklearn.estimators import serve

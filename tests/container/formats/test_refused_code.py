@@ -10,7 +10,7 @@ import pytest
 import xgboost
 from sklearn.linear_model import LinearRegression
 
-from tests.container.script_processes import started, write_script
+from tests.container.helpers.script_processes import started, write_script
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.models.built_in_loader import BuiltInLoader

@@ -11,8 +11,8 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from tests.container.short_serving import Address, answer, connected, post, serving, whole
-from tests.processes import soon
+from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
+from tests.helpers.waiting import soon
 from torpor_container.http.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
 from torpor_container.http.server import LINE_MAX_BYTES, SPARE_MIN, SPARE_SHARE, allowed_connections
 

@@ -10,8 +10,9 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from tests.container.short_serving import Address, answer, connected, post, serving, whole
-from tests.processes import gone, soon
+from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
+from tests.helpers.processes import gone
+from tests.helpers.waiting import soon
 from torpor_container.http.exchange import Tell
 from torpor_container.http.framed_requests import TARGET, FramedRequests
 from torpor_container.http.framed_requests import Client as HangingUp

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.container.keeper_site import SIZE_BYTES, FakeRunner, Scene, Site
+from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, FakeModels, FakeRunner, KeeperWithFakes
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, ModelDied, NoRoom, NotReady
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.keeper import WaitLimits
@@ -21,7 +21,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
 
 def test_two_hundred_first_calls_make_one_download_and_one_load() -> None:
     async def story() -> None:
-        site = Site()
+        site = KeeperWithFakes()
         answers = await asyncio.gather(*(site.call("a") for _ in range(200)))
         assert answers == [b"a"] * 200
         assert site.scene.counts() == dict.fromkeys(
@@ -34,7 +34,7 @@ def test_two_hundred_first_calls_make_one_download_and_one_load() -> None:
 
 def test_a_caller_who_gives_up_does_not_stop_the_load() -> None:
     async def story() -> None:
-        site, gate = Site(patience=WaitLimits(ready_wait_s=0.05)), asyncio.Event()
+        site, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.05)), asyncio.Event()
         site.scene.pause = gate.wait
         with pytest.raises(NotReady):
             await site.call("a")
@@ -47,7 +47,7 @@ def test_a_caller_who_gives_up_does_not_stop_the_load() -> None:
 
 def test_a_failed_load_reaches_every_caller_and_the_next_one_tries_again() -> None:
     async def story() -> None:
-        site = Site()
+        site = KeeperWithFakes()
         site.scene.broken = {"a"}
         ends = await asyncio.gather(*(site.call("a") for _ in range(5)), return_exceptions=True)
         assert [type(end) for end in ends] == [LoadFailed] * 5
@@ -61,7 +61,7 @@ def test_a_failed_load_reaches_every_caller_and_the_next_one_tries_again() -> No
 
 def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() -> None:
     async def story() -> None:
-        site = Site(room=10)
+        site = KeeperWithFakes(room=10)
         await site.call("a")
         site.loader.loaded[0].grown_bytes = 9 * SIZE_BYTES + SIZE_BYTES // 2
         site.books.measured(await site.loader.used_bytes())
@@ -77,7 +77,7 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
 
 def test_a_load_that_takes_too_long_fails_and_leaves_the_books_clean() -> None:
     async def story() -> None:
-        site = Site(patience=WaitLimits(load_timeout_s=0.01))
+        site = KeeperWithFakes(patience=WaitLimits(load_timeout_s=0.01))
         site.scene.pause = lambda: asyncio.Event().wait()
         with pytest.raises(LoadTimedOut):
             await site.call("a")
@@ -88,7 +88,7 @@ def test_a_load_that_takes_too_long_fails_and_leaves_the_books_clean() -> None:
 
 def test_victims_are_unloaded_before_the_newcomer_is_loaded() -> None:
     async def story() -> None:
-        site = Site(room=2)
+        site = KeeperWithFakes(room=2)
         for name in "abc":
             await site.call(name)
         seen = [event for event in site.scene.events if event[0] in ("load", "unload")]
@@ -100,10 +100,10 @@ def test_victims_are_unloaded_before_the_newcomer_is_loaded() -> None:
 
 def test_a_victim_that_can_not_be_closed_cleanly_hinders_neither_the_newcomer_nor_the_other_victims() -> None:
     async def story() -> None:
-        site = Site(room=2)
+        site = KeeperWithFakes(room=2)
         await asyncio.gather(site.call("a"), site.call("b"))
         for runner in site.loader.loaded:
-            runner.scene = Scene(pause=refuse)
+            runner.scene = FakeModels(pause=refuse)
         site.books.budget_bytes = 100
         assert await site.call("c") == b"c"
         await site.settled()
@@ -118,10 +118,10 @@ async def refuse() -> None:
 
 def test_memory_that_leavers_still_hold_is_no_reason_to_refuse_a_newcomer() -> None:
     async def story() -> None:
-        site, gate = Site(room=1), asyncio.Event()
+        site, gate = KeeperWithFakes(room=1), asyncio.Event()
         await site.call("a")
         (leaver,) = site.loader.loaded
-        leaver.alive, leaver.scene = False, Scene(pause=gate.wait)
+        leaver.alive, leaver.scene = False, FakeModels(pause=gate.wait)
         again = asyncio.create_task(site.call("a"))
         await leaver.scene.until("close", "a")
         site.books.measured(SIZE_BYTES + SIZE_BYTES // 2)  # what its process still holds, which is more than it was
@@ -135,7 +135,7 @@ def test_memory_that_leavers_still_hold_is_no_reason_to_refuse_a_newcomer() -> N
 
 def test_nobody_leaves_for_memory_that_loading_left_behind() -> None:
     async def story() -> None:
-        site = Site(room=3)
+        site = KeeperWithFakes(room=3)
         site.loader.litter_bytes = 2 * SIZE_BYTES
         for name in ("a", "b", "c"):
             await site.call(name)
@@ -147,7 +147,7 @@ def test_nobody_leaves_for_memory_that_loading_left_behind() -> None:
 
 def test_a_load_that_finds_no_memory_is_tried_again_while_idle_models_can_leave() -> None:
     async def story() -> None:
-        site = Site(room=3)
+        site = KeeperWithFakes(room=3)
         site.scene.greedy = {"c"}
         assert [await site.call(name) for name in ("a", "b", "c")] == [b"a", b"b", b"c"]
         await site.settled()
@@ -159,7 +159,7 @@ def test_a_load_that_finds_no_memory_is_tried_again_while_idle_models_can_leave(
 
 def test_a_load_that_finds_no_memory_and_nobody_idle_fails_alone() -> None:
     async def story() -> None:
-        site = Site(room=3)
+        site = KeeperWithFakes(room=3)
         site.scene.greedy = {"b"}
         async with site.keeper.lend("a", Timing(site.clock)):
             with pytest.raises(LoadOutOfMemory):
@@ -172,7 +172,7 @@ def test_a_load_that_finds_no_memory_and_nobody_idle_fails_alone() -> None:
 
 def test_a_runner_whose_process_ended_is_replaced_before_the_next_call() -> None:
     async def story() -> None:
-        site = Site()
+        site = KeeperWithFakes()
         await site.call("a")
         only(site).alive = False
         assert await site.call("a") == b"a"
@@ -183,7 +183,7 @@ def test_a_runner_whose_process_ended_is_replaced_before_the_next_call() -> None
 
 def test_callers_on_a_dying_runner_fail_and_those_who_come_meanwhile_get_a_new_one() -> None:
     async def story() -> None:
-        site, gate = Site(), asyncio.Event()
+        site, gate = KeeperWithFakes(), asyncio.Event()
         await site.call("a")
         site.scene.pause = gate.wait
         inside = [asyncio.create_task(site.call("a")) for _ in range(3)]
@@ -201,7 +201,7 @@ def test_callers_on_a_dying_runner_fail_and_those_who_come_meanwhile_get_a_new_o
 
 def test_a_caller_who_leaves_a_script_broken_leaves_it_to_nobody_else() -> None:
     async def story() -> None:
-        site, never = Site(), asyncio.Event()
+        site, never = KeeperWithFakes(), asyncio.Event()
         await site.call("a")
         site.scene.pause = never.wait
         caller = asyncio.create_task(site.call("a"))
@@ -217,7 +217,7 @@ def test_a_caller_who_leaves_a_script_broken_leaves_it_to_nobody_else() -> None:
 
 def test_memory_that_was_taken_for_a_while_keeps_nobody_out_afterwards() -> None:
     async def story() -> None:
-        site = Site(room=2)
+        site = KeeperWithFakes(room=2)
         site.loader.spike_bytes = 10 * SIZE_BYTES
         await site.call("a")
         await site.settled()
@@ -231,7 +231,7 @@ def test_memory_that_was_taken_for_a_while_keeps_nobody_out_afterwards() -> None
 
 def test_without_a_cache_a_model_leaves_even_if_nobody_waited_for_its_load_to_end() -> None:
     async def story() -> None:
-        site, gate = Site(patience=WaitLimits(ready_wait_s=0.05), cache=False), asyncio.Event()
+        site, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.05), cache=False), asyncio.Event()
         site.scene.pause = gate.wait
         with pytest.raises(NotReady):
             await site.call("a")
@@ -246,7 +246,7 @@ def test_without_a_cache_a_model_leaves_even_if_nobody_waited_for_its_load_to_en
 @pytest.mark.parametrize("steps", range(14))
 def test_wherever_a_caller_is_cancelled_no_pin_stays_behind(steps: int) -> None:
     async def story() -> None:
-        site = Site(room=1)
+        site = KeeperWithFakes(room=1)
         await site.call("b")
         caller = asyncio.create_task(site.call("a"))
         for _ in range(steps):
@@ -269,7 +269,7 @@ STEPS = st.lists(
 @given(STEPS, st.integers(1, 3))
 def test_in_any_interleaving_answers_are_right_and_the_books_true(steps: list[tuple[str, int, str]], room: int) -> None:
     async def story() -> None:
-        site = Site(room)
+        site = KeeperWithFakes(room)
         site.scene.broken = {"d"}
         callers: list[tuple[str, asyncio.Task[bytes]]] = []
         for name, turns, harm in steps:
@@ -290,7 +290,7 @@ def test_in_any_interleaving_answers_are_right_and_the_books_true(steps: list[tu
     run(story())
 
 
-def hurt(site: Site, harm: str, caller: "asyncio.Task[bytes]") -> None:
+def hurt(site: KeeperWithFakes, harm: str, caller: "asyncio.Task[bytes]") -> None:
     if harm == "cancel":
         caller.cancel()
     if harm == "die":
@@ -298,14 +298,14 @@ def hurt(site: Site, harm: str, caller: "asyncio.Task[bytes]") -> None:
             runner.alive = False
 
 
-def only(site: Site) -> FakeRunner:
+def only(site: KeeperWithFakes) -> FakeRunner:
     (runner,) = site.loader.loaded
     return runner
 
 
 def test_a_model_that_is_expected_is_brought_in_once_and_kept_for_nobody() -> None:
     async def story() -> None:
-        site = Site()
+        site = KeeperWithFakes()
         site.keeper.expect("a")
         site.keeper.expect("a")
         await site.settled()
@@ -319,7 +319,7 @@ def test_a_model_that_is_expected_is_brought_in_once_and_kept_for_nobody() -> No
 
 def test_a_model_that_is_expected_in_vain_harms_nobody() -> None:
     async def story() -> None:
-        site = Site()
+        site = KeeperWithFakes()
         site.scene.broken = {"a"}
         site.keeper.expect("a")
         await site.settled()
@@ -331,7 +331,7 @@ def test_a_model_that_is_expected_in_vain_harms_nobody() -> None:
 
 def test_an_idle_model_is_dismissed_and_a_busy_one_is_not() -> None:
     async def story() -> None:
-        site = Site()
+        site = KeeperWithFakes()
         await site.call("a")
         async with site.keeper.lend("b", Timing(site.clock)):
             site.keeper.dismiss("a", "nobody calls")

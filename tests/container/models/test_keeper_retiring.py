@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.container.keeper_site import Site
+from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
 from torpor_container.errors import NotReady
 from torpor_container.models.keeper import WaitLimits
 
@@ -15,13 +15,13 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 10.0))
 
 
-def loads(site: Site) -> int:
+def loads(site: KeeperWithFakes) -> int:
     return site.scene.counts()[("load", "a")]
 
 
 def test_an_idle_model_leaves_at_once_and_is_loaded_by_the_next_call() -> None:
     async def story() -> None:
-        site = Site()
+        site = KeeperWithFakes()
         await site.call("a")
         assert site.keeper.retire("a", "it was to be reloaded", doubt=True)["was"] == "resident"
         assert site.keeper.at_hand("a") is None
@@ -34,7 +34,7 @@ def test_an_idle_model_leaves_at_once_and_is_loaded_by_the_next_call() -> None:
 
 def test_calls_in_flight_end_on_the_old_copy_and_those_after_wait_for_one_new_load() -> None:
     async def story() -> None:
-        site, gate = Site(), asyncio.Event()
+        site, gate = KeeperWithFakes(), asyncio.Event()
         await site.call("a")
         site.scene.pause = gate.wait
         busy = asyncio.create_task(site.call("a"))
@@ -54,7 +54,7 @@ def test_calls_in_flight_end_on_the_old_copy_and_those_after_wait_for_one_new_lo
 
 def test_a_model_that_is_loading_serves_those_who_waited_and_nobody_else() -> None:
     async def story() -> None:
-        site, gate = Site(), asyncio.Event()
+        site, gate = KeeperWithFakes(), asyncio.Event()
         site.scene.pause = gate.wait
         first = asyncio.create_task(site.call("a"))
         await site.scene.until("download", "a")
@@ -69,7 +69,7 @@ def test_a_model_that_is_loading_serves_those_who_waited_and_nobody_else() -> No
 
 def test_a_load_that_fails_while_it_is_retired_holds_nobody_up() -> None:
     async def story() -> None:
-        site, gate = Site(), asyncio.Event()
+        site, gate = KeeperWithFakes(), asyncio.Event()
         site.scene.pause, site.scene.broken = gate.wait, {"a"}
         first = asyncio.create_task(site.call("a"))
         await site.scene.until("download", "a")
@@ -87,7 +87,7 @@ def test_a_load_that_fails_while_it_is_retired_holds_nobody_up() -> None:
 
 def test_who_waits_for_an_old_copy_to_end_waits_as_long_as_for_any_load() -> None:
     async def story() -> None:
-        site, gate = Site(patience=WaitLimits(ready_wait_s=0.02)), asyncio.Event()
+        site, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.02)), asyncio.Event()
         await site.call("a")
         site.scene.pause = gate.wait
         busy = asyncio.create_task(site.call("a"))
@@ -103,7 +103,7 @@ def test_who_waits_for_an_old_copy_to_end_waits_as_long_as_for_any_load() -> Non
 
 def test_a_model_that_is_not_here_is_simply_loaded() -> None:
     async def story() -> None:
-        site = Site()
+        site = KeeperWithFakes()
         assert site.keeper.retire("a", "why", doubt=True) == {"model": "a", "was": "absent", "in_flight": 0}
         assert await site.call("a") == b"a"
         assert loads(site) == 1

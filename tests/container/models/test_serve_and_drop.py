@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.container.keeper_site import SIZE_BYTES, FakeDiskTier, FakeLoader, Scene
+from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, FakeDiskTier, FakeLoader, FakeModels
 from torpor_container.core.policies import TinyLFU
 from torpor_container.core.residency import Admit, Decision, Lead, Residency
 from torpor_container.measuring.timing import Timing
@@ -39,7 +39,7 @@ def test_a_visitor_to_a_full_instance_leaves_and_the_next_finds_its_room() -> No
 
 def test_the_keeper_lets_a_visitor_go_when_its_last_caller_is_served() -> None:
     async def story() -> None:
-        scene, site = Scene(), books(3, [])
+        scene, site = FakeModels(), books(3, [])
         loader = FakeLoader(scene)
         keeper = Keeper(FakeDiskTier(scene), loader, site, WaitLimits(), asyncio.get_running_loop().time)
 

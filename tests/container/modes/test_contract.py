@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from tests.container.contract_platform import WITHIN_S, Answer, Platform
+from tests.container.helpers.contract_platform import WITHIN_S, Answer, Platform
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.zygote_client import ZygoteClient
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 import uvloop
 
-from tests.container.sudden import hang_up
+from tests.container.helpers.connections import hang_up
 from torpor_container.transport.frames import NOT_GIVEN, START, UPGRADED, Frame, Unframed, framed, upgrade
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import (

@@ -6,10 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.endpoint.artifacts import booster, packed, put
-from tests.endpoint.aws.strictness import complaints
-from tests.endpoint.aws.walk import Row, Walk
-from tests.endpoint.aws.walk_rows import (
+from tests.endpoint.aws.helpers.operation_parameters import (
     AUTOSCALING,
     CLOUDWATCH,
     IAM,
@@ -21,7 +18,10 @@ from tests.endpoint.aws.walk_rows import (
     STS,
     TRAINING,
 )
-from tests.endpoint.live import LiveEndpoint
+from tests.endpoint.aws.helpers.operation_walk import Row, Walk
+from tests.endpoint.aws.helpers.strictness import complaints
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from tests.endpoint.helpers.model_artifacts import booster, packed, put
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.compatibility import FACES
 from torpor_endpoint.metrics.registry import MetricRegistry

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.endpoint.aws.exchanges import call
+from tests.endpoint.aws.helpers.asgi_calls import call
 from torpor_endpoint.aws.refusing import Refusing, misdirected, unserved
 
 BODY = b"a" * (5 << 20)

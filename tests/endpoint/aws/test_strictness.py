@@ -8,7 +8,7 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.parsers import create_parser
 
-from tests.endpoint.aws.strictness import Answered, complaints
+from tests.endpoint.aws.helpers.strictness import Answered, complaints
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012:model/a"
 

@@ -7,7 +7,7 @@ from botocore.model import ServiceModel, Shape
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.endpoint.aws.refusals import outcome
+from tests.endpoint.aws.helpers.refusals import outcome
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.service import refusal
 from torpor_endpoint.aws.validation import JAVA_PATTERNS, message, violations

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ledger_site import NOON_S, invocation
+from tests.helpers.ledger_with_pages import NOON_S, invocation
 from torpor_container.wire import EffortFields, WaitStep
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums, adds_up, is_cold, milliseconds, minute_of
 

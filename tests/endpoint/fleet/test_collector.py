@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.busy_instance import DIMENSIONS, busy, collecting
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.pool_world import World
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.busy_instance import DIMENSIONS, busy, collecting
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.metrics import metrics
 
 
 def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_path: Path) -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             registry, collector = collecting(world)
             series = registry.series(metrics.CONCURRENT_REQUESTS_PER_MODEL, DIMENSIONS)
 
@@ -42,8 +42,8 @@ def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_pa
 @pytest.mark.parametrize("gap_s", [0.0, 0.004, 0.011, 1.0, 4.0])
 def test_processor_use_is_the_same_when_it_is_asked_for_again_and_again(tmp_path: Path, gap_s: float) -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             registry, collector = collecting(world)
             cpu = registry.series(metrics.CPU_UTILIZATION, DIMENSIONS)
             async with busy(tmp_path / "i") as member:

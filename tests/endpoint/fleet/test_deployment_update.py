@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.lifecycle import EndpointEvent, move
 from torpor_endpoint.core.scaling import SHRINK_S
 from torpor_endpoint.fleet.controller import Controller
@@ -38,7 +38,7 @@ HOUR_S = 3600.0
 PLACE = ErrorPlace("shop", "123456789012", "us-east-1", "1")
 
 
-class HostWithoutRoomForBad(MortalHost):
+class HostWithoutRoomForBad(FakeHost):
     async def launch(self, spec: LaunchSpec) -> Launched:
         if spec.slot.variant == "bad":
             await asyncio.sleep(1.0)
@@ -49,7 +49,7 @@ class HostWithoutRoomForBad(MortalHost):
 class Shop:
     """One endpoint that has served a variant `a` for an hour, and nobody called; its sizer looks once a second."""
 
-    def __init__(self, host: MortalHost) -> None:
+    def __init__(self, host: FakeHost) -> None:
         self.live = LiveEndpoint("shop", "arn")
         self.fleet = Fleet()
         self.fleet.serve(self.live)
@@ -188,7 +188,7 @@ def test_an_update_that_fails_gives_back_what_nobody_uses_and_a_fixed_count_alwa
 
 def test_the_controller_passes_on_which_counts_were_asked_for() -> None:
     async def story() -> None:
-        with MortalHost() as host:
+        with FakeHost() as host:
             database, fleet = opened(":memory:"), Fleet()
             store = Store(database, time.time)
             endpoint = EndpointRecord("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (TO_ZERO,))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.endpoint.mortal_host import Mood, MortalHost
-from tests.endpoint.pool_world import SLOT, World
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost, Mood
+from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
 from torpor_endpoint.fleet.members import StartTrouble
 from torpor_endpoint.fleet.paces import PACES
@@ -35,8 +35,8 @@ class End(StrEnum):
 @given(st.lists(st.sampled_from(End), max_size=12))
 def test_the_more_starts_fail_the_longer_the_pause_and_one_that_was_ready_is_followed_soon(ends: list[End]) -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             await world.scale(1)
             failed = deaths = 0
             for end in ends:
@@ -57,7 +57,7 @@ def test_one_model_that_ends_every_instance_soon_never_makes_the_others_callers_
     assert PACES.restart_pause_s(100, 0) == PACES.restart_pauses_s[-1]
 
 
-async def come_to(end: End, world: World) -> float:
+async def come_to(end: End, world: PoolOnFakeHost) -> float:
     """Let the incarnation that is being launched come to this end: when that was."""
     pool, host, before = world.pool, world.host, world.pool.trouble
     host.launches_to_fail = 1 if end is End.NO_LAUNCH else 0
@@ -73,8 +73,8 @@ async def come_to(end: End, world: World) -> float:
 
 def test_who_waits_for_an_instance_learns_that_it_can_not_be_launched() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             host.launches_to_fail = 1000
             await world.scale(1)
             await world.pool.until(lambda: world.pool.hopeless)
@@ -90,8 +90,8 @@ def test_who_waits_for_an_instance_learns_that_it_can_not_be_launched() -> None:
 
 def test_one_that_was_ready_and_cannot_start_again_is_tried_with_patience() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             await world.ready(1)
             host.launches_to_fail = 1000
             host.living[SLOT].die()
@@ -107,8 +107,8 @@ def test_one_that_was_ready_and_cannot_start_again_is_tried_with_patience() -> N
 
 def test_a_fault_that_nobody_foresaw_does_not_leave_the_slot_empty_for_ever() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             host.launches_to_fail, host.failure = 2, RuntimeError("an odd answer")
             await world.scale(1)
             await world.pool.until(lambda: world.pool.trouble is not None)
@@ -121,8 +121,8 @@ def test_a_fault_that_nobody_foresaw_does_not_leave_the_slot_empty_for_ever() ->
 
 def test_a_host_that_fails_to_empty_a_slot_does_not_leave_it_empty_for_ever() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             await world.ready(1)
             host.ends_to_fail = 1
             host.living[SLOT].die()
@@ -136,8 +136,8 @@ def test_a_host_that_fails_to_empty_a_slot_does_not_leave_it_empty_for_ever() ->
 
 def test_a_slot_whose_host_fails_at_its_end_is_told_of_and_free_again() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             await world.ready(1)
             host.ends_to_fail = 1
             await world.scale(0)
@@ -151,8 +151,8 @@ def test_a_slot_whose_host_fails_at_its_end_is_told_of_and_free_again() -> None:
 
 def test_what_went_wrong_is_forgotten_by_the_next_one_who_wakes_it() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             host.launches_to_fail = 3
             await world.scale(1)
             await world.pool.until(lambda: world.pool.hopeless)
@@ -167,8 +167,8 @@ def test_what_went_wrong_is_forgotten_by_the_next_one_who_wakes_it() -> None:
 
 def test_one_that_dies_before_its_emulated_delay_is_over_is_never_offered() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host, start_delay_s=8.0)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host, start_delay_s=8.0)
             await world.scale(1)
             await asyncio.sleep(4.0)
             host.living[SLOT].die()
@@ -183,8 +183,8 @@ def test_one_that_dies_before_its_emulated_delay_is_over_is_never_offered() -> N
 
 def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             host.dies_slowly_s = 100.0
             await world.ready(1)
             await world.request(0)
@@ -198,8 +198,8 @@ def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
 
 def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             host.dies_slowly_s = 100.0
             await world.ready(1)
             (member,) = world.pool.ready
@@ -214,8 +214,8 @@ def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None
 
 def test_an_instance_that_was_not_wanted_before_it_was_ready_says_so_in_the_ledger() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             host.mood = Mood.BAD
             await world.scale(1)
             await asyncio.sleep(1.0)
@@ -227,8 +227,8 @@ def test_an_instance_that_was_not_wanted_before_it_was_ready_says_so_in_the_ledg
 
 def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             host.launches_to_fail = 1000
             live = LiveEndpoint("shop", "arn", {"v": world.pool})
             router = Router(Fleet(), Limits(), lambda: 0.0, world.now, strict=False)
@@ -245,8 +245,8 @@ def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
 
 def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_a_lost_one_is_made_anew() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             await world.ready(1)
             (member,) = world.pool.ready
             assert member.multiplexed.open
@@ -263,8 +263,8 @@ def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_
 
 def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             await world.ready(2)
             host.launches_to_fail = 1000
             host.living[Slot("shop", "v", 0)].die()
@@ -279,8 +279,8 @@ def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
 
 def test_one_that_is_gone_can_be_retired_before_its_end_is_told() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             await world.ready(1)
             (member,) = world.pool.ready
             member.happened(InstanceEvent.TIMED_OUT)
@@ -291,8 +291,8 @@ def test_one_that_is_gone_can_be_retired_before_its_end_is_told() -> None:
 
 def test_a_start_that_was_given_up_is_none_of_the_next_ones() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             await world.ready(1)
             host.launches_to_fail = 1000
             await world.scale(2)

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.processes import children, gone, soon, stop
-from tests.zygotes import LIGHT
+from tests.helpers.processes import children, gone, stop
+from tests.helpers.waiting import soon
+from tests.helpers.zygotes import LIGHT
 from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_container.transport.upstream import Upstream, UpstreamError
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Slot

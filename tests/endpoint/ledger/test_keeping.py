@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ledger_site import FIRST_USE, NOON_S, Site, invocation, life
+from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, invocation, life
 from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
@@ -25,8 +25,8 @@ COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    made = Site(tmp_path)
+def site(tmp_path: Path) -> Iterator[LedgerWithPages]:
+    made = LedgerWithPages(tmp_path)
     yield made
     made.ledger.close()
 
@@ -39,7 +39,7 @@ def lives(tables: Tables) -> list[tuple[str, str, float | None]]:
     return tables.database.rows("SELECT instance, why_stopped, stopped_s FROM lives ORDER BY 1")
 
 
-def test_a_cold_start_is_kept_whole_and_a_warm_request_in_its_minute(site: Site) -> None:
+def test_a_cold_start_is_kept_whole_and_a_warm_request_in_its_minute(site: LedgerWithPages) -> None:
     cold = invocation(NOON_S, COLD, cold=FIRST_USE)
     site.ledger.lived(life())
     for one in (cold, invocation(NOON_S + 59.9), invocation(NOON_S + 60), invocation(NOON_S + 60, model="b")):
@@ -52,7 +52,7 @@ def test_a_cold_start_is_kept_whole_and_a_warm_request_in_its_minute(site: Site)
     ]  # fmt: skip
 
 
-def test_a_minute_goes_on_after_it_was_written_and_after_a_restart(site: Site) -> None:
+def test_a_minute_goes_on_after_it_was_written_and_after_a_restart(site: LedgerWithPages) -> None:
     for _ in range(2):
         site.ledger.lived(life())
         site.ledger.invoked(invocation())
@@ -70,7 +70,7 @@ def test_a_minute_goes_on_after_it_was_written_and_after_a_restart(site: Site) -
 def test_the_minutes_are_the_whole_traffic_whenever_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, str, bool, bool]]
 ) -> None:
-    site = Site(tmp_path_factory.mktemp("ledger"))
+    site = LedgerWithPages(tmp_path_factory.mktemp("ledger"))
     for minute, model, cold, flush in rows:
         site.ledger.invoked(invocation(NOON_S + 60 * minute, COLD if cold else None, model=model))
         if flush:
@@ -82,7 +82,7 @@ def test_the_minutes_are_the_whole_traffic_whenever_they_were_written(
     site.ledger.close()
 
 
-def test_the_size_of_an_instance_is_known_until_its_last_answers_are_in(site: Site) -> None:
+def test_the_size_of_an_instance_is_known_until_its_last_answers_are_in(site: LedgerWithPages) -> None:
     site.ledger.lived(life(NOON_S - 100, NOON_S, size="serverless-2048"))
     site.flush()
     for instance in ("i-1", "i-never-heard-of", ""):
@@ -96,7 +96,7 @@ def test_the_size_of_an_instance_is_known_until_its_last_answers_are_in(site: Si
     assert minutes(site.ledger.tables)[-1][2] == "unknown"
 
 
-def test_lives_that_nobody_saw_end_ended_when_the_endpoint_was_last_alive(site: Site) -> None:
+def test_lives_that_nobody_saw_end_ended_when_the_endpoint_was_last_alive(site: LedgerWithPages) -> None:
     site.ledger.lived(life(NOON_S - 100, NOON_S - 50, instance="i-0"))
     site.ledger.lived(life(NOON_S - 100))
     site.flush()
@@ -108,7 +108,7 @@ def test_lives_that_nobody_saw_end_ended_when_the_endpoint_was_last_alive(site: 
     again.ledger.close()
 
 
-def test_at_zero_nothing_is_written(site: Site) -> None:
+def test_at_zero_nothing_is_written(site: LedgerWithPages) -> None:
     site.ledger.lived(life(NOON_S - 100, NOON_S))
     site.flush()
     site.now_s += 61
@@ -119,11 +119,11 @@ def test_at_zero_nothing_is_written(site: Site) -> None:
     assert site.ledger.tables.database.rows("SELECT total_changes()") == before
 
 
-def served(site: Site) -> list[tuple[str, float, float]]:
+def served(site: LedgerWithPages) -> list[tuple[str, float, float]]:
     return site.ledger.tables.database.rows("SELECT endpoint, since_s, until_s FROM served")
 
 
-def test_a_variant_is_served_from_its_first_life_until_it_is_there_no_more(site: Site) -> None:
+def test_a_variant_is_served_from_its_first_life_until_it_is_there_no_more(site: LedgerWithPages) -> None:
     site.ledger.lived(life(NOON_S, NOON_S + 100))
     site.flush()
     assert served(site) == [("houses", NOON_S, NOON_S + 100)]
@@ -137,14 +137,14 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_there_no_more(site:
     assert served(site) == []
 
 
-def as_of_before(site: Site, *undone: str) -> None:
+def as_of_before(site: LedgerWithPages, *undone: str) -> None:
     """The file as it was before these steps of its schema, and the last one."""
     efforts = [("cold_starts", "effort"), *(("minutes", column) for column in ("measured", "work_s", "delay_s"))]
     for statement in (*(f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in efforts), *undone):
         site.ledger.tables.database.rows(statement)
 
 
-def test_a_ledger_of_before_that_knows_since_when_its_variants_were_served(site: Site) -> None:
+def test_a_ledger_of_before_that_knows_since_when_its_variants_were_served(site: LedgerWithPages) -> None:
     site.ledger.lived(life(NOON_S, NOON_S + 100))
     site.ledger.lived(life(NOON_S + 200, instance="i-2"))
     site.flush()
@@ -155,7 +155,7 @@ def test_a_ledger_of_before_that_knows_since_when_its_variants_were_served(site:
 
 
 def test_the_latest_are_kept_and_the_oldest_go(tmp_path: Path) -> None:
-    site = Site(tmp_path, Retention(cold_starts=3, kept_s=600.0, minute_rows=4, lives=2))
+    site = LedgerWithPages(tmp_path, Retention(cold_starts=3, kept_s=600.0, minute_rows=4, lives=2))
     for number in range(8):
         at_s = NOON_S + 60 * number
         site.ledger.invoked(invocation(at_s, COLD, model=f"m{number}", instance=""))
@@ -176,7 +176,7 @@ def test_the_latest_are_kept_and_the_oldest_go(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("retention", [Retention(lives=5), Retention(minute_rows=5)])
 def test_costs_begin_where_the_ledger_still_knows_both_lives_and_traffic(tmp_path: Path, retention: Retention) -> None:
-    site = Site(tmp_path, retention, now_s=NOON_S + 600)
+    site = LedgerWithPages(tmp_path, retention, now_s=NOON_S + 600)
     for minute in range(10):
         began_s = NOON_S + 60 * minute
         site.ledger.invoked(invocation(began_s + 1))
@@ -192,13 +192,13 @@ def test_costs_begin_where_the_ledger_still_knows_both_lives_and_traffic(tmp_pat
         one.ledger.close()
 
 
-def paid_s(site: Site) -> tuple[float, float]:
+def paid_s(site: LedgerWithPages) -> tuple[float, float]:
     """Where a statement of everything begins, and the seconds that its instances lived."""
     statement = site.reading.costs(None, 0.0, site.now_s)
     return statement.window.since_s, sum(part.instance_s for bill in statement.bills for part in bill.costs.sizes)
 
 
-def test_an_instance_life_is_kept_for_as_long_as_its_traffic(site: Site) -> None:
+def test_an_instance_life_is_kept_for_as_long_as_its_traffic(site: LedgerWithPages) -> None:
     for wake in range(24_000):
         began_s = NOON_S + 60 * wake
         site.ledger.lived(life(began_s, began_s + 30, instance=f"i-{wake}"))
@@ -209,7 +209,7 @@ def test_an_instance_life_is_kept_for_as_long_as_its_traffic(site: Site) -> None
 
 
 def test_a_ledger_of_before_that_may_have_known_more_lives_says_what_it_knows(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+    site = LedgerWithPages(tmp_path)
     for wake in range(10_000):
         site.ledger.lived(life(NOON_S - 20_000 + wake, NOON_S - 20_000 + wake + 1, instance=f"i-{wake}"))
     site.flush()
@@ -220,7 +220,7 @@ def test_a_ledger_of_before_that_may_have_known_more_lives_says_what_it_knows(tm
     again.ledger.close()
 
 
-def test_a_flood_of_cold_starts_is_bounded_and_counted(site: Site) -> None:
+def test_a_flood_of_cold_starts_is_bounded_and_counted(site: LedgerWithPages) -> None:
     for _ in range(COLD_PENDING_MAX + 5):
         site.ledger.invoked(invocation(steps=COLD, instance=""))
     site.flush()
@@ -242,7 +242,7 @@ def full_disk() -> Iterator[None]:
 
 
 def test_a_full_disk_loses_rows_is_said_once_and_no_instance_lives_for_ever(
-    site: Site, caplog: pytest.LogCaptureFixture
+    site: LedgerWithPages, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.ledger.lived(life())
     site.flush()
@@ -261,7 +261,7 @@ def test_a_full_disk_loses_rows_is_said_once_and_no_instance_lives_for_ever(
 
 def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "ledger.sqlite").write_text("this is no database " * 100)
-    site = Site(tmp_path)
+    site = LedgerWithPages(tmp_path)
     site.ledger.invoked(invocation(steps=COLD))
     site.flush()
     assert len(site.reading.cold_starts()) == 1
@@ -272,7 +272,7 @@ def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, caplog: pytest.
 
 def test_the_chore_writes_by_itself_and_may_be_stopped_at_any_time(tmp_path: Path) -> None:
     async def story() -> None:
-        site = Site(tmp_path)
+        site = LedgerWithPages(tmp_path)
         chore = asyncio.create_task(site.ledger.run())
         site.ledger.invoked(invocation(steps=COLD))
         async with asyncio.timeout(10):
@@ -290,7 +290,7 @@ def test_the_chore_writes_by_itself_and_may_be_stopped_at_any_time(tmp_path: Pat
 
 
 def test_steps_that_do_not_add_up_are_kept_as_they_are_and_said_once(
-    site: Site, caplog: pytest.LogCaptureFixture
+    site: LedgerWithPages, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd = invocation(steps=COLD)._replace(total_s=1.0)
     site.ledger.invoked(odd)
@@ -310,7 +310,7 @@ def test_a_warm_invocation_costs_next_to_nothing(tmp_path: Path) -> None:
     ledger.close()
 
 
-def test_every_cold_step_is_kept(site: Site) -> None:
+def test_every_cold_step_is_kept(site: LedgerWithPages) -> None:
     told = [invocation(steps={step.value: 0.2, "overhead": 0.001}) for step in sorted(COLD_STEPS)]
     for one in told:
         site.ledger.invoked(one)
@@ -320,12 +320,12 @@ def test_every_cold_step_is_kept(site: Site) -> None:
 
 
 # -- the room for models -----------------------------------------------------------------------------------------------
-def memory(site: Site) -> list[tuple[object, ...]]:
+def memory(site: LedgerWithPages) -> list[tuple[object, ...]]:
     columns = "minute_s, size, budget_bytes, looks, own_bytes, short, short_own_bytes"
     return site.ledger.tables.database.rows(f"SELECT {columns} FROM memory ORDER BY minute_s")
 
 
-def test_what_an_instance_takes_beside_its_models_is_kept_by_the_minute(site: Site) -> None:
+def test_what_an_instance_takes_beside_its_models_is_kept_by_the_minute(site: LedgerWithPages) -> None:
     site.ledger.lived(life())
     for number, victims in enumerate(([], ["b"])):
         cold = wire.ColdLoad(bytes=1, victims=victims, reason="", took_s=0.1, efforts={}, own_bytes=10 + number)
@@ -338,7 +338,7 @@ def test_what_an_instance_takes_beside_its_models_is_kept_by_the_minute(site: Si
     assert memory(site) == [(NOON_S, "ml.m5.large", 40, 3, 27, 1, 11), (NOON_S + 60, "ml.m5.large", 40, 1, 7, 0, 0)]
 
 
-def test_when_the_first_and_the_last_warm_request_of_a_minute_came_is_kept(site: Site) -> None:
+def test_when_the_first_and_the_last_warm_request_of_a_minute_came_is_kept(site: LedgerWithPages) -> None:
     site.ledger.invoked(invocation(NOON_S + 5, COLD))
     site.ledger.invoked(invocation(NOON_S + 9))
     site.flush()
@@ -350,7 +350,7 @@ def test_when_the_first_and_the_last_warm_request_of_a_minute_came_is_kept(site:
     assert kept == [(NOON_S, "a", NOON_S + 7, NOON_S + 9)]
 
 
-def test_a_ledger_of_before_that_knew_the_room_is_opened_and_goes_on(site: Site) -> None:
+def test_a_ledger_of_before_that_knew_the_room_is_opened_and_goes_on(site: LedgerWithPages) -> None:
     site.ledger.invoked(invocation())
     site.flush()
     for statement in ("DROP TABLE memory", "DROP TABLE spans", f"PRAGMA user_version = {len(MIGRATIONS) - 1}"):

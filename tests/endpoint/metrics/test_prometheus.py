@@ -3,7 +3,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.ledger_site import answer
+from tests.helpers.ledger_with_pages import answer
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.metrics.metrics import (
     INVOCATIONS,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ledger_site import Site, answer
+from tests.helpers.ledger_with_pages import LedgerWithPages, answer
 from torpor_endpoint.fleet.roster import Fleet
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.app import PAGES, OwnPages
@@ -18,7 +18,7 @@ async def _nothing() -> None:
 
 def asked(folder: Path, target: str) -> tuple[int, str]:
     """Of an endpoint process that has nothing."""
-    site = Site(folder)
+    site = LedgerWithPages(folder)
     pages = Pages(site.ledger.flush, site.reading)
     own = OwnPages(Fleet(), MetricRegistry(site.clock), _nothing, folder / "logs", lambda: pages)
     status, body = asyncio.run(answer(own.app(), f"/_torpor/{target}"))

@@ -8,41 +8,41 @@ from typing import Any
 
 import pytest
 
-from tests.ledger_site import FIRST_USE, NOON_S, Site, answer, invocation, life
+from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, answer, invocation, life
 from torpor_container.wire import ColdLoad
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path) -> Iterator[LedgerWithPages]:
     """An hour after noon; an instance has run since noon, and a serverless one beside it."""
-    made = Site(tmp_path, now_s=NOON_S + 3600)
+    made = LedgerWithPages(tmp_path, now_s=NOON_S + 3600)
     made.ledger.lived(life())
     made.ledger.lived(life(endpoint="villas", instance="i-2", size="serverless-2048"))
     yield made
     made.ledger.close()
 
 
-def page(site: Site, target: str) -> Any:
+def page(site: LedgerWithPages, target: str) -> Any:
     status, body = asyncio.run(answer(site.app(), f"/_torpor/{target}"))
     assert status == 200, body
     return json.loads(body)
 
 
-def refusal(site: Site, target: str) -> tuple[int, str]:
+def refusal(site: LedgerWithPages, target: str) -> tuple[int, str]:
     status, body = asyncio.run(answer(site.app(), f"/_torpor/{target}"))
     return status, body.decode()
 
 
-def test_cold_starts_are_shown_as_soon_as_they_were_told(site: Site) -> None:
+def test_cold_starts_are_shown_as_soon_as_they_were_told(site: LedgerWithPages) -> None:
     site.ledger.invoked(invocation(steps=COLD, cold=FIRST_USE))
     (shown,) = page(site, "cold-starts")["cold_starts"]
     assert (shown["model"], shown["steps"], shown["cold"]) == ("a", COLD, dict(FIRST_USE))
     assert sum(shown["steps"].values()) == pytest.approx(shown["total_s"], abs=0.001)
 
 
-def test_the_latest_cold_starts_are_shown_oldest_first(site: Site) -> None:
+def test_the_latest_cold_starts_are_shown_oldest_first(site: LedgerWithPages) -> None:
     for second, model, endpoint in ((3, "c", "houses"), (1, "a", "houses"), (2, "b", "houses"), (4, "a", "villas")):
         site.ledger.invoked(invocation(NOON_S + second, COLD, model=model, endpoint=endpoint))
 
@@ -55,7 +55,7 @@ def test_the_latest_cold_starts_are_shown_oldest_first(site: Site) -> None:
     assert models("model=a&endpoint=villas") == ["a"]
 
 
-def test_costs_are_those_of_the_last_day_with_what_they_are_made_of(site: Site) -> None:
+def test_costs_are_those_of_the_last_day_with_what_they_are_made_of(site: LedgerWithPages) -> None:
     site.ledger.invoked(invocation(NOON_S + 60, {"predict": 36.0}))
     site.ledger.invoked(invocation(NOON_S + 60, {"load": 1.0, "predict": 9.0}, endpoint="villas", instance="i-2"))
     shown = page(site, "costs")
@@ -67,7 +67,7 @@ def test_costs_are_those_of_the_last_day_with_what_they_are_made_of(site: Site) 
     assert [way["usd"] for way in villas["on_aws"]] == pytest.approx([0.0464, 0.0928, 0.0464, 0.00036], rel=1e-3)
 
 
-def test_costs_of_windows_that_meet_add_up(site: Site) -> None:
+def test_costs_of_windows_that_meet_add_up(site: LedgerWithPages) -> None:
     for minute in range(50):
         steps = {"predict": 0.5 + minute / 10}
         site.ledger.invoked(invocation(NOON_S + 60 * minute, steps, endpoint="villas", instance="i-2"))
@@ -81,7 +81,7 @@ def test_costs_of_windows_that_meet_add_up(site: Site) -> None:
     assert whole == pytest.approx([sum(pair) for pair in parts])
 
 
-def test_the_dearest_models_are_named_and_the_others_counted(site: Site) -> None:
+def test_the_dearest_models_are_named_and_the_others_counted(site: LedgerWithPages) -> None:
     for number in range(30):
         site.ledger.invoked(invocation(steps={"predict": 1.0 + number}, model=f"m{number:02}"))
     houses, _ = page(site, "costs?models=2")["variants"]
@@ -91,7 +91,7 @@ def test_the_dearest_models_are_named_and_the_others_counted(site: Site) -> None
     assert sum(parts) == pytest.approx(houses["usd"])
 
 
-def test_nothing_is_reckoned_beyond_now_or_beyond_what_is_kept(site: Site) -> None:
+def test_nothing_is_reckoned_beyond_now_or_beyond_what_is_kept(site: LedgerWithPages) -> None:
     shown = page(site, f"costs?since_s=0&until_s={NOON_S * 2}")
     assert (shown["since_s"], shown["until_s"]) == (site.now_s - site.retention.kept_s, site.now_s)
     assert shown["variants"][0]["sizes"][0]["instance_s"] == 3600
@@ -107,11 +107,11 @@ def test_nothing_is_reckoned_beyond_now_or_beyond_what_is_kept(site: Site) -> No
         ("costs?since_s=nan", 400, "since_s is zero or more, not nan"),
     ],
 )
-def test_what_cannot_be_shown_is_said_in_one_line(site: Site, target: str, status: int, said: str) -> None:
+def test_what_cannot_be_shown_is_said_in_one_line(site: LedgerWithPages, target: str, status: int, said: str) -> None:
     assert refusal(site, target) == (status, said)
 
 
-def test_a_name_that_is_no_text_harms_no_other_row(site: Site) -> None:
+def test_a_name_that_is_no_text_harms_no_other_row(site: LedgerWithPages) -> None:
     odd = b"\xff.tar.gz".decode(errors="surrogateescape")
     told: ColdLoad = {**FIRST_USE, "victims": [odd]}
     site.ledger.invoked(invocation(steps=COLD, model=odd, cold=told))
@@ -121,5 +121,5 @@ def test_a_name_that_is_no_text_harms_no_other_row(site: Site) -> None:
     assert [model["model"] for model in page(site, "costs")["variants"][0]["models"]] == ["?.tar.gz", "a"]
 
 
-def test_an_endpoint_that_only_lived_is_known_and_has_no_cold_starts(site: Site) -> None:
+def test_an_endpoint_that_only_lived_is_known_and_has_no_cold_starts(site: LedgerWithPages) -> None:
     assert page(site, "cold-starts?endpoint=houses") == {"cold_starts": []}

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.busy_instance import DIMENSIONS, busy, collecting, fleet_of
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.pool_world import DAY_S, World
-from tests.endpoint.virtual_time import run
-from tests.ledger_site import NOON_S, Site, invocation, life
+from tests.endpoint.helpers.busy_instance import DIMENSIONS, busy, collecting, fleet_of
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.pool_on_fake_host import DAY_S, PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
+from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
 from torpor_endpoint.fleet.sizer import IDLE_S, Sizer
 from torpor_endpoint.metrics import metrics
 
@@ -19,8 +19,8 @@ JUMPS_S = pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
 @JUMPS_S
 def test_a_variant_falls_asleep_when_nobody_has_called_for_its_keep_alive_and_not_before(jump_s: float) -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             sizer = asyncio.create_task(Sizer(fleet_of(world), world.now).run())
             await world.wake(0)
             world.pool.traffic.came(world.now())
@@ -41,7 +41,7 @@ def test_a_variant_falls_asleep_when_nobody_has_called_for_its_keep_alive_and_no
 def test_the_ledger_tells_of_no_life_that_ends_before_it_began_and_of_no_negative_cost(
     tmp_path: Path, jump_s: float
 ) -> None:
-    site = Site(tmp_path, now_s=NOON_S)
+    site = LedgerWithPages(tmp_path, now_s=NOON_S)
     site.ledger.lived(life())
     site.ledger.lived(life(instance="i-2"))
     for off_s in (0.0, jump_s, 0.0):
@@ -66,8 +66,8 @@ def test_the_ledger_tells_of_no_life_that_ends_before_it_began_and_of_no_negativ
 @JUMPS_S
 def test_the_collector_goes_on_and_no_level_is_negative(tmp_path: Path, jump_s: float) -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            world = PoolOnFakeHost(host)
             registry, collector = collecting(world)
             async with busy(tmp_path / "i") as member:
                 world.pool.offer(member)

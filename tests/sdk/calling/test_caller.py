@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torpor
-from tests.sdk.call_site import Received, Reply, Site, reply, served, session_of
-from tests.sdk.sdk_models import CITIES, ROWS, answers
+from tests.sdk.helpers.recording_server import Received, RecordingServer, Reply, reply, served, session_of
+from tests.sdk.helpers.small_models import CITIES, ROWS, answers
 from torpor.calling.caller import Caller
 from torpor.errors import EndpointUnreachable, NoAnswer, TorporError
 
@@ -27,7 +27,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\
 WITHIN_S = 10.0
 
 
-def caller_of(site: Site, **options: object) -> Caller:
+def caller_of(site: RecordingServer, **options: object) -> Caller:
     return Caller(site.url, session=session_of(), **options)  # type: ignore[arg-type]
 
 

@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.sdk.call_site import served, session_of
+from tests.sdk.helpers.recording_server import served, session_of
 from torpor.calling.caller import Caller
 from torpor.calling.destination import Destination
 from torpor.errors import EndpointUnreachable, TorporError

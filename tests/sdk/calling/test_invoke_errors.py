@@ -9,7 +9,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import get_session
 
-from tests.sdk.call_site import Reply, reply, served, session_of
+from tests.sdk.helpers.recording_server import Reply, reply, served, session_of
 from torpor.calling.answer import Answer
 from torpor.calling.caller import Caller
 from torpor.calling.invoke_errors import InvokeError, ModelError, refused

@@ -12,7 +12,7 @@ from typer import BadParameter
 from typer.testing import CliRunner, Result
 
 import torpor
-from tests.ledger_site import FIRST_USE, NOON_S, Site, invocation, life, served
+from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, invocation, life, served
 from torpor.calling.connection import EndpointConnection
 from torpor.cli import app
 from torpor.cli.commands.cold_starts import percentile
@@ -33,7 +33,7 @@ AGES = "100000d"
 class Stand:
     """A ledger of one cold and one warm call, behind a port."""
 
-    site: Site
+    site: LedgerWithPages
     connection: EndpointConnection
 
     def run(self, *arguments: str, width: int = 100) -> Result:
@@ -48,7 +48,7 @@ class Stand:
 
 @pytest.fixture
 def stand(tmp_path: Path) -> Iterator[Stand]:
-    site = Site(tmp_path, now_s=NOON_S + 3600)
+    site = LedgerWithPages(tmp_path, now_s=NOON_S + 3600)
     site.ledger.lived(life())
     site.ledger.lived(life(endpoint="odd", instance="i-2", size="ml.m4.xlarge"))
     site.ledger.invoked(invocation(NOON_S, COLD, model="Houston_TX.tar.gz", cold=FIRST_USE))
@@ -122,7 +122,7 @@ def test_costs_shows_what_is_known_and_says_what_is_not(stand: Stand) -> None:
 
 @pytest.mark.parametrize("command", ["costs", "cold-starts"])
 def test_nothing_to_show_is_said(tmp_path: Path, command: str) -> None:
-    empty = Site(tmp_path)
+    empty = LedgerWithPages(tmp_path)
     with served(empty.app()) as url:
         done = Stand(empty, EndpointConnection(url)).run(command)
     empty.ledger.close()

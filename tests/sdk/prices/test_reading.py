@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.sdk.prices.price_files import HOUSE, Product, as_csv, as_json
+from tests.sdk.helpers.price_files import HOUSE, Product, as_csv, as_json
 from torpor.cli import app
 from torpor.prices import DATA_MOVED, SERVERLESS, PriceFileRefused, read
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.container.artifacts.tar_bytes import member, tar_gz_of, tar_of, tar_with, with_checksum
+from tests.container.helpers.tar_archives import member, tar_gz_of, tar_of, tar_with, with_checksum
 from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
 from torpor_container.artifacts.errors import ArtifactInvalid
 from torpor_container.wire import Fault

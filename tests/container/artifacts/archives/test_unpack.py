@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.container.artifacts.tar_bytes import member, tar_gz_of, tar_of, tar_with, with_checksum
+from tests.container.helpers.tar_archives import member, tar_gz_of, tar_of, tar_with, with_checksum
 from torpor_container.artifacts.archives.stream import MEMBERS_MAX
 from torpor_container.artifacts.archives.unpack import Unpacked, UnpackLimits, unpack
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.container.artifacts.fake_s3 import FakeObject, FakeS3
+from tests.container.helpers.fake_s3 import FakeObject, FakeS3
 from torpor_container.artifacts.errors import (
     ArtifactError,
     ArtifactForbidden,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from scipy import sparse
 
-from tests.container.formats.format_models import Trained
-from tests.container.script_processes import started, write_script
+from tests.container.helpers.format_models import Trained
+from tests.container.helpers.script_processes import started, write_script
 from torpor_container.errors import BadInput, ContainerError, LoadFailed, PredictionFailed, UnsupportedContentType
 from torpor_container.formats.script.context import Headers
 from torpor_container.invocation import Invocation, Reply

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.container.script_processes import started, write_script
-from tests.processes import gone
+from tests.container.helpers.script_processes import started, write_script
+from tests.helpers.processes import gone
 from torpor_container.errors import (
     BadInput,
     ContainerError,

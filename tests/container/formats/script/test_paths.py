@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.container.script_processes import started, write_script
+from tests.container.helpers.script_processes import started, write_script
 from torpor_container.errors import LoadFailed
 from torpor_container.formats.script.paths import mentions, show
 from torpor_container.invocation import Invocation

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.container.script_processes import started, write_script
+from tests.container.helpers.script_processes import started, write_script
 from torpor_container.errors import PredictionFailed
 from torpor_container.formats.script import toolkits
 from torpor_container.formats.script.process import ScriptProcess

@@ -10,7 +10,7 @@ from botocore.serialize import create_serializer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.endpoint.aws.refusals import outcome
+from tests.endpoint.aws.helpers.refusals import outcome
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import AwsRequest
 from torpor_endpoint.aws.wire.cbor import Cbor

@@ -7,7 +7,7 @@ from http.client import HTTPResponse
 
 import pytest
 
-from tests.endpoint.live import LiveEndpoint
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 
 SIGNED = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
 JSON = {"content-type": "application/x-amz-json-1.1", "x-amz-target": "SageMaker.ListModels"}

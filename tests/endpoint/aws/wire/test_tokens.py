@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.endpoint.aws.hostile_tokens import HOSTILE
-from tests.endpoint.aws.refusals import outcome
+from tests.endpoint.aws.helpers.hostile_tokens import HOSTILE
+from tests.endpoint.aws.helpers.refusals import outcome
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire import tokens
 from torpor_endpoint.aws.wire.paging import cut, page

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.endpoint.aws.exchanges import Reply, call
+from tests.endpoint.aws.helpers.asgi_calls import Reply, call
 from torpor_endpoint.aws.wire.unsigned_form import FORM_LIMIT_BYTES, UnsignedForm
 from torpor_endpoint.services.sts.service import sts_service
 

@@ -2,33 +2,33 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.endpoint.services.autoscaling.autoscaling_desk import Desk
-from tests.endpoint.services.autoscaling.scaling_site import ScalingDesk
+from tests.endpoint.services.helpers.in_memory_autoscaling import InMemoryAutoscaling
+from tests.endpoint.services.helpers.scaling_of_fake_variant import FakeVariantScaling
 
 
 @pytest.fixture(scope="session")
-def autoscaling_desk() -> Iterator[Desk]:
-    desk = Desk()
+def autoscaling_desk() -> Iterator[InMemoryAutoscaling]:
+    desk = InMemoryAutoscaling()
     yield desk
     desk.database.close()
 
 
 @pytest.fixture
-def desk(autoscaling_desk: Desk) -> Desk:
+def desk(autoscaling_desk: InMemoryAutoscaling) -> InMemoryAutoscaling:
     """With nothing registered."""
     autoscaling_desk.clear()
     return autoscaling_desk
 
 
 @pytest.fixture(scope="module")
-def scaling_desk() -> Iterator[ScalingDesk]:
-    desk = ScalingDesk()
+def scaling_desk() -> Iterator[FakeVariantScaling]:
+    desk = FakeVariantScaling()
     yield desk
     desk.close()
 
 
 @pytest.fixture
-def scaled(scaling_desk: ScalingDesk) -> ScalingDesk:
+def scaled(scaling_desk: FakeVariantScaling) -> FakeVariantScaling:
     """At noon, one instance, nothing registered; every delay as on AWS."""
     scaling_desk.site.begin_anew()
     return scaling_desk

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.artifacts import ROW, booster, packed, put
-from tests.endpoint.live import POLL_S, LiveEndpoint, Variant, one
+from tests.endpoint.helpers.live_endpoint import POLL_S, LiveEndpoint, Variant, one
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put
 
 OF = {
     "ServiceNamespace": "sagemaker",

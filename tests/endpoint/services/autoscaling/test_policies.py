@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.autoscaling.autoscaling_desk import ACCOUNT, CONCURRENCY, INVOCATIONS, NOW_S, OF, Desk
+from tests.endpoint.services.helpers.in_memory_autoscaling import (
+    ACCOUNT,
+    CONCURRENCY,
+    INVOCATIONS,
+    NOW_S,
+    OF,
+    InMemoryAutoscaling,
+)
 from torpor_endpoint.core.autoscaling.stepping import StepAdjustment, StepScaling
 from torpor_endpoint.services.autoscaling.records import CustomMetric, MetricQuery, TargetTracking
 
@@ -18,7 +25,7 @@ MATH = [
 ]
 
 
-def put(desk: Desk, policy_type: str, name: str = "p", **configuration: Any) -> dict[str, Any]:
+def put(desk: InMemoryAutoscaling, policy_type: str, name: str = "p", **configuration: Any) -> dict[str, Any]:
     member = f"{policy_type}PolicyConfiguration"
     answer: dict[str, Any] = desk.client.put_scaling_policy(
         **OF, PolicyName=name, PolicyType=policy_type, **{member: configuration}
@@ -26,14 +33,14 @@ def put(desk: Desk, policy_type: str, name: str = "p", **configuration: Any) -> 
     return answer
 
 
-def policies(desk: Desk, **members: Any) -> list[dict[str, Any]]:
+def policies(desk: InMemoryAutoscaling, **members: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = desk.client.describe_scaling_policies(ServiceNamespace="sagemaker", **members)[
         "ScalingPolicies"
     ]
     return found
 
 
-def test_a_policy_is_described_as_it_was_put(desk: Desk) -> None:
+def test_a_policy_is_described_as_it_was_put(desk: InMemoryAutoscaling) -> None:
     desk.register()
     sent: dict[str, Any] = {"TargetValue": 70.0, **INVOCATIONS, "ScaleInCooldown": 60}
     answer = put(desk, "TargetTrackingScaling", **sent)
@@ -71,14 +78,16 @@ def test_a_policy_is_described_as_it_was_put(desk: Desk) -> None:
         ),
     ],
 )
-def test_target_tracking_is_read_into_fields(desk: Desk, sent: dict[str, Any], tracking: TargetTracking) -> None:
+def test_target_tracking_is_read_into_fields(
+    desk: InMemoryAutoscaling, sent: dict[str, Any], tracking: TargetTracking
+) -> None:
     desk.register()
     put(desk, "TargetTrackingScaling", TargetValue=70.0, **sent)
     (policy,) = desk.context.policies.all()
     assert (policy.target_tracking, policy.step_scaling) == (tracking, None)
 
 
-def test_step_scaling_is_read_into_fields(desk: Desk) -> None:
+def test_step_scaling_is_read_into_fields(desk: InMemoryAutoscaling) -> None:
     desk.register()
     down = {"MetricIntervalUpperBound": 0.0, "ScalingAdjustment": -50}
     put(
@@ -95,7 +104,7 @@ def test_step_scaling_is_read_into_fields(desk: Desk) -> None:
     assert policy.step_scaling == StepScaling("PercentChangeInCapacity", steps, 60, "Maximum", 2)
 
 
-def test_a_policy_that_is_put_again_is_the_same_one_with_another_configuration(desk: Desk) -> None:
+def test_a_policy_that_is_put_again_is_the_same_one_with_another_configuration(desk: InMemoryAutoscaling) -> None:
     desk.register()
     first = put(desk, "StepScaling", **STEPS)
     again = put(desk, "TargetTrackingScaling", TargetValue=5.0, **INVOCATIONS)
@@ -120,7 +129,9 @@ def test_a_policy_that_is_put_again_is_the_same_one_with_another_configuration(d
         ),
     ],
 )
-def test_target_tracking_that_tracks_no_metric_is_refused(desk: Desk, configuration: dict[str, Any], why: str) -> None:
+def test_target_tracking_that_tracks_no_metric_is_refused(
+    desk: InMemoryAutoscaling, configuration: dict[str, Any], why: str
+) -> None:
     desk.register()
     with pytest.raises(ClientError, match=f"ValidationException.*{why}"):
         put(desk, "TargetTrackingScaling", **{"TargetValue": 70.0, **configuration})
@@ -159,7 +170,9 @@ def test_target_tracking_that_tracks_no_metric_is_refused(desk: Desk, configurat
         ),
     ],
 )
-def test_steps_that_do_not_cover_a_line_are_refused(desk: Desk, change: dict[str, Any], why: str) -> None:
+def test_steps_that_do_not_cover_a_line_are_refused(
+    desk: InMemoryAutoscaling, change: dict[str, Any], why: str
+) -> None:
     desk.register()
     with pytest.raises(ClientError, match=why):
         put(desk, "StepScaling", **{**STEPS, **change})
@@ -167,7 +180,7 @@ def test_steps_that_do_not_cover_a_line_are_refused(desk: Desk, change: dict[str
         put(desk, "StepScaling", StepAdjustments=[UP])
 
 
-def test_the_configuration_must_be_the_one_of_the_type(desk: Desk) -> None:
+def test_the_configuration_must_be_the_one_of_the_type(desk: InMemoryAutoscaling) -> None:
     desk.register()
     tracking = {"TargetTrackingScalingPolicyConfiguration": {"TargetValue": 1.0, **INVOCATIONS}}
     with pytest.raises(ClientError, match="StepScaling policy configuration must be specified"):
@@ -178,7 +191,7 @@ def test_the_configuration_must_be_the_one_of_the_type(desk: Desk) -> None:
         )
 
 
-def test_one_metric_is_tracked_by_one_policy(desk: Desk) -> None:
+def test_one_metric_is_tracked_by_one_policy(desk: InMemoryAutoscaling) -> None:
     desk.register()
     put(desk, "TargetTrackingScaling", "one", TargetValue=70.0, **INVOCATIONS)
     put(desk, "TargetTrackingScaling", "cpu", TargetValue=70.0, CustomizedMetricSpecification=CPU)
@@ -187,7 +200,7 @@ def test_one_metric_is_tracked_by_one_policy(desk: Desk) -> None:
     assert [policy["PolicyName"] for policy in policies(desk)] == ["cpu", "one"]
 
 
-def test_a_policy_needs_its_target_and_its_name(desk: Desk) -> None:
+def test_a_policy_needs_its_target_and_its_name(desk: InMemoryAutoscaling) -> None:
     with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scalable target registered for service name"):
         put(desk, "StepScaling", **STEPS)
     desk.register()
@@ -197,7 +210,7 @@ def test_a_policy_needs_its_target_and_its_name(desk: Desk) -> None:
         desk.client.delete_scaling_policy(**OF, PolicyName="p")
 
 
-def test_provisioned_concurrency_has_a_metric_of_its_own(desk: Desk) -> None:
+def test_provisioned_concurrency_has_a_metric_of_its_own(desk: InMemoryAutoscaling) -> None:
     of = {**OF, "ScalableDimension": CONCURRENCY}
     desk.register(ScalableDimension=CONCURRENCY)
     with pytest.raises(ClientError, match=r"types: SageMakerVariantProvisionedConcurrencyUtilization$"):

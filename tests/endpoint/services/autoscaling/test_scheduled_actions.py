@@ -6,21 +6,21 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.autoscaling.autoscaling_desk import OF, Desk
+from tests.endpoint.services.helpers.in_memory_autoscaling import OF, InMemoryAutoscaling
 from torpor_endpoint.core.autoscaling.schedules import At, BadSchedule, Cron, Rate, parse
 
 MARCH = datetime(2027, 3, 1, tzinfo=UTC)
 MAY = datetime(2027, 5, 1, tzinfo=UTC)
 
 
-def actions(desk: Desk, **members: Any) -> list[dict[str, Any]]:
+def actions(desk: InMemoryAutoscaling, **members: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = desk.client.describe_scheduled_actions(ServiceNamespace="sagemaker", **members)[
         "ScheduledActions"
     ]
     return found
 
 
-def test_an_action_is_described_as_it_was_put(desk: Desk) -> None:
+def test_an_action_is_described_as_it_was_put(desk: InMemoryAutoscaling) -> None:
     desk.register()
     desk.schedule(Schedule="cron(0 8 ? * MON-FRI *)", Timezone="Europe/Berlin", StartTime=MARCH, EndTime=MAY)
     (action,) = actions(desk, ScheduledActionNames=["hourly"], ResourceId=OF["ResourceId"])
@@ -31,7 +31,7 @@ def test_an_action_is_described_as_it_was_put(desk: Desk) -> None:
     assert action["ScheduledActionARN"].endswith(":resource/sagemaker/endpoint/ep/variant/v:scheduledActionName/hourly")
 
 
-def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(desk: Desk) -> None:
+def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(desk: InMemoryAutoscaling) -> None:
     desk.register()
     desk.schedule(StartTime=MARCH, EndTime=MAY, Timezone="UTC")
     desk.client.put_scheduled_action(**OF, ScheduledActionName="hourly", Schedule="rate(2 hours)")
@@ -42,7 +42,7 @@ def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(desk: Desk) ->
     assert "EndTime" not in action
 
 
-def test_what_no_target_may_have_no_action_may_bring(desk: Desk) -> None:
+def test_what_no_target_may_have_no_action_may_bring(desk: InMemoryAutoscaling) -> None:
     sleepless = {**OF, "ResourceId": "endpoint/ep/variant/sleepless"}
     desk.register(**sleepless)
     action = {"Schedule": "rate(1 hour)", "ScalableTargetAction": {"MinCapacity": 0}}
@@ -62,14 +62,14 @@ def test_what_no_target_may_have_no_action_may_bring(desk: Desk) -> None:
         ({"ScalableTargetAction": {"MaxCapacity": -2}}, "Maximum capacity cannot be less than 0"),
     ],
 )
-def test_an_action_that_could_not_act_is_refused(desk: Desk, members: dict[str, Any], why: str) -> None:
+def test_an_action_that_could_not_act_is_refused(desk: InMemoryAutoscaling, members: dict[str, Any], why: str) -> None:
     desk.register()
     with pytest.raises(ClientError, match=f"ValidationException.*{why}"):
         desk.schedule(**members)
     assert actions(desk) == []
 
 
-def test_a_new_action_needs_a_schedule_and_something_to_do(desk: Desk) -> None:
+def test_a_new_action_needs_a_schedule_and_something_to_do(desk: InMemoryAutoscaling) -> None:
     desk.register()
     with pytest.raises(ClientError, match="ScalableTargetAction must be set"):
         desk.client.put_scheduled_action(**OF, ScheduledActionName="hourly", Schedule="rate(1 hour)")
@@ -77,7 +77,7 @@ def test_a_new_action_needs_a_schedule_and_something_to_do(desk: Desk) -> None:
         desk.client.put_scheduled_action(**OF, ScheduledActionName="hourly", ScalableTargetAction={"MinCapacity": 1})
 
 
-def test_an_action_needs_its_target_and_its_name(desk: Desk) -> None:
+def test_an_action_needs_its_target_and_its_name(desk: InMemoryAutoscaling) -> None:
     with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scalable target registered for"):
         desk.schedule()
     desk.register()
@@ -138,7 +138,7 @@ def test_what_is_no_schedule_is_not_read(expression: str) -> None:
     ids=["0W", "ABC#1", "ABCL", "too long a rate", "too late a start"],
 )
 def test_an_action_that_no_calendar_has_is_refused_and_keeps_nobody_from_scaling(
-    desk: Desk, changed: dict[str, Any]
+    desk: InMemoryAutoscaling, changed: dict[str, Any]
 ) -> None:
     desk.register()
     with pytest.raises(ClientError, match=r"ValidationException.*[Ss]chedule"):

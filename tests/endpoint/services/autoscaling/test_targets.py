@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.autoscaling.autoscaling_desk import (
+from tests.endpoint.services.helpers.in_memory_autoscaling import (
     ACCOUNT,
     CONCURRENCY,
     INSTANCES,
     NOW_S,
     OF,
-    Desk,
-    desk_over,
+    InMemoryAutoscaling,
+    autoscaling_over,
 )
 from torpor_endpoint.services.autoscaling.acting.variants import refusal
 from torpor_endpoint.storage.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
@@ -23,14 +23,14 @@ from torpor_endpoint.storage.store import Store
 NO_ARN = f"arn:aws:application-autoscaling:us-east-1:{ACCOUNT}:scalable-target/0ec5"
 
 
-def targets(desk: Desk, **members: Any) -> list[dict[str, Any]]:
+def targets(desk: InMemoryAutoscaling, **members: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = desk.client.describe_scalable_targets(ServiceNamespace="sagemaker", **members)[
         "ScalableTargets"
     ]
     return found
 
 
-def test_a_target_is_described_as_it_was_registered(desk: Desk) -> None:
+def test_a_target_is_described_as_it_was_registered(desk: InMemoryAutoscaling) -> None:
     arn = desk.register(SuspendedState={"ScheduledScalingSuspended": True})
     (target,) = targets(desk, ResourceIds=[OF["ResourceId"]], ScalableDimension=INSTANCES)
     assert {name: target[name] for name in OF} == OF
@@ -42,7 +42,7 @@ def test_a_target_is_described_as_it_was_registered(desk: Desk) -> None:
     assert target["SuspendedState"]["DynamicScalingInSuspended"] is False
 
 
-def test_what_an_update_leaves_out_keeps_its_value(desk: Desk) -> None:
+def test_what_an_update_leaves_out_keeps_its_value(desk: InMemoryAutoscaling) -> None:
     arn = desk.register(SuspendedState={"DynamicScalingInSuspended": True})
     assert desk.client.register_scalable_target(**OF, MaxCapacity=9)["ScalableTargetARN"] == arn
     desk.client.register_scalable_target(**OF, SuspendedState={"DynamicScalingOutSuspended": True})
@@ -63,18 +63,20 @@ def test_what_an_update_leaves_out_keeps_its_value(desk: Desk) -> None:
         ({"MinCapacity": -1}, "Minimum capacity cannot be less than 0"),
     ],
 )
-def test_what_cannot_be_a_target_is_refused_and_leaves_nothing(desk: Desk, members: dict[str, Any], why: str) -> None:
+def test_what_cannot_be_a_target_is_refused_and_leaves_nothing(
+    desk: InMemoryAutoscaling, members: dict[str, Any], why: str
+) -> None:
     with pytest.raises(ClientError, match=f"ValidationException.*{why}"):
         desk.register(**members)
     assert targets(desk) == []
 
 
-def test_a_new_target_needs_both_bounds(desk: Desk) -> None:
+def test_a_new_target_needs_both_bounds(desk: InMemoryAutoscaling) -> None:
     with pytest.raises(ClientError, match="MinCapacity and MaxCapacity must be specified"):
         desk.client.register_scalable_target(**OF, MinCapacity=1)
 
 
-def test_targets_are_filtered_and_paged(desk: Desk) -> None:
+def test_targets_are_filtered_and_paged(desk: InMemoryAutoscaling) -> None:
     for name in "cab":
         desk.register(ResourceId=f"endpoint/{name}/variant/v")
     desk.register(ResourceId="endpoint/a/variant/v", ScalableDimension=CONCURRENCY)
@@ -89,7 +91,7 @@ def test_targets_are_filtered_and_paged(desk: Desk) -> None:
         targets(desk, ScalableDimension=INSTANCES)
 
 
-def test_a_target_goes_with_its_policies_schedules_and_tags(desk: Desk) -> None:
+def test_a_target_goes_with_its_policies_schedules_and_tags(desk: InMemoryAutoscaling) -> None:
     arn = desk.register(Tags={"team": "search"})
     desk.register(ResourceId="endpoint/other/variant/v")
     desk.track()
@@ -103,14 +105,14 @@ def test_a_target_goes_with_its_policies_schedules_and_tags(desk: Desk) -> None:
         desk.client.deregister_scalable_target(**OF)
 
 
-def test_an_endpoint_that_is_deleted_takes_its_targets_along(desk: Desk) -> None:
+def test_an_endpoint_that_is_deleted_takes_its_targets_along(desk: InMemoryAutoscaling) -> None:
     desk.register()
     desk.register(ResourceId="endpoint/ep2/variant/v")
     desk.context.forget("ep")
     assert [target["ResourceId"] for target in targets(desk)] == ["endpoint/ep2/variant/v"]
 
 
-def test_the_variants_of_an_endpoint_that_are_targets_are_known(desk: Desk) -> None:
+def test_the_variants_of_an_endpoint_that_are_targets_are_known(desk: InMemoryAutoscaling) -> None:
     for variant, dimension in (("v", INSTANCES), ("w", INSTANCES), ("w", CONCURRENCY)):
         desk.register(ResourceId=f"endpoint/ep/variant/{variant}", ScalableDimension=dimension)
     assert desk.context.scaled("ep") == {"v", "w"}
@@ -119,7 +121,7 @@ def test_the_variants_of_an_endpoint_that_are_targets_are_known(desk: Desk) -> N
     assert desk.context.scaled("ep") == {"w"}
 
 
-def test_tags_are_listed_added_and_taken_away(desk: Desk) -> None:
+def test_tags_are_listed_added_and_taken_away(desk: InMemoryAutoscaling) -> None:
     arn = desk.register(Tags={"a": "1"})
     desk.client.tag_resource(ResourceARN=arn, Tags={"a": "2", "b": ""})
     assert desk.client.list_tags_for_resource(ResourceARN=arn)["Tags"] == {"a": "2", "b": ""}
@@ -133,12 +135,12 @@ def test_tags_are_listed_added_and_taken_away(desk: Desk) -> None:
 
 
 def test_a_restart_keeps_targets_policies_and_schedules(tmp_path: Path) -> None:
-    with desk_over(tmp_path / "torpor.sqlite") as desk:
+    with autoscaling_over(tmp_path / "torpor.sqlite") as desk:
         desk.register()
         desk.track(ScaleInCooldown=60)
         desk.schedule(StartTime=NOW_S)
         before = (desk.context.targets.all(), desk.context.policies.all(), desk.context.schedules.all())
-    with desk_over(tmp_path / "torpor.sqlite") as desk:
+    with autoscaling_over(tmp_path / "torpor.sqlite") as desk:
         assert (desk.context.targets.all(), desk.context.policies.all(), desk.context.schedules.all()) == before
 
 

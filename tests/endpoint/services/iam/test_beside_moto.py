@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.iam.iam_desk import database, iam_over, trust
+from tests.endpoint.services.helpers.in_memory_iam import database, iam_over, trust
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 
 POLICY = "arn:aws:iam::210987654321:policy/team/p"

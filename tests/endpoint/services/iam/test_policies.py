@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.iam.iam_desk import permissions, trust
+from tests.endpoint.services.helpers.in_memory_iam import permissions, trust
 
 FULL_ACCESS = "arn:aws:iam::aws:policy/AmazonSageMakerFullAccess"
 

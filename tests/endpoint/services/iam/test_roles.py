@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.iam.iam_desk import ACCOUNT, NOW_S, database, iam_over, permissions, trust
+from tests.endpoint.services.helpers.in_memory_iam import ACCOUNT, NOW_S, database, iam_over, permissions, trust
 
 SLR = "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
 AUTOSCALING = "sagemaker.application-autoscaling.amazonaws.com"

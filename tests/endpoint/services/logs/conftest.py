@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.logs.logs_site import LogsSite
+from tests.endpoint.services.helpers.logs_over_folder import LogsOverFolder
 from torpor_endpoint.aws import in_process
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[LogsSite]:
-    site = LogsSite(tmp_path)
+def site(tmp_path: Path) -> Iterator[LogsOverFolder]:
+    site = LogsOverFolder(tmp_path)
     yield site
     site.database.close()
 
@@ -20,8 +20,8 @@ def site(tmp_path: Path) -> Iterator[LogsSite]:
 @pytest.fixture(scope="session")
 def connected(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A client and the list whose last site it speaks to."""
-    sites: list[LogsSite] = []
-    boto = LogsSite(tmp_path_factory.mktemp("logs")).client()
+    sites: list[LogsOverFolder] = []
+    boto = LogsOverFolder(tmp_path_factory.mktemp("logs")).client()
     boto.meta.events.register_first(
         "before-send.cloudwatch-logs", lambda request, **_: in_process.answer(sites[-1].service, request)
     )
@@ -29,6 +29,6 @@ def connected(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture
-def boto(connected: Any, site: LogsSite) -> Any:
+def boto(connected: Any, site: LogsOverFolder) -> Any:
     connected[1].append(site)
     return connected[0]

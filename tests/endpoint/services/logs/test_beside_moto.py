@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
-from tests.endpoint.services.logs.logs_site import GROUP, NOON_MS, STREAM, LogsSite
+from tests.endpoint.services.helpers.logs_over_folder import GROUP, NOON_MS, STREAM, LogsOverFolder
 from torpor_endpoint.services.logs.guards import GUARDS
 from torpor_endpoint.services.logs.service import OPERATIONS
 from torpor_endpoint.services.moto.longtail import LongTail
@@ -23,7 +23,7 @@ MEMBERS = {"logGroupName", "logGroupNames", "logGroupIdentifier", "logGroupIdent
 @pytest.fixture
 def boto(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     tail = LongTail(f"{abs(hash(request.node.name)) % 10**12:012}")  # moto's accounts are apart
-    site = LogsSite(tmp_path, otherwise=tail.answer)
+    site = LogsOverFolder(tmp_path, otherwise=tail.answer)
     site.say("a\n", NOON_MS)
     yield site.client()
     site.database.close()

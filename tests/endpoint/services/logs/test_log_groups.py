@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.logs.logs_site import GROUP, NOON_MS, STREAM, LogsSite
+from tests.endpoint.services.helpers.logs_over_folder import GROUP, NOON_MS, STREAM, LogsOverFolder
 from torpor_endpoint.aws.calls import NotOurs
 from torpor_endpoint.services.logs.files.gauge import LogGrowth
 from torpor_endpoint.services.logs.files.retention import STREAMS_MAX, leaving
@@ -20,7 +20,7 @@ def names(answer: dict[str, Any]) -> list[str]:
     return [stream["logStreamName"] for stream in answer["logStreams"]]
 
 
-def test_groups_are_shown_with_what_they_hold(site: LogsSite, boto: Any) -> None:
+def test_groups_are_shown_with_what_they_hold(site: LogsOverFolder, boto: Any) -> None:
     site.say("a\n", NOON_MS)
     site.say("b\n", NOON_MS + 1000, group="/aws/sagemaker/Endpoints/flats")
     site.say("c\n", NOON_MS, "job/algo-1-1", "/aws/sagemaker/TrainingJobs")
@@ -41,7 +41,7 @@ def test_groups_are_shown_with_what_they_hold(site: LogsSite, boto: Any) -> None
     assert [len(page["logGroups"]) for page in pages] == [2, 1]
 
 
-def test_streams_by_name_by_time_and_by_page(site: LogsSite, boto: Any) -> None:
+def test_streams_by_name_by_time_and_by_page(site: LogsOverFolder, boto: Any) -> None:
     for second, stream in enumerate(("V/i-3", "V/i-1", "W/i-2")):
         site.say("a\n", NOON_MS + 1000 * second, stream)
     site.say("late\n", NOON_MS + 9000, "V/i-3")
@@ -65,7 +65,7 @@ def test_streams_by_name_by_time_and_by_page(site: LogsSite, boto: Any) -> None:
         boto.describe_log_streams(logGroupName=GROUP, orderBy="LastEventTime", logStreamNamePrefix="V")
 
 
-def test_a_silent_stream_has_no_events_and_no_times_of_any(site: LogsSite, boto: Any) -> None:
+def test_a_silent_stream_has_no_events_and_no_times_of_any(site: LogsOverFolder, boto: Any) -> None:
     site.say("", NOON_MS)
     (stream,) = boto.describe_log_streams(logGroupName=GROUP)["logStreams"]
     assert stream["creationTime"] == NOON_MS
@@ -73,7 +73,7 @@ def test_a_silent_stream_has_no_events_and_no_times_of_any(site: LogsSite, boto:
     assert boto.get_log_events(logGroupName=GROUP, logStreamName=STREAM)["events"] == []
 
 
-def test_a_stream_that_is_being_written_is_emptied_when_deleted_and_others_go(site: LogsSite, boto: Any) -> None:
+def test_a_stream_that_is_being_written_is_emptied_when_deleted_and_others_go(site: LogsOverFolder, boto: Any) -> None:
     site.writing.add(site.say("a\n", NOON_MS, "V/i-1"))
     site.say("b\n", NOON_MS, "V/i-2")
     boto.delete_log_stream(logGroupName=GROUP, logStreamName="V/i-1")
@@ -86,7 +86,7 @@ def test_a_stream_that_is_being_written_is_emptied_when_deleted_and_others_go(si
     assert boto.describe_log_groups()["logGroups"] == []
 
 
-def test_a_group_can_be_made_before_its_endpoint(site: LogsSite, boto: Any) -> None:
+def test_a_group_can_be_made_before_its_endpoint(site: LogsOverFolder, boto: Any) -> None:
     boto.create_log_group(logGroupName=GROUP, tags={"team": "shop"})
     assert boto.list_tags_for_resource(resourceArn=ARN)["tags"] == {"team": "shop"}
     assert boto.list_tags_log_group(logGroupName=GROUP)["tags"] == {"team": "shop"}
@@ -100,7 +100,7 @@ def test_a_group_can_be_made_before_its_endpoint(site: LogsSite, boto: Any) -> N
     assert boto.list_tags_for_resource(resourceArn=ARN)["tags"] == {}
 
 
-def test_retention_is_shown_and_old_streams_go(site: LogsSite, boto: Any) -> None:
+def test_retention_is_shown_and_old_streams_go(site: LogsOverFolder, boto: Any) -> None:
     boto.create_log_group(logGroupName=GROUP)
     boto.put_retention_policy(logGroupName=GROUP, retentionInDays=3)
     assert boto.describe_log_groups()["logGroups"][0]["retentionInDays"] == 3
@@ -121,7 +121,7 @@ def test_of_too_many_streams_the_oldest_go() -> None:
     assert leaving(ended, 1, 86_400.0 + 4) == [Path(f"/{number}.log") for number in range(4)]
 
 
-def test_the_chore_notes_what_is_written_and_once_more_what_no_longer_is(site: LogsSite) -> None:
+def test_the_chore_notes_what_is_written_and_once_more_what_no_longer_is(site: LogsOverFolder) -> None:
     log = site.path()
     log.write_text("a\n")
     site.writing.add(log)
@@ -144,12 +144,12 @@ def test_the_chore_notes_what_is_written_and_once_more_what_no_longer_is(site: L
 @pytest.mark.parametrize(
     "name", ["/my/app", "/aws/lambda/f", "/aws/sagemaker/TrainingJobs2", "/aws/sagemaker/NotebookInstances"]
 )
-def test_groups_of_others_are_not_ours(site: LogsSite, name: str) -> None:
+def test_groups_of_others_are_not_ours(site: LogsOverFolder, name: str) -> None:
     with pytest.raises(NotOurs):
         site.groups.find(name)
 
 
-def test_without_anybody_else_another_group_is_refused_at_once(site: LogsSite, boto: Any) -> None:
+def test_without_anybody_else_another_group_is_refused_at_once(site: LogsOverFolder, boto: Any) -> None:
     with pytest.raises(ClientError) as caught:
         boto.describe_log_streams(logGroupName="/my/app")
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.pool_world import World
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_container import wire
 from torpor_container.transport.upstream import Body, UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
@@ -89,11 +89,11 @@ class Books:
         return sum(numbers[0] for (name, _, _), numbers in self.told().items() if name == metric.name)
 
 
-def routes(host: MortalHost) -> list[Route]:
+def routes(host: FakeHost) -> list[Route]:
     """To an instance of a variant, and to a serverless one."""
-    world = World(host)
+    world = PoolOnFakeHost(host)
     live = LiveEndpoint("shop", "arn", {"v": world.pool})
-    sleepy = World(host).pool
+    sleepy = PoolOnFakeHost(host).pool
     sleepy.variant = replace(sleepy.variant, serverless=Serverless(1024, 20, 5))
     return [Route(live, "v", world.pool, "/a.tar.gz"), Route(live, "w", sleepy, "b.tar.gz")]
 
@@ -136,7 +136,7 @@ def test_however_many_are_told_together_the_sums_are_those_of_each_by_itself(
 ) -> None:
     async def story() -> None:
         one_by_one, together, each = Books(), Books(), Pages()
-        with MortalHost() as host:
+        with FakeHost() as host:
             way = routes(host)
             for number, (which, outcome, at_s, steps) in enumerate(told):
                 one_by_one.accounting.add(ended(way[which], outcome, NOON_S + at_s, steps))
@@ -175,7 +175,7 @@ def test_nobody_who_ended_waits_for_others_for_long_nor_for_more_than_so_many() 
             assert len(books.ledger.instances()) == books.count(metrics.INVOCATIONS)
             return len(books.ledger.instances())
 
-        with MortalHost() as host:
+        with FakeHost() as host:
             route, _ = routes(host)
 
             async def ends(wait_s: float = 0.0) -> None:
@@ -205,7 +205,7 @@ def test_one_that_can_not_be_accounted_for_is_no_others_loss() -> None:
     async def story() -> None:
         books = Books()
         odd = (wire.EFFORT.lower().encode(), b"much")
-        with MortalHost() as host:
+        with FakeHost() as host:
             route, _ = routes(host)
             for headers in ([HIT], [HIT, odd], [HIT]):
                 books.accounting.add(ended(route, served(200, headers)))
@@ -219,7 +219,7 @@ def test_what_never_reached_a_variant_or_a_model_is_counted_as_that() -> None:
     async def story() -> None:
         books = Books()
         no_capacity, broken, not_ready, full = FAULTS
-        with MortalHost() as host:
+        with FakeHost() as host:
             route, _ = routes(host)
             for outcome in (no_capacity, broken, not_ready, full, served(400, [REFUSED])):
                 books.accounting.add(ended(route, outcome))
@@ -304,7 +304,7 @@ def test_no_body_waits_with_a_request_to_be_accounted_for(status: int) -> None:
         async def gone(message: Any) -> None:
             raise ConnectionError("the caller has gone")
 
-        with MortalHost() as host:
+        with FakeHost() as host:
             route, _ = routes(host)
             asked = {"path": "/endpoints/shop/invocations", "headers": []}
             clocks = Clocks(lambda: NOON_S, lambda: 0.0)
@@ -330,7 +330,7 @@ def test_what_was_never_sent_is_sent_again_and_told_once(outcome: int | Exceptio
     async def story() -> None:
         waiting: list[Journey] = []
         told: list[int] = []
-        with MortalHost() as host:
+        with FakeHost() as host:
             route, _ = routes(host)
             clocks = Clocks(lambda: NOON_S, lambda: 0.0)
             app = RuntimeApp(Gone(route, outcome), Waiting(waiting), AccountAndRegion("1"), clocks)

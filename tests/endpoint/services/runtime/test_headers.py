@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, predicted, put, script
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.endpoint.services.runtime.runtime_answers import code_and_status, raw, refusal
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import ROW, predicted, put, script
+from tests.endpoint.services.helpers.runtime_answers import code_and_status, raw, refusal
 from torpor_container import wire
 from torpor_endpoint.services.runtime.request import Invoke
 

@@ -8,9 +8,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, booster, packed, put
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.processes import soon
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put
+from tests.helpers.waiting import soon
 
 MODEL = packed({"model.json": booster()})
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 20, "ProvisionedConcurrency": 5}}

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, booster, packed, put
-from tests.endpoint.live import ACCOUNT, LiveEndpoint, Variant, many, one
-from tests.endpoint.services.runtime.runtime_answers import code_and_status, eventually, members, raw, refusal
+from tests.endpoint.helpers.live_endpoint import ACCOUNT, LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put
+from tests.endpoint.services.helpers.runtime_answers import code_and_status, members, raw, refusal
+from tests.helpers.waiting import until
 
 GOOD = {"TargetModel": "good.json"}
 ARTIFACTS = {
@@ -174,7 +175,7 @@ def test_a_serverless_variant_over_its_concurrency_throttles_with_a_null_message
 def test_an_endpoint_that_is_deleted_is_unknown_again(live: LiveEndpoint, models: str) -> None:
     live.deploy("Passing", Variant(many(models)))
     live.sagemaker.delete_endpoint(EndpointName="Passing")
-    eventually(lambda: not live.sagemaker.list_endpoints(NameContains="Passing")["Endpoints"])
+    until(lambda: not live.sagemaker.list_endpoints(NameContains="Passing")["Endpoints"])
     response = refusal(lambda: live.invoke("Passing", ROW, **GOOD))
     assert response["Error"]["Message"] == f"Endpoint Passing of account {ACCOUNT} not found."
 

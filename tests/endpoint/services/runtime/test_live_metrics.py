@@ -6,9 +6,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, booster, packed, put, script
-from tests.endpoint.live import LiveEndpoint, Variant, many, one
-from tests.endpoint.services.runtime.runtime_answers import refusal
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put, script
+from tests.endpoint.services.helpers.runtime_answers import refusal
 
 RAISING = """
 def model_fn(model_dir):

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, booster, packed, predicted
-from tests.endpoint.live import LiveEndpoint, Variant
-from tests.endpoint.services.runtime.runtime_answers import refusal
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted
+from tests.endpoint.services.helpers.runtime_answers import refusal
 from torpor_container.artifacts.stores.s3 import S3ArtifactStore
 from torpor_container.artifacts.stores.s3_access import S3Access
 from torpor_container.artifacts.stores.store import Listed

@@ -1,8 +1,8 @@
 """Models that leave memory because nobody calls them."""
 
-from tests.endpoint.artifacts import booster, packed, put
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.processes import soon
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import booster, packed, put
+from tests.helpers.waiting import soon
 
 SETTINGS = {"TORPOR_MODEL_IDLE_SECONDS": "1"}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.endpoint.artifacts import packed, put
-from tests.endpoint.live import LiveEndpoint, NotInService, Variant, many, one
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, NotInService, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import packed, put
 
 SCRIPT = """
 from pathlib import Path

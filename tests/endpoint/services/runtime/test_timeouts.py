@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, booster, predicted, put, script
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.endpoint.services.runtime.runtime_answers import code_and_status, refusal, steps_of
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import ROW, booster, predicted, put, script
+from tests.endpoint.services.helpers.runtime_answers import code_and_status, refusal, steps_of
 
 SLOW = """
 import os

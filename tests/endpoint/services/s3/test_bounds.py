@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.s3.s3_server import Server, client, serving
+from tests.endpoint.services.helpers.s3_server import Server, client, serving
 from torpor_endpoint.services.s3.app import S3App
 from torpor_endpoint.services.s3.store import ObjectStore
 
@@ -44,7 +44,7 @@ def test_memory_stays_flat_for_a_large_object(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    with serving(tmp_path, S3_SITE_FILE_MAX_BYTES=str(8 * MIB)) as server:
+    with serving(tmp_path, S3_SERVER_FILE_MAX_BYTES=str(8 * MIB)) as server:
         s3 = client(server.url)
         s3.create_bucket(Bucket="bucket")
         s3.put_object(Bucket="bucket", Key="k", Body=b"old")

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.session import Session as BotoSession
 
-from tests.endpoint.services.s3.s3_server import Server, client
+from tests.endpoint.services.helpers.s3_server import Server, client
 from torpor_endpoint.services.s3.names import legal_constraint
 
 RULE = {"ID": "r", "Status": "Enabled", "Filter": {"Prefix": ""}, "Expiration": {"Days": 1}}

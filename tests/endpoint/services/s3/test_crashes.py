@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from tests.endpoint.services.s3.s3_server import client, serving
+from tests.endpoint.services.helpers.s3_server import client, serving
 from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.index import Index
 from torpor_endpoint.services.s3.storage.objects import Draft, Objects

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.page_calls import Reply, call
+from tests.endpoint.helpers.browser_requests import Reply, call
 from torpor_endpoint.services.s3.app import S3App
 from torpor_endpoint.services.s3.errors import S3Error
 from torpor_endpoint.services.s3.operations.cors_rules import cors_rules

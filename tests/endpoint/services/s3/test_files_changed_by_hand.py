@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.s3.s3_server import Server
+from tests.endpoint.services.helpers.s3_server import Server
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from tests.endpoint.services.s3.s3_server import Server, client
+from tests.endpoint.services.helpers.s3_server import Server, client
 
 Call = tuple[str, dict[str, Any]]
 

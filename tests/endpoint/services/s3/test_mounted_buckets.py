@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.endpoint.services.s3.s3_bench import Bench, bench_at
+from tests.endpoint.services.helpers.s3_store_without_server import StoreWithoutServer, store_without_server
 from torpor_endpoint.services.s3.errors import S3Error
 from torpor_endpoint.services.s3.storage.tree import AnotherDisk, Marks, Tree
 from torpor_endpoint.services.s3.store import ObjectStore
@@ -26,14 +26,16 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, elsewhere: Path) -> Iterator[Bench]:
+def bench(tmp_path: Path, elsewhere: Path) -> Iterator[StoreWithoutServer]:
     """One whose new objects are written on another file system than its bucket's."""
-    with bench_at(tmp_path, staging=elsewhere) as made:
+    with store_without_server(tmp_path, staging=elsewhere) as made:
         yield made
 
 
 @pytest.mark.parametrize("key", ["a/b", "aside/"])
-def test_an_object_is_put_into_a_bucket_on_another_file_system(bench: Bench, elsewhere: Path, key: str) -> None:
+def test_an_object_is_put_into_a_bucket_on_another_file_system(
+    bench: StoreWithoutServer, elsewhere: Path, key: str
+) -> None:
     for body in (b"first", b"second"):
         entry = bench.put(key, body)
     assert (bench.read(key), bench.listed(), bench.objects.head(entry.name)) == (b"second", [key], entry)
@@ -50,7 +52,7 @@ class NestedTree(Tree):
 
 
 def test_a_mount_within_a_bucket_takes_no_objects(tmp_path: Path) -> None:
-    with bench_at(tmp_path, NestedTree) as bench:
+    with store_without_server(tmp_path, NestedTree) as bench:
         with pytest.raises(S3Error, match="mount the whole bucket"):
             bench.put("mount/a")
         assert bench.listed() == []

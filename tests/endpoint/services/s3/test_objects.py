@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.endpoint.services.s3.s3_server import client
+from tests.endpoint.services.helpers.s3_server import client
 
 STRANGE = [
     "pp",

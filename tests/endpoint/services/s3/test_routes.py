@@ -8,7 +8,7 @@ import botocore.session
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.s3.s3_server import Server
+from tests.endpoint.services.helpers.s3_server import Server
 from torpor_endpoint.services.s3.differences import DIFFERENCES
 from torpor_endpoint.services.s3.errors import S3Error
 from torpor_endpoint.services.s3.names import ObjectAddress

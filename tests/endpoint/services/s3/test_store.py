@@ -9,7 +9,11 @@ from random import Random
 
 import pytest
 
-from tests.endpoint.services.s3.s3_bench import Bench, WatchedTree, bench_at
+from tests.endpoint.services.helpers.s3_store_without_server import (
+    StoreWithoutServer,
+    WatchedTree,
+    store_without_server,
+)
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
@@ -24,8 +28,8 @@ def tree(tmp_path: Path) -> WatchedTree:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, tree: WatchedTree) -> Iterator[Bench]:
-    with bench_at(tmp_path, lambda _: tree) as made:
+def bench(tmp_path: Path, tree: WatchedTree) -> Iterator[StoreWithoutServer]:
+    with store_without_server(tmp_path, lambda _: tree) as made:
         yield made
 
 
@@ -35,14 +39,14 @@ def newly_read(tree: WatchedTree) -> list[str]:
     return read
 
 
-def test_a_folder_is_read_once(bench: Bench, tree: WatchedTree) -> None:
+def test_a_folder_is_read_once(bench: StoreWithoutServer, tree: WatchedTree) -> None:
     (bench.folder / "a").mkdir()
     (bench.folder / "a" / "b").touch()
     assert (bench.listed(), newly_read(tree)) == (["a/b"], ["", "a/"])
     assert (bench.listed(), newly_read(tree)) == (["a/b"], [])
 
 
-def test_own_writes_and_deletes_make_no_folder_be_read_again(bench: Bench, tree: WatchedTree) -> None:
+def test_own_writes_and_deletes_make_no_folder_be_read_again(bench: StoreWithoutServer, tree: WatchedTree) -> None:
     bench.put("a/b")
     bench.listed()
     newly_read(tree)
@@ -53,7 +57,7 @@ def test_own_writes_and_deletes_make_no_folder_be_read_again(bench: Bench, tree:
     assert (bench.listed(), newly_read(tree)) == (["a/c", "d"], [])
 
 
-def test_only_the_folder_that_somebody_changed_is_read_again(bench: Bench, tree: WatchedTree) -> None:
+def test_only_the_folder_that_somebody_changed_is_read_again(bench: StoreWithoutServer, tree: WatchedTree) -> None:
     for key in ("a/b", "c/d", "e/f/g"):
         bench.put(key)
     bench.listed()
@@ -62,7 +66,7 @@ def test_only_the_folder_that_somebody_changed_is_read_again(bench: Bench, tree:
     assert (bench.listed(), newly_read(tree)) == (["a/b", "c/d", "c/new", "e/f/g"], ["c/"])
 
 
-def test_own_writes_do_not_hide_what_somebody_put_there_before(bench: Bench) -> None:
+def test_own_writes_do_not_hide_what_somebody_put_there_before(bench: StoreWithoutServer) -> None:
     bench.put("a/b")
     bench.listed()
     (bench.folder / "a" / "by-hand").touch()
@@ -70,7 +74,9 @@ def test_own_writes_do_not_hide_what_somebody_put_there_before(bench: Bench) -> 
     assert bench.listed() == ["a/b", "a/by-hand", "a/c"]
 
 
-def test_a_page_does_not_look_at_folders_that_it_says_nothing_about(bench: Bench, tree: WatchedTree) -> None:
+def test_a_page_does_not_look_at_folders_that_it_says_nothing_about(
+    bench: StoreWithoutServer, tree: WatchedTree
+) -> None:
     for key in ("a/b", "c/d"):
         bench.put(key)
     bench.listed()

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.endpoint.services.s3.s3_bench import Bench, bench_at
+from tests.endpoint.services.helpers.s3_store_without_server import StoreWithoutServer, store_without_server
 from torpor_endpoint.services.s3.edge import refusal
 from torpor_endpoint.services.s3.errors import Refusal
 
@@ -15,7 +15,7 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
+def bench() -> Iterator[StoreWithoutServer]:
     """One whose user is not root, from whom nothing is kept."""
     with TemporaryDirectory() as root:
         if root_user := os.geteuid() == 0:
@@ -25,7 +25,7 @@ def bench() -> Iterator[Bench]:
             except OSError as error:
                 pytest.skip(f"root cannot become another user here: {error}")
         try:
-            with bench_at(Path(root)) as made:
+            with store_without_server(Path(root)) as made:
                 yield made
         finally:
             if root_user:
@@ -34,7 +34,7 @@ def bench() -> Iterator[Bench]:
 
 
 @pytest.fixture
-def private(bench: Bench) -> list[Path]:
+def private(bench: StoreWithoutServer) -> list[Path]:
     """A file and a folder that may not be read, beside others."""
     for key in ("a/b", "a/file", "folder/c", "z"):
         (bench.folder / key).parent.mkdir(exist_ok=True)
@@ -47,7 +47,9 @@ def lock(paths: list[Path], mode: int = 0) -> None:
         path.chmod(mode)
 
 
-def test_what_may_not_be_read_does_not_keep_the_rest_from_being_listed(bench: Bench, private: list[Path]) -> None:
+def test_what_may_not_be_read_does_not_keep_the_rest_from_being_listed(
+    bench: StoreWithoutServer, private: list[Path]
+) -> None:
     lock(private)
     assert (bench.listed(), bench.listed("folder/")) == (["a/b", "z"], [])
     lock(private, 0o700)
@@ -56,7 +58,7 @@ def test_what_may_not_be_read_does_not_keep_the_rest_from_being_listed(bench: Be
 
 @pytest.mark.parametrize("key", ["a/file", "folder/c"])
 def test_a_read_of_what_may_not_be_read_is_denied(
-    bench: Bench, private: list[Path], key: str, caplog: pytest.LogCaptureFixture
+    bench: StoreWithoutServer, private: list[Path], key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     lock(private)
     with pytest.raises(PermissionError) as kept:
@@ -65,7 +67,7 @@ def test_a_read_of_what_may_not_be_read_is_denied(
     assert str(bench.folder / key) in caplog.text
 
 
-def test_a_write_where_nothing_may_be_written_is_denied(bench: Bench, private: list[Path]) -> None:
+def test_a_write_where_nothing_may_be_written_is_denied(bench: StoreWithoutServer, private: list[Path]) -> None:
     lock(private)
     with pytest.raises(PermissionError, match="folder/new"):
         bench.put("folder/new")

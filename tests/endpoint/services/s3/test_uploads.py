@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.s3.s3_server import client
+from tests.endpoint.services.helpers.s3_server import client
 
 MIB = 2**20
 FIRST, SECOND = b"1" * (5 * MIB), b"22"

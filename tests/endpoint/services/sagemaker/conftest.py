@@ -2,18 +2,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.endpoint.services.sagemaker.control_desk import Desk
+from tests.endpoint.services.helpers.in_memory_control_plane import InMemoryControlPlane
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    desk = Desk()
+def desk() -> Iterator[InMemoryControlPlane]:
+    desk = InMemoryControlPlane()
     yield desk
     desk.close()
 
 
 @pytest.fixture
-def strict_desk() -> Iterator[Desk]:
-    desk = Desk(strict=True)
+def strict_desk() -> Iterator[InMemoryControlPlane]:
+    desk = InMemoryControlPlane(strict=True)
     yield desk
     desk.close()

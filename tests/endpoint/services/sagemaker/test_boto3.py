@@ -6,14 +6,20 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, WaiterError
 
-from tests.endpoint.services.sagemaker.control_desk import ARN, MULTI_MODEL, Desk, production, serverless
+from tests.endpoint.services.helpers.in_memory_control_plane import (
+    ARN,
+    MULTI_MODEL,
+    InMemoryControlPlane,
+    production,
+    serverless,
+)
 from torpor_endpoint.aws import in_process
 from torpor_endpoint.core.lifecycle import EndpointEvent
 from torpor_endpoint.services.sagemaker.operations import sagemaker_service
 
 
 @pytest.fixture
-def client(desk: Desk) -> Any:
+def client(desk: InMemoryControlPlane) -> Any:
     return in_process.client(sagemaker_service(desk.control, account="123456789012"))
 
 
@@ -24,7 +30,7 @@ def members(answer: Any) -> Iterator[Any]:
             yield from members(value)
 
 
-def test_an_endpoint_from_its_model_to_its_end(desk: Desk, client: Any) -> None:
+def test_an_endpoint_from_its_model_to_its_end(desk: InMemoryControlPlane, client: Any) -> None:
     container = {**MULTI_MODEL, "Environment": {}}
     client.create_model(ModelName="Houses", PrimaryContainer=container)
     client.create_endpoint_config(EndpointConfigName="Houses", ProductionVariants=[production(ModelName="Houses")])
@@ -42,7 +48,7 @@ def test_an_endpoint_from_its_model_to_its_end(desk: Desk, client: Any) -> None:
     client.get_waiter("endpoint_deleted").wait(EndpointName="Houses")
 
 
-def test_no_answer_has_an_empty_optional_member(desk: Desk, client: Any) -> None:
+def test_no_answer_has_an_empty_optional_member(desk: InMemoryControlPlane, client: Any) -> None:
     desk.create(ServerlessConfig=serverless())
     desk.create("plain")
     answers = [
@@ -57,12 +63,12 @@ def test_no_answer_has_an_empty_optional_member(desk: Desk, client: Any) -> None
         assert not [value for value in members(answer) if value in ("", [], {}) or value is None]
 
 
-def test_a_list_of_no_tags_is_an_empty_list(desk: Desk, client: Any) -> None:
+def test_a_list_of_no_tags_is_an_empty_list(desk: InMemoryControlPlane, client: Any) -> None:
     desk.create("ep")
     assert client.list_tags(ResourceArn=f"{ARN}:endpoint-config/ep")["Tags"] == []
 
 
-def test_a_paginator_walks_all_pages(desk: Desk, client: Any) -> None:
+def test_a_paginator_walks_all_pages(desk: InMemoryControlPlane, client: Any) -> None:
     for number in range(7):
         desk("CreateModel", ModelName=f"m{number}", PrimaryContainer=MULTI_MODEL)
     pages = client.get_paginator("list_models").paginate(SortBy="Name", SortOrder="Ascending", MaxResults=3)
@@ -76,13 +82,13 @@ def test_an_error_is_boto3s_client_error_with_the_text(client: Any) -> None:
     assert raised.value.response["Error"]["Code"] == "ValidationException"
 
 
-def test_a_time_filter_reaches_the_records(desk: Desk, client: Any) -> None:
+def test_a_time_filter_reaches_the_records(desk: InMemoryControlPlane, client: Any) -> None:
     desk.create()
     assert client.list_endpoints(CreationTimeAfter=1000.0)["Endpoints"][0]["EndpointName"] == "ep"
     assert client.list_endpoints(CreationTimeAfter=1001.0)["Endpoints"] == []
 
 
-def test_the_waiter_fails_on_a_failed_endpoint(desk: Desk, client: Any) -> None:
+def test_the_waiter_fails_on_a_failed_endpoint(desk: InMemoryControlPlane, client: Any) -> None:
     desk.create()
     desk.settle("ep", EndpointEvent.FAILED, "no such image")
     with pytest.raises(WaiterError, match="terminal failure state"):

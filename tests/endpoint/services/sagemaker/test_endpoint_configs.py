@@ -4,11 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.sagemaker.control_desk import ARN, MULTI_MODEL, Desk, production, serverless
+from tests.endpoint.services.helpers.in_memory_control_plane import (
+    ARN,
+    MULTI_MODEL,
+    InMemoryControlPlane,
+    production,
+    serverless,
+)
 
 
 @pytest.fixture(autouse=True)
-def _model(desk: Desk, strict_desk: Desk) -> None:
+def _model(desk: InMemoryControlPlane, strict_desk: InMemoryControlPlane) -> None:
     for each in (desk, strict_desk):
         each("CreateModel", ModelName="ep", PrimaryContainer=MULTI_MODEL)
         each("CreateModel", ModelName="one", PrimaryContainer={"Image": "torpor"})
@@ -41,7 +47,9 @@ def scaled(least: int, most: int, count: int = 1, **members: Any) -> dict[str, A
         (scaled(2, 3, count=1), "InitialInstanceCount must lie within"),
     ],
 )
-def test_a_variant_that_makes_no_sense_is_refused(desk: Desk, variant: dict[str, Any], text: str) -> None:
+def test_a_variant_that_makes_no_sense_is_refused(
+    desk: InMemoryControlPlane, variant: dict[str, Any], text: str
+) -> None:
     config = {"EndpointConfigName": "c", "ProductionVariants": [variant]}
     code, _, message = desk.refusal("CreateEndpointConfig", **config)
     assert code == "ValidationException"
@@ -61,12 +69,12 @@ def test_a_variant_that_makes_no_sense_is_refused(desk: Desk, variant: dict[str,
         ({"DataCaptureConfig": {}}, "Data capture is not supported"),
     ],
 )
-def test_what_torpor_cannot_do_is_said_at_once(desk: Desk, params: dict[str, Any], text: str) -> None:
+def test_what_torpor_cannot_do_is_said_at_once(desk: InMemoryControlPlane, params: dict[str, Any], text: str) -> None:
     config = {"EndpointConfigName": "c", "ProductionVariants": [production()], **params}
     assert text in desk.refusal("CreateEndpointConfig", **config)[2]
 
 
-def test_data_capture_that_is_off_is_no_matter(desk: Desk) -> None:
+def test_data_capture_that_is_off_is_no_matter(desk: InMemoryControlPlane) -> None:
     config = {"EndpointConfigName": "c", "ProductionVariants": [production()]}
     created = desk("CreateEndpointConfig", **config, DataCaptureConfig={"EnableCapture": False})
     assert created == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
@@ -81,7 +89,7 @@ def test_data_capture_that_is_off_is_no_matter(desk: Desk) -> None:
     ],
 )
 def test_strict_mode_refuses_what_aws_refuses(
-    desk: Desk, strict_desk: Desk, variants: list[dict[str, Any]], text: str
+    desk: InMemoryControlPlane, strict_desk: InMemoryControlPlane, variants: list[dict[str, Any]], text: str
 ) -> None:
     config = {"EndpointConfigName": "c", "ProductionVariants": variants}
     code, _, message = strict_desk.refusal("CreateEndpointConfig", **config)
@@ -98,7 +106,7 @@ def test_strict_mode_refuses_what_aws_refuses(
     ids=lambda members: next(iter(members)),
 )
 def test_strict_mode_refuses_what_serverless_inference_has_not(
-    desk: Desk, strict_desk: Desk, members: dict[str, Any]
+    desk: InMemoryControlPlane, strict_desk: InMemoryControlPlane, members: dict[str, Any]
 ) -> None:
     config = {
         "EndpointConfigName": "c",
@@ -119,13 +127,13 @@ def test_strict_mode_refuses_what_serverless_inference_has_not(
         scaled(0, 4, Status="DISABLED"),
     ],
 )
-def test_strict_mode_accepts_what_aws_accepts(strict_desk: Desk, variant: dict[str, Any]) -> None:
+def test_strict_mode_accepts_what_aws_accepts(strict_desk: InMemoryControlPlane, variant: dict[str, Any]) -> None:
     strict_desk.configure("c", variant)
     described = strict_desk("DescribeEndpointConfig", EndpointConfigName="c")["ProductionVariants"]
     assert described == [{**variant, "InitialVariantWeight": 1.0}]
 
 
-def test_a_config_is_described_as_it_was_sent(desk: Desk) -> None:
+def test_a_config_is_described_as_it_was_sent(desk: InMemoryControlPlane) -> None:
     desk.configure("C", production(RoutingConfig={"RoutingStrategy": "RANDOM"}))
     assert desk("DescribeEndpointConfig", EndpointConfigName="C") == {
         "EndpointConfigName": "C",

@@ -4,38 +4,44 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.sagemaker.control_desk import ARN, MULTI_MODEL, Desk, production, serverless
+from tests.endpoint.services.helpers.in_memory_control_plane import (
+    ARN,
+    MULTI_MODEL,
+    InMemoryControlPlane,
+    production,
+    serverless,
+)
 from torpor_endpoint.core.lifecycle import EndpointEvent
 from torpor_endpoint.storage.records import EndpointRecord, EndpointStatus, Variant
 
 
-def stored(desk: Desk, name: str = "ep") -> EndpointRecord:
+def stored(desk: InMemoryControlPlane, name: str = "ep") -> EndpointRecord:
     endpoint = desk.store.endpoint(name)
     assert endpoint is not None
     return endpoint
 
 
-def pending(desk: Desk) -> tuple[Variant, ...]:
+def pending(desk: InMemoryControlPlane) -> tuple[Variant, ...]:
     variants = stored(desk).pending_variants
     assert variants is not None
     return variants
 
 
-def summary(desk: Desk) -> dict[str, Any]:
+def summary(desk: InMemoryControlPlane) -> dict[str, Any]:
     (variant,) = desk.describe()["ProductionVariants"]
     assert isinstance(variant, dict)
     return variant
 
 
-def update(desk: Desk, config: str, **params: Any) -> dict[str, Any]:
+def update(desk: InMemoryControlPlane, config: str, **params: Any) -> dict[str, Any]:
     return desk("UpdateEndpoint", EndpointName="ep", EndpointConfigName=config, **params)
 
 
-def rescale(desk: Desk, **desired: Any) -> dict[str, Any]:
+def rescale(desk: InMemoryControlPlane, **desired: Any) -> dict[str, Any]:
     return desk("UpdateEndpointWeightsAndCapacities", EndpointName="ep", DesiredWeightsAndCapacities=[desired])
 
 
-def test_an_endpoint_is_created_with_its_models_resolved(desk: Desk) -> None:
+def test_an_endpoint_is_created_with_its_models_resolved(desk: InMemoryControlPlane) -> None:
     desk.create("Houses", InitialVariantWeight=2, ContainerStartupHealthCheckTimeoutInSeconds=90)
     endpoint = stored(desk, "Houses")
     assert (endpoint.status, endpoint.arn) == (EndpointStatus.CREATING, f"{ARN}:endpoint/houses")
@@ -49,7 +55,7 @@ def test_an_endpoint_is_created_with_its_models_resolved(desk: Desk) -> None:
     assert desk.changes == ["Houses"]
 
 
-def test_a_running_endpoint_outlives_its_config_and_its_model(desk: Desk) -> None:
+def test_a_running_endpoint_outlives_its_config_and_its_model(desk: InMemoryControlPlane) -> None:
     desk.create()
     desk.settle("ep")
     before = desk.describe()
@@ -61,7 +67,7 @@ def test_a_running_endpoint_outlives_its_config_and_its_model(desk: Desk) -> Non
     desk("DeleteEndpoint", EndpointName="ep")
 
 
-def test_a_config_whose_model_is_gone_makes_no_endpoint(desk: Desk) -> None:
+def test_a_config_whose_model_is_gone_makes_no_endpoint(desk: InMemoryControlPlane) -> None:
     desk("CreateModel", ModelName="ep", PrimaryContainer=MULTI_MODEL)
     desk.configure("ep", production())
     desk("DeleteModel", ModelName="ep")
@@ -70,7 +76,7 @@ def test_a_config_whose_model_is_gone_makes_no_endpoint(desk: Desk) -> None:
     assert desk.changes == []
 
 
-def test_describe_tells_what_runs_and_what_is_wanted(desk: Desk) -> None:
+def test_describe_tells_what_runs_and_what_is_wanted(desk: InMemoryControlPlane) -> None:
     desk.create(InitialInstanceCount=3, RoutingConfig={"RoutingStrategy": "RANDOM"})
     creating = summary(desk)
     assert creating["VariantStatus"] == [{"Status": "Creating", "StartTime": 1000.0}]
@@ -91,14 +97,14 @@ def test_describe_tells_what_runs_and_what_is_wanted(desk: Desk) -> None:
     }
 
 
-def test_a_failed_endpoint_says_why_and_not_at_length(desk: Desk) -> None:
+def test_a_failed_endpoint_says_why_and_not_at_length(desk: InMemoryControlPlane) -> None:
     desk.create()
     desk.settle("ep", EndpointEvent.FAILED, "x" * 2000)
     described = desk.describe()
     assert (described["EndpointStatus"], described["FailureReason"]) == ("Failed", "x" * 1024)
 
 
-def test_weights_and_counts_change_once_the_controller_is_done(desk: Desk) -> None:
+def test_weights_and_counts_change_once_the_controller_is_done(desk: InMemoryControlPlane) -> None:
     desk.create()
     desk.settle("ep")
     desk.changes.clear()
@@ -113,7 +119,7 @@ def test_weights_and_counts_change_once_the_controller_is_done(desk: Desk) -> No
     assert stored(desk).variants[0].instance_count == 2
 
 
-def test_a_rescale_that_fails_leaves_the_old_weights(desk: Desk) -> None:
+def test_a_rescale_that_fails_leaves_the_old_weights(desk: InMemoryControlPlane) -> None:
     desk.create()
     desk.settle("ep")
     rescale(desk, VariantName="AllTraffic", DesiredWeight=0.5)
@@ -123,7 +129,7 @@ def test_a_rescale_that_fails_leaves_the_old_weights(desk: Desk) -> None:
     assert (summary(desk)["CurrentWeight"], summary(desk)["DesiredWeight"]) == (1.0, 1.0)
 
 
-def test_serverless_concurrency_can_change(desk: Desk) -> None:
+def test_serverless_concurrency_can_change(desk: InMemoryControlPlane) -> None:
     desk.create(ServerlessConfig=serverless(2048, 5, ProvisionedConcurrency=1))
     desk.settle("ep")
     rescale(desk, VariantName="AllTraffic", ServerlessUpdateConfig={"MaxConcurrency": 9})
@@ -161,7 +167,7 @@ def test_serverless_concurrency_can_change(desk: Desk) -> None:
     ],
 )
 def test_a_rescale_that_makes_no_sense_is_refused(
-    desk: Desk, variant: dict[str, Any], desired: list[dict[str, Any]], text: str
+    desk: InMemoryControlPlane, variant: dict[str, Any], desired: list[dict[str, Any]], text: str
 ) -> None:
     desk.create(**variant)
     desk.settle("ep")
@@ -171,14 +177,16 @@ def test_a_rescale_that_makes_no_sense_is_refused(
     assert desk.describe()["EndpointStatus"] == "InService"
 
 
-def test_a_variant_that_may_scale_to_zero_can_be_set_to_zero(desk: Desk) -> None:
+def test_a_variant_that_may_scale_to_zero_can_be_set_to_zero(desk: InMemoryControlPlane) -> None:
     desk.create(ManagedInstanceScaling={"MinInstanceCount": 0, "MaxInstanceCount": 2})
     desk.settle("ep")
     rescale(desk, VariantName="AllTraffic", DesiredInstanceCount=0)
     assert pending(desk)[0].instance_count == 0
 
 
-def test_a_count_that_is_asked_for_is_remembered_until_it_is_so_even_if_it_is_the_recorded_one(desk: Desk) -> None:
+def test_a_count_that_is_asked_for_is_remembered_until_it_is_so_even_if_it_is_the_recorded_one(
+    desk: InMemoryControlPlane,
+) -> None:
     desk.create()
     desk.settle("ep")
     rescale(desk, VariantName="AllTraffic", DesiredInstanceCount=1)
@@ -189,7 +197,7 @@ def test_a_count_that_is_asked_for_is_remembered_until_it_is_so_even_if_it_is_th
     assert stored(desk).pending_told == ()
 
 
-def test_an_update_shows_what_is_coming_beside_what_is(desk: Desk) -> None:
+def test_an_update_shows_what_is_coming_beside_what_is(desk: InMemoryControlPlane) -> None:
     desk.create()
     desk.settle("ep")
     desk.configure("bigger", production(InstanceType="ml.m5.xlarge", InitialInstanceCount=2))
@@ -220,7 +228,7 @@ def test_an_update_shows_what_is_coming_beside_what_is(desk: Desk) -> None:
     ],
 )
 def test_an_update_retains_what_it_is_told_to(
-    desk: Desk, retain: bool, excluded: list[str], kept: tuple[float, int]
+    desk: InMemoryControlPlane, retain: bool, excluded: list[str], kept: tuple[float, int]
 ) -> None:
     desk.create(InitialVariantWeight=0.5, InitialInstanceCount=4)
     desk.settle("ep")
@@ -232,7 +240,7 @@ def test_an_update_retains_what_it_is_told_to(
     assert (another.weight, another.instance_count) == (1.0, 1)
 
 
-def test_a_retained_count_must_fit_the_new_range(desk: Desk) -> None:
+def test_a_retained_count_must_fit_the_new_range(desk: InMemoryControlPlane) -> None:
     desk.create(InitialInstanceCount=4)
     desk.settle("ep")
     desk.configure("new", production(ManagedInstanceScaling={"MinInstanceCount": 1, "MaxInstanceCount": 2}))
@@ -240,7 +248,7 @@ def test_a_retained_count_must_fit_the_new_range(desk: Desk) -> None:
     assert "must lie within" in desk.refusal("UpdateEndpoint", **params)[2]
 
 
-def test_instances_cannot_become_serverless(desk: Desk) -> None:
+def test_instances_cannot_become_serverless(desk: InMemoryControlPlane) -> None:
     desk.create()
     desk.settle("ep")
     desk.configure("serverless", production(ServerlessConfig=serverless()))
@@ -249,7 +257,7 @@ def test_instances_cannot_become_serverless(desk: Desk) -> None:
     assert "cannot be updated to a serverless one" in refusal[2]
 
 
-def test_serverless_can_become_instances(desk: Desk) -> None:
+def test_serverless_can_become_instances(desk: InMemoryControlPlane) -> None:
     desk.create(ServerlessConfig=serverless())
     desk.settle("ep")
     desk.configure("instances", production(InitialInstanceCount=2))
@@ -258,7 +266,7 @@ def test_serverless_can_become_instances(desk: Desk) -> None:
     assert pending(desk)[0].instance_count == 2
 
 
-def test_a_serverless_endpoint_may_have_more_variants(desk: Desk) -> None:
+def test_a_serverless_endpoint_may_have_more_variants(desk: InMemoryControlPlane) -> None:
     desk.create(ServerlessConfig=serverless())
     desk.settle("ep")
     desk.configure(
@@ -276,7 +284,7 @@ def test_a_serverless_endpoint_may_have_more_variants(desk: Desk) -> None:
     ],
 )
 def test_a_scalable_target_is_neither_removed_nor_changed_in_type(
-    desk: Desk, variant: dict[str, Any], text: str
+    desk: InMemoryControlPlane, variant: dict[str, Any], text: str
 ) -> None:
     desk.create()
     desk.settle("ep")
@@ -290,7 +298,7 @@ def test_a_scalable_target_is_neither_removed_nor_changed_in_type(
     assert pending(desk)[0].name == variant["VariantName"]
 
 
-def test_a_scalable_target_can_have_another_model_and_other_numbers(desk: Desk) -> None:
+def test_a_scalable_target_can_have_another_model_and_other_numbers(desk: InMemoryControlPlane) -> None:
     desk.create()
     desk.settle("ep")
     desk("CreateModel", ModelName="better", PrimaryContainer=MULTI_MODEL)
@@ -300,7 +308,7 @@ def test_a_scalable_target_can_have_another_model_and_other_numbers(desk: Desk) 
     assert [variant.name for variant in pending(desk)] == ["AllTraffic", "another"]
 
 
-def test_a_deployment_config_is_kept_only_when_asked(desk: Desk) -> None:
+def test_a_deployment_config_is_kept_only_when_asked(desk: InMemoryControlPlane) -> None:
     desk.create()
     desk.settle("ep")
     deployment = {"RollingUpdatePolicy": {"WaitIntervalInSeconds": 1}}
@@ -313,7 +321,7 @@ def test_a_deployment_config_is_kept_only_when_asked(desk: Desk) -> None:
     assert desk.describe()["LastDeploymentConfig"] is None
 
 
-def test_a_deleted_endpoint_is_gone_when_the_controller_has_removed_it(desk: Desk) -> None:
+def test_a_deleted_endpoint_is_gone_when_the_controller_has_removed_it(desk: InMemoryControlPlane) -> None:
     desk.create()
     desk.settle("ep")
     desk("DeleteEndpoint", EndpointName="ep")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.endpoint.services.sagemaker.control_desk import ARN, MULTI_MODEL, Desk, production
+from tests.endpoint.services.helpers.in_memory_control_plane import ARN, MULTI_MODEL, InMemoryControlPlane, production
 from torpor_endpoint.core.lifecycle import EndpointEvent
 from torpor_endpoint.services.sagemaker.errors import ERRORS
 
@@ -56,13 +56,13 @@ NOWHERE = "Nowhere"
     ],
 )
 def test_what_is_not_there_cannot_be_found(
-    desk: Desk, operation: str, params: dict[str, object], noun: str, arn: str
+    desk: InMemoryControlPlane, operation: str, params: dict[str, object], noun: str, arn: str
 ) -> None:
     refusal = desk.refusal(operation, **params)
     assert refusal == ("ValidationException", 400, f'Could not find {noun} "{arn}".')
 
 
-def test_nothing_is_created_twice_whatever_its_case(desk: Desk) -> None:
+def test_nothing_is_created_twice_whatever_its_case(desk: InMemoryControlPlane) -> None:
     desk.create("ep")
     config = {"EndpointConfigName": "EP", "ProductionVariants": [production()]}
     refusals = [
@@ -91,7 +91,7 @@ CHANGES: list[tuple[str, dict[str, object]]] = [
 @pytest.mark.parametrize("status", ["Creating", "Updating", "RollingBack", "Deleting"])
 @pytest.mark.parametrize(("operation", "params"), CHANGES)
 def test_an_endpoint_in_progress_cannot_be_changed(
-    desk: Desk, status: str, operation: str, params: dict[str, object]
+    desk: InMemoryControlPlane, status: str, operation: str, params: dict[str, object]
 ) -> None:
     bring(desk, status)
     assert desk.describe()["EndpointStatus"] == status
@@ -100,7 +100,7 @@ def test_an_endpoint_in_progress_cannot_be_changed(
     assert desk.describe()["EndpointStatus"] == status
 
 
-def test_a_failed_endpoint_can_only_be_deleted(desk: Desk) -> None:
+def test_a_failed_endpoint_can_only_be_deleted(desk: InMemoryControlPlane) -> None:
     desk.create()
     desk.settle("ep", EndpointEvent.FAILED, "no such image")
     for operation, params in CHANGES[:2]:
@@ -109,7 +109,7 @@ def test_a_failed_endpoint_can_only_be_deleted(desk: Desk) -> None:
     assert desk.describe()["EndpointStatus"] == "Deleting"
 
 
-def test_too_many_tags_are_a_quota(desk: Desk) -> None:
+def test_too_many_tags_are_a_quota(desk: InMemoryControlPlane) -> None:
     tags = [{"Key": str(number), "Value": ""} for number in range(51)]
     code, status, _ = desk.refusal("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL, Tags=tags)
     assert (code, status) == ("ResourceLimitExceeded", 400)
@@ -121,7 +121,7 @@ def test_the_waiter_for_a_deleted_endpoint_ends_on_the_code_of_not_found() -> No
     assert {code for code, _, _ in ERRORS.values()} == {"ValidationException", "ResourceLimitExceeded"}
 
 
-def bring(desk: Desk, status: str) -> None:
+def bring(desk: InMemoryControlPlane, status: str) -> None:
     """An endpoint `ep` in this status."""
     desk.create()
     if status == "Creating":

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.endpoint.services.sagemaker.control_desk import MULTI_MODEL, Desk
+from tests.endpoint.services.helpers.in_memory_control_plane import MULTI_MODEL, InMemoryControlPlane
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.lifecycle import EndpointEvent
 from torpor_endpoint.services.sagemaker.listing import page
@@ -105,7 +105,7 @@ def test_what_is_deleted_between_two_pages_hides_nothing_else(
     assert {row.name for row in first + rest} == {row.name for row in records}
 
 
-def test_the_newest_come_first_and_ten_of_them(desk: Desk) -> None:
+def test_the_newest_come_first_and_ten_of_them(desk: InMemoryControlPlane) -> None:
     for number in range(12):
         desk.now_s = number
         desk("CreateModel", ModelName=f"m{number}", PrimaryContainer=MULTI_MODEL)
@@ -117,7 +117,7 @@ def test_the_newest_come_first_and_ten_of_them(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("created_s", [10.00049, 10.0005, 10.0006])
-def test_what_was_created_is_found_by_the_time_that_is_shown(desk: Desk, created_s: float) -> None:
+def test_what_was_created_is_found_by_the_time_that_is_shown(desk: InMemoryControlPlane, created_s: float) -> None:
     desk.now_s = created_s
     desk("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL)
     shown_s = round(created_s, 3)
@@ -138,7 +138,9 @@ def test_what_was_created_is_found_by_the_time_that_is_shown(desk: Desk, created
         ({"SortBy": "Status", "SortOrder": "Ascending"}, ["newer", "new", "old"]),
     ],
 )
-def test_endpoints_are_filtered_and_sorted(desk: Desk, params: dict[str, Any], names: list[str]) -> None:
+def test_endpoints_are_filtered_and_sorted(
+    desk: InMemoryControlPlane, params: dict[str, Any], names: list[str]
+) -> None:
     for name, at_s in (("old", 10), ("new", 20), ("newer", 30)):
         desk.now_s = at_s
         desk.create(name)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.sagemaker.control_desk import ARN, MULTI_MODEL, Desk
+from tests.endpoint.services.helpers.in_memory_control_plane import ARN, MULTI_MODEL, InMemoryControlPlane
 
 SINGLE = {"Image": "torpor", "ModelDataUrl": "s3://bucket/model.tar.gz"}
 
@@ -77,20 +77,20 @@ def archive(**source: str) -> dict[str, Any]:
         ({"PrimaryContainer": {**SINGLE, "Environment": {str(n): "x" * 1000 for n in range(33)}}}, "32768 bytes"),
     ],
 )
-def test_a_model_that_makes_no_sense_is_refused(desk: Desk, params: dict[str, Any], text: str) -> None:
+def test_a_model_that_makes_no_sense_is_refused(desk: InMemoryControlPlane, params: dict[str, Any], text: str) -> None:
     code, status, message = desk.refusal("CreateModel", ModelName="m", **params)
     assert (code, status) == ("ValidationException", 400)
     assert text in message
     assert desk("ListModels")["Models"] == []
 
 
-def test_an_image_s_own_server_gets_the_variables_that_it_reads(desk: Desk) -> None:
+def test_an_image_s_own_server_gets_the_variables_that_it_reads(desk: InMemoryControlPlane) -> None:
     container = {**SINGLE, "Image": "my/server:1", "Environment": {"SAGEMAKER_HANDLER": "mine.py:handle"}}
     assert desk("CreateModel", ModelName="foreign", PrimaryContainer=container)
 
 
 @pytest.mark.parametrize("place", [{"PrimaryContainer": MULTI_MODEL}, {"Containers": [MULTI_MODEL]}])
-def test_a_multi_model_container_may_stand_in_either_place(desk: Desk, place: dict[str, Any]) -> None:
+def test_a_multi_model_container_may_stand_in_either_place(desk: InMemoryControlPlane, place: dict[str, Any]) -> None:
     assert desk("CreateModel", ModelName="Houses", **place) == {"ModelArn": f"{ARN}:model/houses"}
     model = desk.store.model("Houses")
     assert model is not None
@@ -98,7 +98,7 @@ def test_a_multi_model_container_may_stand_in_either_place(desk: Desk, place: di
     assert model.container.model_cache
 
 
-def test_the_model_cache_can_be_switched_off(desk: Desk) -> None:
+def test_the_model_cache_can_be_switched_off(desk: InMemoryControlPlane) -> None:
     disabled = {**MULTI_MODEL, "MultiModelConfig": {"ModelCacheSetting": "Disabled"}}
     desk("CreateModel", ModelName="m", PrimaryContainer=disabled)
     model = desk.store.model("m")
@@ -106,7 +106,7 @@ def test_the_model_cache_can_be_switched_off(desk: Desk) -> None:
     assert not model.container.model_cache
 
 
-def test_a_data_source_of_one_archive_is_the_url_of_that_archive(desk: Desk) -> None:
+def test_a_data_source_of_one_archive_is_the_url_of_that_archive(desk: InMemoryControlPlane) -> None:
     desk("CreateModel", ModelName="m", PrimaryContainer={"Image": "torpor", "ModelDataSource": archive()})
     model = desk.store.model("m")
     assert model is not None
@@ -121,7 +121,9 @@ def test_a_data_source_of_one_archive_is_the_url_of_that_archive(desk: Desk) -> 
         ({"S3Uri": "https://s3-us-west-2.amazonaws.com/bucket/m.tar.gz"}, True),
     ],
 )
-def test_a_data_source_may_be_files_as_they_are(desk: Desk, source: dict[str, str], compressed: bool) -> None:
+def test_a_data_source_may_be_files_as_they_are(
+    desk: InMemoryControlPlane, source: dict[str, str], compressed: bool
+) -> None:
     sent = {"Image": "torpor", "ModelDataSource": archive(**source)}
     desk("CreateModel", ModelName="m", PrimaryContainer=sent)
     model = desk.store.model("m")
@@ -131,7 +133,7 @@ def test_a_data_source_may_be_files_as_they_are(desk: Desk, source: dict[str, st
     assert desk("DescribeModel", ModelName="m")["PrimaryContainer"] == {"Mode": "SingleModel", **sent}
 
 
-def test_a_model_is_described_as_it_was_sent(desk: Desk) -> None:
+def test_a_model_is_described_as_it_was_sent(desk: InMemoryControlPlane) -> None:
     role = "arn:aws:iam::123456789012:role/r"
     tags = [{"Key": "team", "Value": "blue"}]
     desk("CreateModel", ModelName="M", PrimaryContainer=SINGLE, ExecutionRoleArn=role, Tags=tags)
@@ -146,7 +148,7 @@ def test_a_model_is_described_as_it_was_sent(desk: Desk) -> None:
     assert desk("ListTags", ResourceArn=f"{ARN}:model/m") == {"Tags": tags}
 
 
-def test_a_deleted_model_is_gone_and_its_name_free(desk: Desk) -> None:
+def test_a_deleted_model_is_gone_and_its_name_free(desk: InMemoryControlPlane) -> None:
     desk("CreateModel", ModelName="m", PrimaryContainer=SINGLE)
     desk("DeleteModel", ModelName="m")
     assert "Could not find" in desk.refusal("DescribeModel", ModelName="m")[2]

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.services.training.training_site import Site
+from tests.endpoint.services.helpers.training_in_folder import TrainingFolder
 from torpor_container.processes.zygote_client import ZygoteClient
 
 
 @pytest.fixture
-def site(tmp_path: Path, zygote: ZygoteClient) -> Site:
-    return Site(tmp_path, zygote)
+def site(tmp_path: Path, zygote: ZygoteClient) -> TrainingFolder:
+    return TrainingFolder(tmp_path, zygote)

@@ -8,8 +8,8 @@ import joblib
 import pytest
 import xgboost
 
-from tests.endpoint.artifacts import put
-from tests.endpoint.services.training.training_site import FORGOTTEN, XGBOOST, Site, channel
+from tests.endpoint.helpers.model_artifacts import put
+from tests.endpoint.services.helpers.training_in_folder import FORGOTTEN, XGBOOST, TrainingFolder, channel
 
 FOREST = """
 import argparse, os
@@ -37,7 +37,7 @@ Path(os.environ["SM_OUTPUT_DATA_DIR"], "seen.json").write_text(json.dumps(seen))
 HOUSES = "3.0,1,2\n5.0,2,3\n7.0,3,4\n9.0,4,5\n"
 
 
-def test_a_script_trains_a_model_from_its_channel(site: Site) -> None:
+def test_a_script_trains_a_model_from_its_channel(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script(FOREST)
         put(site.bucket, {"data/train/houses.csv": HOUSES.encode()})
@@ -55,7 +55,7 @@ def test_a_script_trains_a_model_from_its_channel(site: Site) -> None:
     asyncio.run(story())
 
 
-def test_a_script_sees_what_the_training_toolkit_shows(site: Site) -> None:
+def test_a_script_sees_what_the_training_toolkit_shows(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script(GIVEN)
         put(site.bucket, {"data/train.csv": b"1,2"})
@@ -91,7 +91,7 @@ open("/opt/ml/model/model.txt", "w").write(words + str(facts.hyperparameters["et
 
 
 @pytest.mark.parametrize("where", ["/opt/ml/input/data/code/sourcedir.tar.gz", "/opt/ml/input/data/loose"])
-def test_a_script_may_lie_in_a_channel_and_have_aws_s_paths_written_into_it(site: Site, where: str) -> None:
+def test_a_script_may_lie_in_a_channel_and_have_aws_s_paths_written_into_it(site: TrainingFolder, where: str) -> None:
     """With network isolation, the SageMaker SDK puts the script into the channel `code`."""
 
     async def story() -> None:
@@ -113,7 +113,7 @@ def test_a_script_may_lie_in_a_channel_and_have_aws_s_paths_written_into_it(site
     asyncio.run(story())
 
 
-def test_a_failing_script_is_told_as_aws_tells_it(site: Site) -> None:
+def test_a_failing_script_is_told_as_aws_tells_it(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script("print('before')\nraise ValueError('no such column')")
         async with site.open() as api:
@@ -128,7 +128,7 @@ def test_a_failing_script_is_told_as_aws_tells_it(site: Site) -> None:
     asyncio.run(story())
 
 
-def test_a_script_may_give_its_own_reason(site: Site) -> None:
+def test_a_script_may_give_its_own_reason(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script("import os; open(os.environ['SM_OUTPUT_DIR'] + '/failure', 'w').write('too few rows'); exit(3)")
         async with site.open() as api:
@@ -148,7 +148,7 @@ def test_a_script_may_give_its_own_reason(site: Site) -> None:
     ],
 )
 def test_input_that_is_not_there_fails_its_job(
-    site: Site, hyperparameters: dict[str, str], inputs: list[dict[str, str]], reason: str
+    site: TrainingFolder, hyperparameters: dict[str, str], inputs: list[dict[str, str]], reason: str
 ) -> None:
     async def story() -> None:
         site.script("")
@@ -162,7 +162,7 @@ def test_input_that_is_not_there_fails_its_job(
     asyncio.run(story())
 
 
-def test_a_job_whose_bucket_is_not_there_fails_as_it_uploads(site: Site) -> None:
+def test_a_job_whose_bucket_is_not_there_fails_as_it_uploads(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script("import os; open(os.environ['SM_MODEL_DIR'] + '/m', 'w').close()")
         async with site.open() as api:
@@ -172,7 +172,7 @@ def test_a_job_whose_bucket_is_not_there_fails_as_it_uploads(site: Site) -> None
     asyncio.run(story())
 
 
-def test_nothing_but_the_log_is_left_on_disk(site: Site) -> None:
+def test_nothing_but_the_log_is_left_on_disk(site: TrainingFolder) -> None:
     async def story() -> None:
         async with site.open() as api:
             site.script("import os; open(os.environ['SM_MODEL_DIR'] + '/m', 'w').close()")
@@ -192,7 +192,9 @@ def test_nothing_but_the_log_is_left_on_disk(site: Site) -> None:
         ("text/libsvm", b"1 0:1 1:0\n2 0:2\n3 0:3 1:1\n4 0:4 1:1\n", b"2 0:2\n"),
     ],
 )
-def test_xgboost_trains_without_a_script(site: Site, content_type: str, train: bytes, validation: bytes) -> None:
+def test_xgboost_trains_without_a_script(
+    site: TrainingFolder, content_type: str, train: bytes, validation: bytes
+) -> None:
     async def story() -> None:
         put(site.bucket, {"data/train/a": train, "data/validation/a": validation})
         names = ("train", "validation")
@@ -216,7 +218,7 @@ def test_xgboost_trains_without_a_script(site: Site, content_type: str, train: b
     asyncio.run(story())
 
 
-def test_xgboost_tells_what_it_cannot_train_on(site: Site) -> None:
+def test_xgboost_tells_what_it_cannot_train_on(site: TrainingFolder) -> None:
     async def story() -> None:
         put(site.bucket, {"train/a": b"1,2\n"})
         inputs = [channel("train", "s3://bucket/train", ContentType="text/csv")]

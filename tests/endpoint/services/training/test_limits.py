@@ -2,8 +2,9 @@
 
 import asyncio
 
-from tests.endpoint.services.training.training_site import Site, job
-from tests.processes import marked, soon
+from tests.endpoint.services.helpers.training_in_folder import TrainingFolder, job
+from tests.helpers.processes import marked
+from tests.helpers.waiting import soon
 
 SLEEPER = "import time; print('asleep', flush=True); time.sleep(600)"
 
@@ -26,13 +27,13 @@ time.sleep(600)
 """
 
 
-async def printed(site: Site, text: str, name: str = "job") -> None:
+async def printed(site: TrainingFolder, text: str, name: str = "job") -> None:
     """Once the script has said so."""
     while text not in "".join(path.read_text() for path in (site.logs / name).glob("*.log")):
         await asyncio.sleep(0.01)
 
 
-def test_a_stopped_script_may_save_its_model_first(site: Site) -> None:
+def test_a_stopped_script_may_save_its_model_first(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script(SAVER)
         async with site.open() as api:
@@ -48,7 +49,7 @@ def test_a_stopped_script_may_save_its_model_first(site: Site) -> None:
     asyncio.run(story())
 
 
-def test_a_script_that_runs_too_long_is_ended(site: Site) -> None:
+def test_a_script_that_runs_too_long_is_ended(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script(SLEEPER)
         async with site.open() as api:
@@ -59,7 +60,7 @@ def test_a_script_that_runs_too_long_is_ended(site: Site) -> None:
     asyncio.run(story())
 
 
-def test_a_script_that_will_not_end_is_killed_with_all_it_started(site: Site) -> None:
+def test_a_script_that_will_not_end_is_killed_with_all_it_started(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script(STUBBORN)
         async with site.open(grace_s=0.1) as api:
@@ -74,7 +75,7 @@ def test_a_script_that_will_not_end_is_killed_with_all_it_started(site: Site) ->
     asyncio.run(story())
 
 
-def test_a_job_waits_for_its_turn_and_can_be_stopped_meanwhile(site: Site) -> None:
+def test_a_job_waits_for_its_turn_and_can_be_stopped_meanwhile(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script(SLEEPER)
         async with site.open(at_once=1) as api:
@@ -93,7 +94,7 @@ def test_a_job_waits_for_its_turn_and_can_be_stopped_meanwhile(site: Site) -> No
     asyncio.run(story())
 
 
-def test_a_restart_fails_what_ran_and_takes_up_what_waited(site: Site) -> None:
+def test_a_restart_fails_what_ran_and_takes_up_what_waited(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script(SLEEPER)
         async with site.open() as api:
@@ -113,7 +114,7 @@ def test_a_restart_fails_what_ran_and_takes_up_what_waited(site: Site) -> None:
     asyncio.run(story())
 
 
-def test_what_a_killed_endpoint_left_is_removed(site: Site) -> None:
+def test_what_a_killed_endpoint_left_is_removed(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script(SLEEPER)
         async with site.open() as api:
@@ -128,7 +129,7 @@ def test_what_a_killed_endpoint_left_is_removed(site: Site) -> None:
     asyncio.run(story())
 
 
-def test_the_output_of_a_chatterbox_is_bounded(site: Site) -> None:
+def test_the_output_of_a_chatterbox_is_bounded(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script("import sys\nfor _ in range(20): sys.stdout.write('x' * (1 << 20))\nprint('\\nthe end')\nexit(1)")
         async with site.open() as api:
@@ -139,7 +140,7 @@ def test_the_output_of_a_chatterbox_is_bounded(site: Site) -> None:
     asyncio.run(story())
 
 
-def test_a_process_that_ran_away_with_the_pipe_holds_nobody_up(site: Site) -> None:
+def test_a_process_that_ran_away_with_the_pipe_holds_nobody_up(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script(
             "import subprocess, sys\n"

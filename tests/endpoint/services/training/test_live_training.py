@@ -4,11 +4,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.endpoint.artifacts import put
-from tests.endpoint.constants import number_of
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.endpoint.services.training.training_site import job, sourcedir
-from tests.processes import marked, soon
+from tests.endpoint.helpers.constant_models import number_of
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import put
+from tests.endpoint.services.helpers.training_in_folder import job, sourcedir
+from tests.helpers.processes import marked
+from tests.helpers.waiting import soon
 
 CONSTANT = """
 import os

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.training.training_site import SKLEARN, Site, channel, job
+from tests.endpoint.services.helpers.training_in_folder import SKLEARN, TrainingFolder, channel, job
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.aws.service import Service
 from torpor_endpoint.services.training.operations import OPERATIONS
@@ -39,7 +39,7 @@ FILES = {"FileSystemId": "fs-0", "FileSystemAccessMode": "ro", "FileSystemType":
         ({"OutputDataConfig": {"S3OutputPath": "https://a/b"}}, "must begin with s3://"),
     ],
 )
-def test_what_cannot_be_done_here_is_refused_at_once(site: Site, members: dict[str, Any], text: str) -> None:
+def test_what_cannot_be_done_here_is_refused_at_once(site: TrainingFolder, members: dict[str, Any], text: str) -> None:
     async def story() -> None:
         async with site.open() as api:
             code, message = await api.refusal("CreateTrainingJob", **job(**members))
@@ -50,7 +50,7 @@ def test_what_cannot_be_done_here_is_refused_at_once(site: Site, members: dict[s
     asyncio.run(story())
 
 
-def test_no_script_runs_where_scripts_are_refused(site: Site) -> None:
+def test_no_script_runs_where_scripts_are_refused(site: TrainingFolder) -> None:
     async def story() -> None:
         async with site.open() as api:
             refusing = replace(api, training=replace(api.training, scripts=False))
@@ -60,7 +60,7 @@ def test_no_script_runs_where_scripts_are_refused(site: Site) -> None:
     asyncio.run(story())
 
 
-def test_names_are_taken_once_and_unknown_ones_are_not_found(site: Site) -> None:
+def test_names_are_taken_once_and_unknown_ones_are_not_found(site: TrainingFolder) -> None:
     async def story() -> None:
         site.script("")
         async with site.open() as api:
@@ -78,7 +78,7 @@ def test_names_are_taken_once_and_unknown_ones_are_not_found(site: Site) -> None
     asyncio.run(story())
 
 
-def test_boto3_reads_descriptions_and_lists(site: Site) -> None:
+def test_boto3_reads_descriptions_and_lists(site: TrainingFolder) -> None:
     async def made() -> None:
         async with site.open() as api:
             site.script("raise SystemExit(1)")

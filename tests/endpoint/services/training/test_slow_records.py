@@ -4,14 +4,14 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
-from tests.endpoint.services.training.training_site import Api, Site, job
+from tests.endpoint.services.helpers.training_in_folder import TrainingApi, TrainingFolder, job
 from torpor_endpoint.services.training.jobs import Jobs
 from torpor_endpoint.services.training.lifecycle import JobStage, begun
 from torpor_endpoint.storage.schema import opened
 
 
-def test_a_slow_disk_keeps_nobody_but_the_caller_waiting(site: Site) -> None:
-    def busy(api: Api, taken: Event, free: Event) -> bool:
+def test_a_slow_disk_keeps_nobody_but_the_caller_waiting(site: TrainingFolder) -> None:
+    def busy(api: TrainingApi, taken: Event, free: Event) -> bool:
         with api.database.transaction():
             taken.set()
             return free.wait(5.0)

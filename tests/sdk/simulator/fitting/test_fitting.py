@@ -12,8 +12,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import torpor
-from tests.ledger_site import NOON_S, Site, invocation, life
-from tests.sdk.sdk_models import CITIES, ROWS
+from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
+from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.simulator.fitting import Fitted, FittedLine, Law, fitted, given, write
 from torpor.simulator.fitting.laws import ANY
 from torpor.simulator.fitting.records import DISK, STORE
@@ -50,7 +50,7 @@ def evicting(model: str, queue_s: float) -> InvocationRecord:
 
 
 def found(folder: Path, invocations: Iterable[InvocationRecord], lives: Iterable[InstanceLife] = ()) -> Fitted:
-    site = Site(folder)
+    site = LedgerWithPages(folder)
     for one in lives:
         site.ledger.lived(one)
     for request in invocations:
@@ -173,7 +173,7 @@ def test_a_minute_whose_cold_starts_are_kept_no_more_does_not_count(tmp_path: Pa
     requests = [load("a"), load("a", at_s=60, predict=9.0)]
     requests += [invocation(NOON_S + 60 * minute, model="a") for minute in range(3)]
     whole = found(tmp_path, requests)
-    site = Site(tmp_path)
+    site = LedgerWithPages(tmp_path)
     site.ledger.tables.database.rows("DELETE FROM cold_starts WHERE at_s = ?", NOON_S + 60)
     site.ledger.close()
     trimmed = fitted(tmp_path / "ledger.sqlite")
@@ -193,7 +193,7 @@ def test_a_name_that_was_only_ever_an_error_is_no_model(tmp_path: Path) -> None:
     """Cold or warm; one that once answered is a model, also where only its cold start is still known."""
     wrong = [invocation(model=name, status=400, steps={"download": 0.003}) for name in ("typo", "other", "other")]
     wrong += [invocation(model="warm", status=424)]
-    site = Site(tmp_path)
+    site = LedgerWithPages(tmp_path)
     for one in [load("a"), load("b"), invocation(NOON_S + 60, model="b", status=500), *wrong]:
         site.ledger.invoked(one)
     site.flush()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ledger_site import NOON_S, Site, invocation, life
+from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
 from torpor.simulator.fitting import source
 from torpor.simulator.running import load, simulate
 from torpor.workloads import BadTrace, recorded
@@ -19,7 +19,7 @@ MIB = 2**20
 
 
 def ledger(folder: Path) -> Path:
-    site = Site(folder)
+    site = LedgerWithPages(folder)
     site.ledger.lived(life())
     for number, model in enumerate("abc"):
         steps = {"load": 0.2, "queue": 0.0, "predict": 0.02, "overhead": 0.01}

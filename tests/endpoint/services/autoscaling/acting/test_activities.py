@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.endpoint.services.autoscaling.autoscaling_desk import INSTANCES, OF, Desk
+from tests.endpoint.services.helpers.in_memory_autoscaling import INSTANCES, OF, InMemoryAutoscaling
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.records import Activity, NotScaledReason
 
@@ -15,12 +15,12 @@ def activity(number: int, **members: Any) -> Activity:
     return Activity(str(number), description="Setting.", cause="A policy.", started_s=1000.5 + number, **given)
 
 
-def shown(desk: Desk, **members: Any) -> list[str]:
+def shown(desk: InMemoryAutoscaling, **members: Any) -> list[str]:
     answer = desk.client.describe_scaling_activities(ServiceNamespace="sagemaker", **members)
     return [found["ActivityId"] for found in answer["ScalingActivities"]]
 
 
-def test_activities_are_shown_by_target_and_the_newest_first(desk: Desk) -> None:
+def test_activities_are_shown_by_target_and_the_newest_first(desk: InMemoryAutoscaling) -> None:
     for number in range(3):
         desk.context.activities.add(activity(number))
     desk.context.activities.add(activity(3, resource_id="endpoint/other/variant/v"))

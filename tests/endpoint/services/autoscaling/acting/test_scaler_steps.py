@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.autoscaling.autoscaling_desk import OF
-from tests.endpoint.services.autoscaling.scaling_site import NOON_S, ScalingDesk, Site
+from tests.endpoint.services.helpers.in_memory_autoscaling import OF
+from tests.endpoint.services.helpers.scaling_of_fake_variant import NOON_S, FakeVariantScaler, FakeVariantScaling
 from torpor_endpoint.metrics.metrics import NO_CAPACITY_INVOCATION_FAILURES
 
 DAY_S = 24 * 3600.0
 FAILED = {"EndpointName": "ep", "VariantName": "v"}
 
 
-def nobody_there(site: Site) -> None:
+def nobody_there(site: FakeVariantScaler) -> None:
     """A request fails, since nothing runs."""
     site.registry.series(NO_CAPACITY_INVOCATION_FAILURES, FAILED).add(1, site.now_s)
 
 
-def test_the_documented_way_out_of_zero(scaled: ScalingDesk) -> None:
+def test_the_documented_way_out_of_zero(scaled: FakeVariantScaling) -> None:
     scaled.site.wanted = scaled.site.ready = 0
     scaled.register(MinCapacity=0)
     scaled.track()
@@ -34,7 +34,7 @@ def test_the_documented_way_out_of_zero(scaled: ScalingDesk) -> None:
     assert scaled.after(20 * 60) == 0  # and nobody called again
 
 
-def test_an_alarm_that_stays_invokes_its_policy_again_after_the_cooldown(scaled: ScalingDesk) -> None:
+def test_an_alarm_that_stays_invokes_its_policy_again_after_the_cooldown(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.wake_by(scaled.step(Cooldown=150))
     counts = []
@@ -44,7 +44,7 @@ def test_an_alarm_that_stays_invokes_its_policy_again_after_the_cooldown(scaled:
     assert counts == [2, 2, 2, 3, 3, 3, 4]
 
 
-def test_one_breach_invokes_the_policy_once_however_long_its_alarm_stays(scaled: ScalingDesk) -> None:
+def test_one_breach_invokes_the_policy_once_however_long_its_alarm_stays(scaled: FakeVariantScaling) -> None:
     scaled.site.begin_anew(60.0)  # the cooldown is over after a second, and the minutes of alarms are what they are
     scaled.register()
     scaled.wake_by(scaled.step())
@@ -55,7 +55,7 @@ def test_one_breach_invokes_the_policy_once_however_long_its_alarm_stays(scaled:
     assert scaled.after(60) == 3
 
 
-def test_a_state_that_somebody_sets_invokes_the_policy_at_once(scaled: ScalingDesk) -> None:
+def test_a_state_that_somebody_sets_invokes_the_policy_at_once(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.wake_by(scaled.step())
     scaled.cloudwatch.set_alarm_state(AlarmName="nobody-there", StateValue="ALARM", StateReason="drill")
@@ -65,7 +65,7 @@ def test_a_state_that_somebody_sets_invokes_the_policy_at_once(scaled: ScalingDe
     assert items["AlarmHistoryItems"][0]["HistorySummary"].startswith("Successfully executed action arn:aws:autoscal")
 
 
-def test_disabled_actions_invoke_nothing_and_a_policy_that_is_gone_is_told(scaled: ScalingDesk) -> None:
+def test_disabled_actions_invoke_nothing_and_a_policy_that_is_gone_is_told(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.wake_by(scaled.step(), ActionsEnabled=False)
     scaled.cloudwatch.set_alarm_state(AlarmName="nobody-there", StateValue="ALARM", StateReason="drill")
@@ -78,7 +78,7 @@ def test_disabled_actions_invoke_nothing_and_a_policy_that_is_gone_is_told(scale
     assert items["AlarmHistoryItems"][0]["HistorySummary"].startswith("Failed to execute action arn:aws:autoscaling")
 
 
-def test_the_step_is_picked_by_how_far_the_metric_is_beyond(scaled: ScalingDesk) -> None:
+def test_the_step_is_picked_by_how_far_the_metric_is_beyond(scaled: FakeVariantScaling) -> None:
     scaled.register(MaxCapacity=9)
     steps = [
         {"MetricIntervalLowerBound": 0.0, "MetricIntervalUpperBound": 3.0, "ScalingAdjustment": 1},
@@ -90,14 +90,14 @@ def test_the_step_is_picked_by_how_far_the_metric_is_beyond(scaled: ScalingDesk)
     assert scaled.after(60) == 6
 
 
-def test_the_policy_shows_the_alarms_that_invoke_it(scaled: ScalingDesk) -> None:
+def test_the_policy_shows_the_alarms_that_invoke_it(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.wake_by(scaled.step())
     [policy] = scaled.scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
     assert [alarm["AlarmName"] for alarm in policy["Alarms"]] == ["nobody-there"]
 
 
-def test_a_step_scales_in_although_tracking_is_not_ready_to(scaled: ScalingDesk) -> None:
+def test_a_step_scales_in_although_tracking_is_not_ready_to(scaled: FakeVariantScaling) -> None:
     scaled.site.wanted = scaled.site.ready = 2
     scaled.register()
     scaled.track()
@@ -110,7 +110,7 @@ def test_a_step_scales_in_although_tracking_is_not_ready_to(scaled: ScalingDesk)
 # -- bounds and schedules ----------------------------------------------------------------------------------------------
 
 
-def test_registering_moves_the_capacity_into_the_bounds(scaled: ScalingDesk) -> None:
+def test_registering_moves_the_capacity_into_the_bounds(scaled: FakeVariantScaling) -> None:
     scaled.register(MinCapacity=2)
     assert scaled.after(10) == 2
     scaled.scaling.register_scalable_target(**OF, MinCapacity=1, MaxCapacity=1)
@@ -119,14 +119,14 @@ def test_registering_moves_the_capacity_into_the_bounds(scaled: ScalingDesk) -> 
     assert causes == ["maximum capacity was set to 1", "minimum capacity was set to 2"]
 
 
-def test_bounds_are_not_enforced_against_who_sets_the_capacity_by_hand(scaled: ScalingDesk) -> None:
+def test_bounds_are_not_enforced_against_who_sets_the_capacity_by_hand(scaled: FakeVariantScaling) -> None:
     scaled.register(MinCapacity=2)
     scaled.after(10)
     scaled.site.wanted = scaled.site.ready = 1
     assert scaled.after(30 * 60) == 1
 
 
-def test_new_bounds_wait_for_no_cooldown_and_leave_none(scaled: ScalingDesk) -> None:
+def test_new_bounds_wait_for_no_cooldown_and_leave_none(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.site.per_minute = 100.0
@@ -135,7 +135,7 @@ def test_new_bounds_wait_for_no_cooldown_and_leave_none(scaled: ScalingDesk) -> 
     assert scaled.after(10) == 3
 
 
-def test_a_scheduled_action_sets_bounds_at_its_time_in_its_time_zone(scaled: ScalingDesk) -> None:
+def test_a_scheduled_action_sets_bounds_at_its_time_in_its_time_zone(scaled: FakeVariantScaling) -> None:
     scaled.register()
     schedule(scaled, "at(2026-03-01T14:00:00)", Timezone="Europe/Berlin", MinCapacity=3, MaxCapacity=6)
     assert scaled.after(3590) == 1
@@ -152,7 +152,7 @@ def test_a_scheduled_action_sets_bounds_at_its_time_in_its_time_zone(scaled: Sca
     assert (target["MinCapacity"], target["MaxCapacity"]) == (3, 6)
 
 
-def test_a_rate_recurs_between_its_start_and_its_end(scaled: ScalingDesk) -> None:
+def test_a_rate_recurs_between_its_start_and_its_end(scaled: FakeVariantScaling) -> None:
     scaled.register()
     start, end = (datetime.fromtimestamp(NOON_S + seconds, UTC) for seconds in (300, 900))
     schedule(scaled, "rate(5 minutes)", StartTime=start, EndTime=end, MinCapacity=1)
@@ -168,7 +168,7 @@ def test_a_rate_recurs_between_its_start_and_its_end(scaled: ScalingDesk) -> Non
     ],
 )
 def test_a_scheduled_action_may_be_suspended_or_impossible(
-    scaled: ScalingDesk, suspended: bool, bounds: dict[str, Any], expected: list[str]
+    scaled: FakeVariantScaling, suspended: bool, bounds: dict[str, Any], expected: list[str]
 ) -> None:
     scaled.register(SuspendedState={"ScheduledScalingSuspended": suspended})
     schedule(scaled, "cron(5 12 * * ? *)", **bounds)
@@ -177,7 +177,7 @@ def test_a_scheduled_action_may_be_suspended_or_impossible(
 
 
 def test_a_kept_action_that_no_calendar_has_keeps_nobody_from_acting(
-    scaled: ScalingDesk, caplog: pytest.LogCaptureFixture
+    scaled: FakeVariantScaling, caplog: pytest.LogCaptureFixture
 ) -> None:
     scaled.register()
     schedule(scaled, "cron(5 12 * * ? *)", MinCapacity=2)
@@ -189,7 +189,7 @@ def test_a_kept_action_that_no_calendar_has_keeps_nobody_from_acting(
     ]
 
 
-def test_a_clock_that_was_wrong_for_a_while_keeps_nobody_waiting_for_that_long(scaled: ScalingDesk) -> None:
+def test_a_clock_that_was_wrong_for_a_while_keeps_nobody_waiting_for_that_long(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     schedule(scaled, "cron(30 12 * * ? *)", MaxCapacity=4)
@@ -203,7 +203,7 @@ def test_a_clock_that_was_wrong_for_a_while_keeps_nobody_waiting_for_that_long(s
     assert len(rebounded) == 3  # the day that was passed over, the next, and at last the right one
 
 
-def test_nor_does_a_change_that_ended_right_before_the_clock_was_set_right(scaled: ScalingDesk) -> None:
+def test_nor_does_a_change_that_ended_right_before_the_clock_was_set_right(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.site.now_s += DAY_S
@@ -215,13 +215,13 @@ def test_nor_does_a_change_that_ended_right_before_the_clock_was_set_right(scale
     assert scaled.after(40 * 60) == 1
 
 
-def schedule(desk: ScalingDesk, expression: str, **members: Any) -> None:
+def schedule(desk: FakeVariantScaling, expression: str, **members: Any) -> None:
     bounds = {name: members.pop(name) for name in ("MinCapacity", "MaxCapacity") if name in members}
     named = {**OF, "ScheduledActionName": "office", "Schedule": expression}
     desk.scaling.put_scheduled_action(**named, ScalableTargetAction=bounds, **members)
 
 
-def test_the_chore_looks_at_once_when_something_was_registered(scaled: ScalingDesk) -> None:
+def test_the_chore_looks_at_once_when_something_was_registered(scaled: FakeVariantScaling) -> None:
     async def chore() -> int:
         running = asyncio.create_task(scaled.site.scaler.run())
         await asyncio.sleep(0)
@@ -239,7 +239,7 @@ def test_the_chore_looks_at_once_when_something_was_registered(scaled: ScalingDe
 
 
 @pytest.mark.parametrize("turns", range(1, 9))
-def test_new_bounds_are_heeded_whenever_they_come_during_a_look(scaled: ScalingDesk, turns: int) -> None:
+def test_new_bounds_are_heeded_whenever_they_come_during_a_look(scaled: FakeVariantScaling, turns: int) -> None:
     async def look() -> None:
         with ThreadPoolExecutor(1) as threads, ThreadPoolExecutor(1) as elsewhere:
             asyncio.get_running_loop().set_default_executor(threads)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.autoscaling.autoscaling_desk import CONCURRENCY, OF
-from tests.endpoint.services.autoscaling.scaling_site import NOON_S, ScalingDesk
+from tests.endpoint.services.helpers.in_memory_autoscaling import CONCURRENCY, OF
+from tests.endpoint.services.helpers.scaling_of_fake_variant import NOON_S, FakeVariantScaling
 from torpor_endpoint.metrics.registry import key_of
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
 from torpor_endpoint.services.cloudwatch.alarms.records import Standing
@@ -19,7 +19,9 @@ CPU: dict[str, Any] = {
 }
 
 
-def test_load_brings_instances_after_three_minutes_and_a_lag_and_takes_them_after_fifteen(scaled: ScalingDesk) -> None:
+def test_load_brings_instances_after_three_minutes_and_a_lag_and_takes_them_after_fifteen(
+    scaled: FakeVariantScaling,
+) -> None:
     scaled.register()
     scaled.track()
     scaled.site.per_minute = 100.0
@@ -30,7 +32,7 @@ def test_load_brings_instances_after_three_minutes_and_a_lag_and_takes_them_afte
     assert scaled.after(10) == 1
 
 
-def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: ScalingDesk) -> None:
+def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: FakeVariantScaling) -> None:
     scaled.site.begin_anew(60.0)
     scaled.register()
     scaled.track()
@@ -42,7 +44,7 @@ def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: ScalingD
     assert scaled.after(1) == 1
 
 
-def test_an_activity_says_what_happened_and_why_in_the_words_of_aws(scaled: ScalingDesk) -> None:
+def test_an_activity_says_what_happened_and_why_in_the_words_of_aws(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.site.per_minute = 200.0
@@ -58,7 +60,7 @@ def test_an_activity_says_what_happened_and_why_in_the_words_of_aws(scaled: Scal
     assert NOON_S < activity["StartTime"].timestamp() <= activity["EndTime"].timestamp()
 
 
-def test_its_two_alarms_stand_as_it_sees_the_metric(scaled: ScalingDesk) -> None:
+def test_its_two_alarms_stand_as_it_sees_the_metric(scaled: FakeVariantScaling) -> None:
     scaled.register(MaxCapacity=1)
     scaled.track()
     assert scaled.states() == {"AlarmHigh": "INSUFFICIENT_DATA", "AlarmLow": "INSUFFICIENT_DATA"}
@@ -72,7 +74,7 @@ def test_its_two_alarms_stand_as_it_sees_the_metric(scaled: ScalingDesk) -> None
     assert scaled.states() == {"AlarmHigh": "OK", "AlarmLow": "ALARM"}
 
 
-def test_a_target_that_cannot_follow_says_why_once(scaled: ScalingDesk) -> None:
+def test_a_target_that_cannot_follow_says_why_once(scaled: FakeVariantScaling) -> None:
     scaled.register(MaxCapacity=1)
     scaled.track()
     scaled.site.per_minute = 100.0
@@ -83,7 +85,7 @@ def test_a_target_that_cannot_follow_says_why_once(scaled: ScalingDesk) -> None:
     assert (activity["Description"], activity["StatusCode"]) == ("Attempting to scale due to alarm triggered", "Failed")
 
 
-def test_more_load_is_followed_within_a_cooldown_and_less_is_not(scaled: ScalingDesk) -> None:
+def test_more_load_is_followed_within_a_cooldown_and_less_is_not(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track(ScaleOutCooldown=3600, ScaleInCooldown=0)
     scaled.site.per_minute = 100.0
@@ -95,7 +97,7 @@ def test_more_load_is_followed_within_a_cooldown_and_less_is_not(scaled: Scaling
     assert scaled.after(30 * 60) == 1
 
 
-def test_scale_in_waits_for_every_policy_but_those_whose_scale_in_is_disabled(scaled: ScalingDesk) -> None:
+def test_scale_in_waits_for_every_policy_but_those_whose_scale_in_is_disabled(scaled: FakeVariantScaling) -> None:
     scaled.site.wanted = scaled.site.ready = 3
     scaled.register()
     scaled.track("invocations", DisableScaleIn=True)
@@ -105,7 +107,7 @@ def test_scale_in_waits_for_every_policy_but_those_whose_scale_in_is_disabled(sc
     assert scaled.site.wanted == 1
 
 
-def test_a_customized_metric_is_read_from_cloudwatch(scaled: ScalingDesk) -> None:
+def test_a_customized_metric_is_read_from_cloudwatch(scaled: FakeVariantScaling) -> None:
     scaled.register()
     answer = scaled.track(PredefinedMetricSpecification=None, CustomizedMetricSpecification=CPU, TargetValue=50.0)
     [high, _] = scaled.cloudwatch.describe_alarms(AlarmNamePrefix="TargetTracking-")["MetricAlarms"]
@@ -114,7 +116,7 @@ def test_a_customized_metric_is_read_from_cloudwatch(scaled: ScalingDesk) -> Non
     assert scaled.site.wanted == 2
 
 
-def test_metric_math_is_evaluated(scaled: ScalingDesk) -> None:
+def test_metric_math_is_evaluated(scaled: FakeVariantScaling) -> None:
     scaled.register()
     stat = {"Metric": {name: CPU[name] for name in ("MetricName", "Namespace", "Dimensions")}, "Stat": "Average"}
     queries = [{"Id": "m", "MetricStat": stat, "ReturnData": False}, {"Id": "e", "Expression": "m / 2"}]
@@ -125,7 +127,7 @@ def test_metric_math_is_evaluated(scaled: ScalingDesk) -> None:
     assert scaled.site.wanted == 2
 
 
-def busy(desk: ScalingDesk, minutes: int, percent: float) -> None:
+def busy(desk: FakeVariantScaling, minutes: int, percent: float) -> None:
     """The processors are so busy for so long."""
     cpu = desk.site.registry.at(key_of(CPU["Namespace"], CPU["MetricName"], [("EndpointName", "ep")], "Percent"))
     for _ in range(minutes):
@@ -133,7 +135,7 @@ def busy(desk: ScalingDesk, minutes: int, percent: float) -> None:
         desk.after(60)
 
 
-def test_the_high_resolution_metric_scales_out_after_half_a_minute(scaled: ScalingDesk) -> None:
+def test_the_high_resolution_metric_scales_out_after_half_a_minute(scaled: FakeVariantScaling) -> None:
     scaled.register()
     metric = {"PredefinedMetricType": "SageMakerVariantConcurrentRequestsPerModelHighResolution"}
     scaled.track(PredefinedMetricSpecification=metric, TargetValue=5.0)
@@ -142,7 +144,7 @@ def test_the_high_resolution_metric_scales_out_after_half_a_minute(scaled: Scali
     assert scaled.after(10) == 3
 
 
-def test_provisioned_concurrency_follows_its_use(scaled: ScalingDesk) -> None:
+def test_provisioned_concurrency_follows_its_use(scaled: FakeVariantScaling) -> None:
     scaled.site.provisioned, scaled.site.in_flight = 2, 9
     scaled.register(ScalableDimension=CONCURRENCY)
     metric = {"PredefinedMetricType": "SageMakerVariantProvisionedConcurrencyUtilization"}
@@ -157,7 +159,7 @@ def test_provisioned_concurrency_follows_its_use(scaled: ScalingDesk) -> None:
     assert scaled.activities()[0]["Description"] == "Setting desired provisioned concurrency to 3."
 
 
-def test_what_is_suspended_does_not_happen_until_it_is_resumed(scaled: ScalingDesk) -> None:
+def test_what_is_suspended_does_not_happen_until_it_is_resumed(scaled: FakeVariantScaling) -> None:
     scaled.register(SuspendedState={"DynamicScalingOutSuspended": True})
     scaled.track()
     scaled.site.per_minute = 100.0
@@ -166,7 +168,7 @@ def test_what_is_suspended_does_not_happen_until_it_is_resumed(scaled: ScalingDe
     assert scaled.after(60) == 2
 
 
-def test_a_busy_endpoint_is_tried_again_as_the_same_activity(scaled: ScalingDesk) -> None:
+def test_a_busy_endpoint_is_tried_again_as_the_same_activity(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.site.per_minute = 100.0
@@ -181,7 +183,7 @@ def test_a_busy_endpoint_is_tried_again_as_the_same_activity(scaled: ScalingDesk
     ]
 
 
-def test_what_waits_is_overridden_by_what_is_wanted_now(scaled: ScalingDesk) -> None:
+def test_what_waits_is_overridden_by_what_is_wanted_now(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.site.per_minute = 100.0
@@ -194,7 +196,9 @@ def test_what_waits_is_overridden_by_what_is_wanted_now(scaled: ScalingDesk) -> 
     assert (older["Description"], older["StatusCode"]) == ("Setting desired instance count to 2.", "Overridden")
 
 
-def test_a_change_that_is_refused_is_told_with_its_reason_and_tried_again_a_minute_later(scaled: ScalingDesk) -> None:
+def test_a_change_that_is_refused_is_told_with_its_reason_and_tried_again_a_minute_later(
+    scaled: FakeVariantScaling,
+) -> None:
     scaled.register()
     scaled.track()
     scaled.site.per_minute = 100.0
@@ -208,7 +212,7 @@ def test_a_change_that_is_refused_is_told_with_its_reason_and_tried_again_a_minu
     assert scaled.after(70) == 2
 
 
-def test_a_change_under_way_is_in_progress_and_nothing_else_is_begun(scaled: ScalingDesk) -> None:
+def test_a_change_under_way_is_in_progress_and_nothing_else_is_begun(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.site.per_minute = 200.0
@@ -223,7 +227,7 @@ def test_a_change_under_way_is_in_progress_and_nothing_else_is_begun(scaled: Sca
 
 
 @pytest.mark.parametrize("how", ["policy", "target", "other type"])
-def test_the_alarms_go_with_their_policy(scaled: ScalingDesk, how: str) -> None:
+def test_the_alarms_go_with_their_policy(scaled: FakeVariantScaling, how: str) -> None:
     scaled.register()
     scaled.track()
     assert len(scaled.states()) == 2
@@ -236,7 +240,7 @@ def test_the_alarms_go_with_their_policy(scaled: ScalingDesk, how: str) -> None:
     assert scaled.states() == {}
 
 
-def test_a_policy_that_is_changed_keeps_its_alarms_with_new_thresholds(scaled: ScalingDesk) -> None:
+def test_a_policy_that_is_changed_keeps_its_alarms_with_new_thresholds(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.track(TargetValue=100.0)
@@ -246,7 +250,7 @@ def test_a_policy_that_is_changed_keeps_its_alarms_with_new_thresholds(scaled: S
     assert [alarm["AlarmARN"] for alarm in policy["Alarms"]] == [alarm["AlarmArn"] for alarm in alarms]
 
 
-def test_a_variant_that_does_not_serve_is_left_alone(scaled: ScalingDesk) -> None:
+def test_a_variant_that_does_not_serve_is_left_alone(scaled: FakeVariantScaling) -> None:
     scaled.register(MinCapacity=2)
     scaled.site.serving = False
     assert scaled.after(60) == 1
@@ -255,7 +259,7 @@ def test_a_variant_that_does_not_serve_is_left_alone(scaled: ScalingDesk) -> Non
 
 
 def test_a_change_that_ends_while_an_alarm_is_entered_is_made_once(
-    scaled: ScalingDesk, monkeypatch: pytest.MonkeyPatch
+    scaled: FakeVariantScaling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = scaled.site
     scaled.register()

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.autoscaling.autoscaling_desk import OF, Desk
+from tests.endpoint.services.helpers.in_memory_autoscaling import OF, InMemoryAutoscaling
 
 
 def together(*works: Callable[[], object]) -> None:
@@ -19,7 +19,9 @@ def together(*works: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("round_number", range(5))
-def test_a_policy_that_is_put_twice_at_once_has_two_alarms_and_leaves_none(desk: Desk, round_number: int) -> None:
+def test_a_policy_that_is_put_twice_at_once_has_two_alarms_and_leaves_none(
+    desk: InMemoryAutoscaling, round_number: int
+) -> None:
     desk.register()
     together(desk.track, desk.track, desk.track)
     assert len(desk.context.alarms.all()) == 2
@@ -28,7 +30,9 @@ def test_a_policy_that_is_put_twice_at_once_has_two_alarms_and_leaves_none(desk:
 
 
 @pytest.mark.parametrize("round_number", range(5))
-def test_a_policy_that_is_deleted_while_it_is_put_leaves_alarms_only_where_it_is(desk: Desk, round_number: int) -> None:
+def test_a_policy_that_is_deleted_while_it_is_put_leaves_alarms_only_where_it_is(
+    desk: InMemoryAutoscaling, round_number: int
+) -> None:
     def delete() -> None:
         with suppress(ClientError):  # it may not be there, or not any more
             desk.client.delete_scaling_policy(**OF, PolicyName="track")
@@ -39,7 +43,7 @@ def test_a_policy_that_is_deleted_while_it_is_put_leaves_alarms_only_where_it_is
 
 
 def test_a_policy_that_takes_anothers_place_while_that_is_deleted_is_not_deleted_without_its_alarms(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: InMemoryAutoscaling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def replace() -> None:
         with suppress(ClientError):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.cloudwatch.alarm_site import BUSY
+from tests.endpoint.services.helpers.alarms_on_fake_clock import BUSY
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.aws.service import Service
 from torpor_endpoint.core.alarms import State

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.cloudwatch.alarm_site import BROKEN, BUSY, NOON_S, TOPIC, AlarmSite
+from tests.endpoint.services.helpers.alarms_on_fake_clock import BROKEN, BUSY, NOON_S, TOPIC, AlarmsOnFakeClock
 from torpor_endpoint.services.cloudwatch.alarms.records import HISTORY_MAX, Alarm
 
 SECOND, RELIEF = f"{TOPIC}-second", f"{TOPIC}-relief"
@@ -20,7 +20,7 @@ SECOND, RELIEF = f"{TOPIC}-second", f"{TOPIC}-relief"
 class Desk:
     """A site and its one boto3 client."""
 
-    site: AlarmSite
+    site: AlarmsOnFakeClock
     boto: Any
 
     def put(self, **members: Any) -> None:
@@ -48,7 +48,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def only_desk() -> Iterator[Desk]:
-    site = AlarmSite()
+    site = AlarmsOnFakeClock()
     yield Desk(site, site.client())
     site.database.close()
 
@@ -213,14 +213,14 @@ def test_a_reason_never_says_of_a_datapoint_what_is_not_so(desk: Desk) -> None:
 
 
 def test_an_alarm_survives_a_restart_with_its_state_and_history(tmp_path: Path) -> None:
-    before = AlarmSite(tmp_path / "torpor.sqlite")
+    before = AlarmsOnFakeClock(tmp_path / "torpor.sqlite")
     boto = before.client()
     boto.put_metric_alarm(**BUSY)
     boto.put_metric_data(Namespace="shop", MetricData=[{"MetricName": "Orders", "Value": 5.0}])
     asyncio.run(before.after(60))
     was = before.alarms.all()
     before.database.close()
-    again = AlarmSite(tmp_path / "torpor.sqlite")
+    again = AlarmsOnFakeClock(tmp_path / "torpor.sqlite")
     assert again.alarms.all() == was
     assert (was[0].standing.state, len(was[0].history)) == ("ALARM", 2)
     again.database.close()

@@ -13,7 +13,11 @@ from threading import Event
 
 import pytest
 
-from tests.endpoint.services.s3.s3_bench import Bench, WatchedTree, bench_at
+from tests.endpoint.services.helpers.s3_store_without_server import (
+    StoreWithoutServer,
+    WatchedTree,
+    store_without_server,
+)
 from torpor_endpoint.services.s3.storage.entries import ObjectName
 from torpor_endpoint.services.s3.storage.index import Index
 from torpor_endpoint.services.s3.storage.tree import Marks, Survey, Tree
@@ -46,7 +50,7 @@ class HalfwayTree(Tree):
 
 def test_a_list_during_another_sees_all_that_was_copied_in(tmp_path: Path) -> None:
     tree = HalfwayTree(tmp_path)
-    with bench_at(tmp_path, lambda _: tree) as bench, ThreadPoolExecutor() as pool:
+    with store_without_server(tmp_path, lambda _: tree) as bench, ThreadPoolExecutor() as pool:
         copy_in(bench.folder, "a/b", "a/c/d", "e/f")
         first = pool.submit(bench.listed)
         assert tree.half_way.wait(timeout=20)
@@ -72,11 +76,14 @@ class OvertakenIndex(Index):
 
 
 def test_a_list_that_another_overtakes_sees_what_that_one_found(tmp_path: Path) -> None:
-    with bench_at(tmp_path) as other, closing(OvertakenIndex(tmp_path / ".torpor" / "index.sqlite")) as index:
+    with (
+        store_without_server(tmp_path) as other,
+        closing(OvertakenIndex(tmp_path / ".torpor" / "index.sqlite")) as index,
+    ):
         other.listed()
         copy_in(other.folder, "a/b", "c")
         index.meanwhile = other.listed
-        assert Bench(tmp_path, index, Tree(tmp_path)).listed() == ["a/b", "c"]
+        assert StoreWithoutServer(tmp_path, index, Tree(tmp_path)).listed() == ["a/b", "c"]
 
 
 class FailingTree(Tree):
@@ -92,7 +99,7 @@ class FailingTree(Tree):
 
 
 def test_a_list_that_was_cut_short_hides_nothing_from_the_next(tmp_path: Path) -> None:
-    with bench_at(tmp_path, FailingTree) as bench:
+    with store_without_server(tmp_path, FailingTree) as bench:
         copy_in(bench.folder, "a/b", "a/c/d", "e/f")
         os.utime(bench.folder / "e", ns=(0, 0))  # as out of an archive that knows no times
         with pytest.raises(MemoryError):
@@ -138,8 +145,8 @@ def tree(tmp_path: Path) -> InterruptedTree:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, tree: InterruptedTree) -> Iterator[Bench]:
-    with bench_at(tmp_path, lambda _: tree) as bench:
+def bench(tmp_path: Path, tree: InterruptedTree) -> Iterator[StoreWithoutServer]:
+    with store_without_server(tmp_path, lambda _: tree) as bench:
         for key in ("a/kept", "a/old"):
             bench.put(key)
         assert bench.listed() == ["a/kept", "a/old"]
@@ -149,14 +156,18 @@ def bench(tmp_path: Path, tree: InterruptedTree) -> Iterator[Bench]:
 @pytest.mark.parametrize(
     ("key", "by_hand"), [("new", "by-hand"), ("new", "by/hand"), ("a/new", "a/by-hand"), ("a/new", "a/by/hand")]
 )
-def test_what_is_copied_in_during_a_put_is_listed(bench: Bench, tree: InterruptedTree, key: str, by_hand: str) -> None:
+def test_what_is_copied_in_during_a_put_is_listed(
+    bench: StoreWithoutServer, tree: InterruptedTree, key: str, by_hand: str
+) -> None:
     tree.by_hand = lambda: copy_in(bench.folder, by_hand)
     bench.put(key)
     assert bench.listed() == sorted(["a/kept", "a/old", key, by_hand])
 
 
 @pytest.mark.parametrize("by_hand", ["a/by-hand", "a/by/hand"])
-def test_what_is_copied_in_during_a_delete_is_listed(bench: Bench, tree: InterruptedTree, by_hand: str) -> None:
+def test_what_is_copied_in_during_a_delete_is_listed(
+    bench: StoreWithoutServer, tree: InterruptedTree, by_hand: str
+) -> None:
     tree.by_hand = lambda: copy_in(bench.folder, by_hand)
     bench.delete("a/old")
     assert bench.listed() == sorted(["a/kept", by_hand])
@@ -174,7 +185,7 @@ class ComparingTree(Tree):
 
 def test_names_are_compared_once_after_a_write(tmp_path: Path) -> None:
     tree = ComparingTree(tmp_path)
-    with bench_at(tmp_path, lambda _: tree) as bench:
+    with store_without_server(tmp_path, lambda _: tree) as bench:
         bench.put("a/b")
         bench.listed()
         tree.compared.clear()
@@ -197,7 +208,7 @@ class OvertakenTree(WatchedTree):
 
 def test_a_write_during_a_list_makes_no_folder_be_read_again(tmp_path: Path) -> None:
     tree = OvertakenTree(tmp_path)
-    with bench_at(tmp_path, lambda _: tree) as bench:
+    with store_without_server(tmp_path, lambda _: tree) as bench:
         bench.put("a/b")
         bench.listed()
         tree.read.clear()
@@ -226,7 +237,7 @@ class GrowingTree(Tree):
 
 def test_a_file_that_is_still_being_copied_in_is_listed_when_it_is_there(tmp_path: Path) -> None:
     tree = GrowingTree(tmp_path)
-    with bench_at(tmp_path, lambda _: tree) as bench:
+    with store_without_server(tmp_path, lambda _: tree) as bench:
         for key in ("a", "b"):
             (bench.folder / key).write_bytes(b"begun")
         assert bench.listed() == []
@@ -235,7 +246,7 @@ def test_a_file_that_is_still_being_copied_in_is_listed_when_it_is_there(tmp_pat
 
 
 def test_an_etag_is_that_of_the_bytes_that_are_sent_with_it(tmp_path: Path) -> None:
-    with bench_at(tmp_path, GrowingTree) as bench:
+    with store_without_server(tmp_path, GrowingTree) as bench:
         (bench.folder / "a").write_bytes(b"begun")
         opened = bench.objects.open(ObjectName("bucket", "a"))
         with opened.file:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.endpoint.services.s3.s3_server import Server, client
+from tests.endpoint.services.helpers.s3_server import Server, client
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.wire.forms import FIELDS_MAX_BYTES, FormDecoder
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.s3.s3_server import Server
+from tests.endpoint.services.helpers.s3_server import Server
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.wire.presigned import carried, check_not_expired
 

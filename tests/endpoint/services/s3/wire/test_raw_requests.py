@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from tests.endpoint.services.s3.s3_server import Server
+from tests.endpoint.services.helpers.s3_server import Server
 from torpor_endpoint.services.s3.wire.checksums import ALGORITHMS, encoded
 
 BODY = b"hello world" * 1000

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.artifacts import put
-from tests.endpoint.live import LiveEndpoint
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from tests.endpoint.helpers.model_artifacts import put
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.training.running.remote_storage import RemoteStorage
 from torpor_endpoint.services.training.running.storage import EmbeddedStorage, Storage, StorageError

@@ -1,0 +1,34 @@
+"""Waits for a condition that a test cannot await: each looks again and again until a deadline."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+LOOK_S = 0.01
+
+
+def soon(true: Callable[[], Any], within_s: float = 5.0, look_s: float = LOOK_S) -> bool:
+    """Whether the condition holds within so many seconds. It looks once more at the deadline."""
+    deadline = time.monotonic() + within_s
+    while not true():
+        if time.monotonic() > deadline:
+            return bool(true())
+        time.sleep(look_s)
+    return True
+
+
+def until(true: Callable[[], Any], within_s: float = 10.0, look_s: float = LOOK_S) -> None:
+    """Return once the condition holds. Raises AssertionError at the deadline."""
+    assert soon(true, within_s, look_s), f"it did not come true within {within_s:g} s"
+
+
+async def reached(true: Callable[[], Any], within_s: float = 10.0, look_s: float = 0.0) -> None:
+    """Let the other tasks run until the condition holds. Raises AssertionError at the deadline.
+
+    The deadline is real time, also in an event loop of virtual time, whose clock stands still while `look_s` is 0.
+    """
+    deadline = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < deadline, f"it did not come true within {within_s:g} s"
+        await asyncio.sleep(look_s)
