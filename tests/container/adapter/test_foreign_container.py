@@ -25,7 +25,7 @@ SERVER = Path(__file__).parents[1] / "helpers" / "foreign_container.py"
 TARGET = "X-Amzn-SageMaker-Target-Model"
 
 
-class Site:
+class AdaptedContainer:
     """A folder of artifacts, and an instance whose container is the awkward server."""
 
     def __init__(self, folder: Path, zygote: Path) -> None:
@@ -61,8 +61,8 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, zygote: ZygoteClient) -> Site:
-    return Site(tmp_path, zygote.path)
+def site(tmp_path: Path, zygote: ZygoteClient) -> AdaptedContainer:
+    return AdaptedContainer(tmp_path, zygote.path)
 
 
 def call(platform: Platform, target: str, body: str = "1,2", **headers: str) -> Answer:
@@ -83,7 +83,7 @@ def until(true: Callable[[], bool], within_s: float = 20.0) -> None:
     assert soon(true, within_s)
 
 
-def test_a_model_is_pulled_loaded_and_called_as_the_contract_says(site: Site) -> None:
+def test_a_model_is_pulled_loaded_and_called_as_the_contract_says(site: AdaptedContainer) -> None:
     site.put("a.tar.gz")
     with site.instance() as platform:
         answer = call(
@@ -96,7 +96,7 @@ def test_a_model_is_pulled_loaded_and_called_as_the_contract_says(site: Site) ->
         assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
 
 
-def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_do(site: Site) -> None:
+def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_do(site: AdaptedContainer) -> None:
     site.put("a.tar.gz")
     forwarded = {name: f"value of {name}" for name in wire.FORWARDED}
     with site.instance("session") as platform:
@@ -108,14 +108,14 @@ def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_
         assert "x-own" not in answer.headers
 
 
-def test_a_header_that_its_caller_did_not_send_is_not_made_up(site: Site) -> None:
+def test_a_header_that_its_caller_did_not_send_is_not_made_up(site: AdaptedContainer) -> None:
     site.put("a.tar.gz")
     with site.instance() as platform:
         told = platform.request("POST", "/invocations", b"1,2", {TARGET: "a.tar.gz"}).json()["headers"]
         assert set(told) == {"Host", "Content-Length", "X-Amzn-SageMaker-Target-Model"}
 
 
-def test_a_container_sees_the_contract_and_nothing_of_torpor(site: Site) -> None:
+def test_a_container_sees_the_contract_and_nothing_of_torpor(site: AdaptedContainer) -> None:
     site.put("a.tar.gz")
     with site.instance() as platform:
         told = call(platform, "a.tar.gz").json()
@@ -128,7 +128,7 @@ def test_a_container_sees_the_contract_and_nothing_of_torpor(site: Site) -> None
 
 
 @pytest.mark.parametrize("manner", ["partial", "untyped", "map", "slow", "curt", "endless"])
-def test_what_sagemaker_tolerates_is_tolerated(site: Site, manner: str) -> None:
+def test_what_sagemaker_tolerates_is_tolerated(site: AdaptedContainer, manner: str) -> None:
     for name in ("a", "b", "c", "d"):
         site.put(f"{name}.tar.gz")
     with site.instance(manner) as platform:
@@ -164,7 +164,7 @@ def test_a_container_that_cannot_be_shown_opt_ml_says_why(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_a_container_may_find_its_models_at_opt_ml_as_they_come_and_go(site: Site) -> None:
+def test_a_container_may_find_its_models_at_opt_ml_as_they_come_and_go(site: AdaptedContainer) -> None:
     for name in ("a", "b"):
         site.put(f"{name}.tar.gz")
     with site.instance(opt_ml=True, SAGEMAKER_BASE_DIR=str(site.folder / "base")) as platform:
@@ -178,7 +178,7 @@ def test_a_container_may_find_its_models_at_opt_ml_as_they_come_and_go(site: Sit
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_one_model_may_be_found_at_opt_ml_too(site: Site) -> None:
+def test_one_model_may_be_found_at_opt_ml_too(site: AdaptedContainer) -> None:
     site.put("model.tar.gz")
     source = f"file://{site.models}/model.tar.gz"
     with site.instance(source=source, opt_ml=True, SAGEMAKER_MULTI_MODEL="false") as platform:
@@ -187,13 +187,15 @@ def test_one_model_may_be_found_at_opt_ml_too(site: Site) -> None:
         assert (told["model"], told["weights"]) == ("/opt/ml/model", "model.tar.gz")
 
 
-def test_an_answer_without_a_type_gets_none(site: Site) -> None:
+def test_an_answer_without_a_type_gets_none(site: AdaptedContainer) -> None:
     site.put("a.tar.gz")
     with site.instance("untyped") as platform:
         assert "content-type" not in call(platform, "a.tar.gz").headers
 
 
-def test_on_507_the_dead_registration_is_deleted_an_idle_model_leaves_and_the_load_is_tried_again(site: Site) -> None:
+def test_on_507_the_dead_registration_is_deleted_an_idle_model_leaves_and_the_load_is_tried_again(
+    site: AdaptedContainer,
+) -> None:
     for name in ("a", "b", "c"):
         site.put(f"{name}.tar.gz")
     with site.instance(rooms=2) as platform:
@@ -204,7 +206,9 @@ def test_on_507_the_dead_registration_is_deleted_an_idle_model_leaves_and_the_lo
         assert call(platform, "a.tar.gz").status == 200
 
 
-def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_tried_again(site: Site) -> None:
+def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_tried_again(
+    site: AdaptedContainer,
+) -> None:
     site.put("a.tar.gz")
     with site.instance(rooms=0) as platform:
         for _ in range(2):
@@ -213,7 +217,9 @@ def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_
         assert resident(platform) == set()
 
 
-def test_a_dead_registration_that_is_made_only_after_its_deletion_is_not_taken_for_the_model(site: Site) -> None:
+def test_a_dead_registration_that_is_made_only_after_its_deletion_is_not_taken_for_the_model(
+    site: AdaptedContainer,
+) -> None:
     for name in ("a", "b", "c"):
         site.put(f"{name}.tar.gz")
     with site.instance("late", rooms=1) as platform:
@@ -221,7 +227,7 @@ def test_a_dead_registration_that_is_made_only_after_its_deletion_is_not_taken_f
             assert call(platform, f"{name}.tar.gz").status == 200
 
 
-def test_nobody_leaves_twice_for_a_model_that_finds_no_memory_even_alone(site: Site) -> None:
+def test_nobody_leaves_twice_for_a_model_that_finds_no_memory_even_alone(site: AdaptedContainer) -> None:
     site.put("huge.tar.gz", file="huge")
     site.put("a.tar.gz")
     with site.instance() as platform:
@@ -232,7 +238,7 @@ def test_nobody_leaves_twice_for_a_model_that_finds_no_memory_even_alone(site: S
         assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
 
 
-def test_a_507_beside_another_load_does_not_mark_a_model_as_too_large(site: Site) -> None:
+def test_a_507_beside_another_load_does_not_mark_a_model_as_too_large(site: AdaptedContainer) -> None:
     site.put("slow.tar.gz", file="slow")
     site.put("a.tar.gz")
     with site.instance(rooms=1) as platform, ThreadPoolExecutor(1) as elsewhere:
@@ -243,7 +249,7 @@ def test_a_507_beside_another_load_does_not_mark_a_model_as_too_large(site: Site
         until(lambda: call(platform, "a.tar.gz").status == 200)
 
 
-def test_a_load_that_hangs_ends_in_its_time_though_its_clearing_hangs_too(site: Site) -> None:
+def test_a_load_that_hangs_ends_in_its_time_though_its_clearing_hangs_too(site: AdaptedContainer) -> None:
     site.put("stuck.tar.gz", file="stuck")
     site.put("a.tar.gz")
     with site.instance("clinging", TORPOR_LOAD_TIMEOUT_SECONDS="1") as platform:
@@ -252,7 +258,7 @@ def test_a_load_that_hangs_ends_in_its_time_though_its_clearing_hangs_too(site: 
         assert call(platform, "a.tar.gz").status == 200
 
 
-def test_an_answer_that_is_no_http_is_the_callers_trouble_alone(site: Site) -> None:
+def test_an_answer_that_is_no_http_is_the_callers_trouble_alone(site: AdaptedContainer) -> None:
     site.put("a.tar.gz")
     with site.instance() as platform:
         answer = call(platform, "a.tar.gz", "garbage")
@@ -262,7 +268,7 @@ def test_an_answer_that_is_no_http_is_the_callers_trouble_alone(site: Site) -> N
         assert site.ends == 0
 
 
-def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(site: Site) -> None:
+def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(site: AdaptedContainer) -> None:
     site.put("bad.tar.gz", file="broken")
     site.put("good.tar.gz")
     with site.instance() as platform:
@@ -272,7 +278,7 @@ def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(si
         assert call(platform, "good.tar.gz").status == 200
 
 
-def test_a_model_that_the_container_let_go_of_is_loaded_anew(site: Site) -> None:
+def test_a_model_that_the_container_let_go_of_is_loaded_anew(site: AdaptedContainer) -> None:
     site.put("a.tar.gz")
     with site.instance() as platform:
         assert call(platform, "a.tar.gz", "forget").status == 200
@@ -280,7 +286,7 @@ def test_a_model_that_the_container_let_go_of_is_loaded_anew(site: Site) -> None
         assert [action for action, _ in decisions(platform, "loaded")] == ["loaded", "loaded"]
 
 
-def test_what_the_container_computes_counts_as_the_instances(site: Site) -> None:
+def test_what_the_container_computes_counts_as_the_instances(site: AdaptedContainer) -> None:
     site.put("a.tar.gz")
     with site.instance() as platform:
 
@@ -293,7 +299,7 @@ def test_what_the_container_computes_counts_as_the_instances(site: Site) -> None
         assert others_s() - before_s > 0.9
 
 
-def test_a_handlers_own_404_is_an_answer(site: Site) -> None:
+def test_a_handlers_own_404_is_an_answer(site: AdaptedContainer) -> None:
     site.put("a.tar.gz")
     with site.instance() as platform:
         answer = call(platform, "a.tar.gz", "missing")
@@ -302,7 +308,9 @@ def test_a_handlers_own_404_is_an_answer(site: Site) -> None:
         assert len(decisions(platform, "loaded")) == 1
 
 
-def test_an_evicted_model_is_deleted_in_the_container_and_its_folder_stays_while_it_is_loaded(site: Site) -> None:
+def test_an_evicted_model_is_deleted_in_the_container_and_its_folder_stays_while_it_is_loaded(
+    site: AdaptedContainer,
+) -> None:
     site.put("a.tar.gz")
     site.put("b.tar.gz")
     with site.instance(rooms=1, TORPOR_MODEL_CACHE="true") as platform:
@@ -313,13 +321,13 @@ def test_an_evicted_model_is_deleted_in_the_container_and_its_folder_stays_while
         assert call(platform, "a.tar.gz").status == 200
 
 
-def test_the_ping_is_not_good_before_the_containers_is(site: Site) -> None:
+def test_the_ping_is_not_good_before_the_containers_is(site: AdaptedContainer) -> None:
     with site.instance("slow") as platform:
         assert platform.get("/ping").status == 503
         until(lambda: platform.get("/ping").status == 200)
 
 
-def test_when_the_container_ends_its_caller_is_told_and_the_instance_ends(site: Site) -> None:
+def test_when_the_container_ends_its_caller_is_told_and_the_instance_ends(site: AdaptedContainer) -> None:
     site.put("a.tar.gz")
     with site.instance() as platform:
         answer = call(platform, "a.tar.gz", "die")
@@ -328,13 +336,13 @@ def test_when_the_container_ends_its_caller_is_told_and_the_instance_ends(site: 
         assert platform.get("/ping").status == 503
 
 
-def test_one_that_can_not_start_ends_its_instance(site: Site) -> None:
+def test_one_that_can_not_start_ends_its_instance(site: AdaptedContainer) -> None:
     with site.instance("stillborn") as platform:
         until(lambda: site.ends == 1)
         assert platform.get("/ping").status == 503
 
 
-def test_its_whole_group_is_asked_to_stop(site: Site) -> None:
+def test_its_whole_group_is_asked_to_stop(site: AdaptedContainer) -> None:
     with site.instance("worker") as platform:
         until(lambda: platform.get("/ping").status == 200)
         worker, told = int((site.folder / "worker").read_text()), site.folder / "worker.told"
@@ -342,7 +350,7 @@ def test_its_whole_group_is_asked_to_stop(site: Site) -> None:
     until(lambda: gone(worker))
 
 
-def test_a_single_model_container_is_started_with_its_model_in_place(site: Site) -> None:
+def test_a_single_model_container_is_started_with_its_model_in_place(site: AdaptedContainer) -> None:
     site.put("model.tar.gz")
     with site.instance(source=f"file://{site.models}/model.tar.gz", SAGEMAKER_MULTI_MODEL="false") as platform:
         until(lambda: platform.get("/ping").status == 200)
@@ -353,7 +361,7 @@ def test_a_single_model_container_is_started_with_its_model_in_place(site: Site)
         assert (Path(told["model"]) / "weights").read_text() == "model.tar.gz"
 
 
-def test_a_single_model_container_that_can_not_start_ends_its_instance(site: Site) -> None:
+def test_a_single_model_container_that_can_not_start_ends_its_instance(site: AdaptedContainer) -> None:
     site.put("model.tar.gz")
     source = f"file://{site.models}/model.tar.gz"
     with site.instance("stillborn", source=source, SAGEMAKER_MULTI_MODEL="false") as platform:

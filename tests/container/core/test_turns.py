@@ -41,7 +41,7 @@ def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
     st.builds(Sharing, st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.sampled_from([0.0, 0.6])),
 )
 def test_whoever_begins_at_once_does_as_if_he_had_stood_in_line(story: list[int | str], sharing: Sharing) -> None:
-    in_line, at_once = Site(sharing), Site(sharing)
+    in_line, at_once = TwoModels(sharing), TwoModels(sharing)
     for number, what in enumerate(story):
         now_s = 0.25 * number
         for site in (in_line, at_once):
@@ -53,7 +53,7 @@ def test_whoever_begins_at_once_does_as_if_he_had_stood_in_line(story: list[int 
         assert at_once.story == in_line.story
 
 
-class Site:
+class TwoModels:
     """Two models, of which one may share a turn."""
 
     def __init__(self, sharing: Sharing) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from tests.helpers.waiting import reached
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
@@ -39,8 +40,7 @@ class FakeModels:
 
     async def until(self, what: str, name: str) -> None:
         """Go on once this has happened."""
-        while (what, name) not in self.events:
-            await asyncio.sleep(0)
+        await reached(lambda: (what, name) in self.events)
 
     def counts(self) -> Counter[tuple[str, str]]:
         return Counter(self.events)

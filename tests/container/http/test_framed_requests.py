@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
 from tests.helpers.processes import gone
-from tests.helpers.waiting import soon
+from tests.helpers.waiting import reached, soon
 from torpor_container.http.exchange import Tell
 from torpor_container.http.framed_requests import TARGET, FramedRequests
 from torpor_container.http.framed_requests import Client as HangingUp
@@ -166,8 +166,7 @@ def test_a_model_that_many_call_holds_up_another_by_one_request_and_not_by_all()
         assert app.asked == [b"hot"] * 3  # of what the event loop may spend on them in one go
         assert len(app.written) == 1
         requests.read(called(b"rare", 1) + called(b"other", 1))  # while they wait
-        while requests.unanswered:
-            await asyncio.sleep(0)
+        await reached(lambda: not requests.unanswered)
         assert app.asked[3:9] == [b"hot", b"rare", b"other", b"hot", b"rare", b"hot"]
         assert len(app.asked) == 23
         assert len(list(Unframed().read(b"".join(app.written)))) == 23
@@ -204,8 +203,7 @@ def test_what_fails_in_one_turn_keeps_nobody_from_his_own() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: faults.append(context["exception"]))
         with pytest.raises(ConnectionError):  # in the first turn, which the reader began
             requests.read(called(b"hot", 9))
-        for _ in range(10):
-            await asyncio.sleep(0)
+        await reached(lambda: len(app.asked) == 9)
         assert [type(fault) for fault in faults] == [ConnectionError]  # in the second one
         assert len(app.asked) == 9
         assert len(list(Unframed().read(b"".join(app.written)))) == 3

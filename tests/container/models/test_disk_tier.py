@@ -12,6 +12,7 @@ import pytest
 
 from tests.container.helpers.fake_store import FakeStore, disk_tier, tar
 from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
+from tests.helpers.waiting import reached
 from torpor_container.artifacts.disk import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
 from torpor_container.errors import LoadFailed, NoRoom
@@ -311,8 +312,7 @@ def test_a_caller_whose_time_is_up_while_it_downloads_leaves_nothing_on_disk(tmp
         store.gate.clear()
         tier = disk_tier(tmp_path, store)
         caller = asyncio.create_task(content(tier, "a"))
-        while not store.reads["a"]:
-            await asyncio.sleep(0)
+        await reached(lambda: store.reads["a"])
         caller.cancel()
         await asyncio.gather(caller, return_exceptions=True)
         store.gate.set()

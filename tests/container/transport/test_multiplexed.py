@@ -54,7 +54,7 @@ class Server(asyncio.Protocol):
         self.transport.write(framed(frame.number, status, b"x-asked: %b\r\n" % frame.body, body))
 
 
-class Site:
+class FramedServer:
     """A server at a socket, and the connections that it has had."""
 
     def __init__(self, path: Path) -> None:
@@ -77,8 +77,8 @@ class Site:
 
 
 @asynccontextmanager
-async def site(folder: Path, connect: bool = True) -> AsyncIterator[Site]:
-    found = Site(folder / "i")
+async def site(folder: Path, connect: bool = True) -> AsyncIterator[FramedServer]:
+    found = FramedServer(folder / "i")
     listening = await asyncio.get_running_loop().create_unix_server(found.serve, str(folder / "i"))
     try:
         assert not connect or await found.connection.connect(5.0)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
+from tests.helpers.waiting import reached
 from torpor_endpoint.core.lifecycle import EndpointEvent, move
 from torpor_endpoint.core.scaling import SHRINK_S
 from torpor_endpoint.fleet.controller import Controller
@@ -197,9 +198,10 @@ def test_the_controller_passes_on_which_counts_were_asked_for() -> None:
             factory = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time)
             controller = Controller(store, fleet, factory, time.time, lambda name: asyncio.sleep(0))
             await controller.start()
-            async with asyncio.timeout(10.0):
-                while store.endpoint("shop") != replace(endpoint, modified_s=store.endpoints()[0].modified_s):
-                    await asyncio.sleep(0.01)
+            await reached(
+                lambda: store.endpoint("shop") == replace(endpoint, modified_s=store.endpoints()[0].modified_s),
+                look_s=0.01,
+            )
             assert fleet.instance_counts("shop") == {"a": 1}
             await controller.close()
             database.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from tests.helpers.processes import children, serving
-from tests.helpers.waiting import soon
+from tests.helpers.waiting import soon, until
 from torpor_container.measuring.gauge import WALKED_FOR_S
 from torpor_endpoint.storage.data_dir import DataDir
 
@@ -59,10 +59,7 @@ def decisions(live: LiveEndpoint, endpoint: str, model: str) -> list[dict[str, A
 
 def settled_bytes(live: LiveEndpoint, endpoint: str) -> int:
     """What the instance uses once no model is in memory, by a walk over its pages that came after that."""
-    deadline = time.monotonic() + 10.0
-    while (seen := instance(live, endpoint))["models"] and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert seen["models"] == []
+    until(lambda: instance(live, endpoint)["models"] == [])
     walked_s = time.monotonic() + WALKED_FOR_S
     while (seen := instance(live, endpoint)) and time.monotonic() < walked_s:  # its last walk is from before that
         time.sleep(0.05)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.waiting import reached
 from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_endpoint.host import LaunchSpec, Phase, Slot
 from torpor_endpoint.host.local import LocalHost
@@ -30,8 +31,7 @@ def test_who_comes_as_the_zygote_retires_gets_another(tmp_path: Path, turns: int
         first = await host.zygote()
         assert isinstance(first, OwnedZygote)
         retiring = asyncio.create_task(host.retire(lambda: False, 0.0))
-        while first.running:
-            await asyncio.sleep(0)
+        await reached(lambda: not first.running)
         for _ in range(turns):
             await asyncio.sleep(0)
         launched = await host.launch(spec(tmp_path, 0))

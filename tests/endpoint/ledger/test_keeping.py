@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, invocation, life
+from tests.helpers.waiting import reached
 from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
@@ -275,9 +276,7 @@ def test_the_chore_writes_by_itself_and_may_be_stopped_at_any_time(tmp_path: Pat
         site = LedgerWithPages(tmp_path)
         chore = asyncio.create_task(site.ledger.run())
         site.ledger.invoked(invocation(steps=COLD))
-        async with asyncio.timeout(10):
-            while not await asyncio.to_thread(site.reading.cold_starts):
-                await asyncio.sleep(0.05)
+        await reached(lambda: asyncio.to_thread(site.reading.cold_starts), look_s=0.05)
         site.ledger.invoked(invocation(steps=COLD))
         chore.cancel()
         await asyncio.gather(chore, return_exceptions=True)

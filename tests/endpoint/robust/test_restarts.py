@@ -3,8 +3,8 @@
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError
@@ -14,7 +14,7 @@ from tests.endpoint.helpers.constant_models import Traffic, constant, number_of,
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import put
 from tests.helpers.processes import children, gone, marked, serving, state
-from tests.helpers.waiting import soon
+from tests.helpers.waiting import soon, until
 from torpor_endpoint.storage.data_dir import DataDir
 
 MODELS = {"a.tar": 1.0, "b.tar": 2.0}
@@ -43,14 +43,13 @@ def shop(own: LiveEndpoint) -> LiveEndpoint:
 
 def answers(live: LiveEndpoint, within_s: float = 20.0) -> list[float]:
     """What the models say, once the endpoint takes requests."""
-    deadline = time.monotonic() + within_s
-    while True:
-        try:
+
+    def said() -> list[float]:
+        with suppress(ClientError, HTTPClientError):  # nobody listens yet, or nobody is ready
             return [number_of(live.invoke("shop", b"1", TargetModel=model)) for model in MODELS]
-        except (ClientError, HTTPClientError):  # nobody listens yet, or nobody is ready
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+        return []
+
+    return until(said, within_s, 0.05)
 
 
 def stop(live: LiveEndpoint) -> None:

@@ -1,6 +1,5 @@
 """A user's calls, as Terraform makes them, on a real endpoint whose delays are sixty times shorter than on AWS."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from tests.endpoint.helpers.live_endpoint import POLL_S, LiveEndpoint, Variant, one
 from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put
+from tests.helpers.waiting import until
 
 OF = {
     "ServiceNamespace": "sagemaker",
@@ -35,25 +35,25 @@ def instances(live: LiveEndpoint) -> int:
     return int(described["ProductionVariants"][0]["CurrentInstanceCount"])
 
 
-def until(live: LiveEndpoint, count: int, within_s: float, busy: bool) -> None:
+def scaled_to(live: LiveEndpoint, count: int, within_s: float, busy: bool) -> None:
     """Call it, or leave it alone, until it has so many instances."""
-    deadline = time.monotonic() + within_s
-    while instances(live) != count:
-        assert time.monotonic() < deadline, f"{instances(live)} instances, not {count}"
+
+    def there() -> bool:
         if busy:
             live.invoke("scaled", ROW)
-        time.sleep(POLL_S)
+        return instances(live) == count
+
+    until(there, within_s, POLL_S)
 
 
 def finished(scaling: Any) -> list[dict[str, Any]]:
     """The activities, the newest first, once none of them is in progress."""
-    deadline = time.monotonic() + 30.0
-    while True:
+
+    def over() -> list[dict[str, Any]] | None:
         found = scaling.describe_scaling_activities(ServiceNamespace="sagemaker")["ScalingActivities"]
-        if all(activity["StatusCode"] != "InProgress" for activity in found):
-            return list(found)
-        assert time.monotonic() < deadline, found
-        time.sleep(POLL_S)
+        return None if any(activity["StatusCode"] == "InProgress" for activity in found) else list(found)
+
+    return until(over, 30.0, POLL_S) or []
 
 
 def activities(scaling: Any) -> list[str]:
@@ -67,8 +67,8 @@ def test_traffic_makes_instances_come_and_its_end_makes_them_go(live: LiveEndpoi
     scaling.register_scalable_target(**OF, MinCapacity=1, MaxCapacity=2)
     policy = {"PolicyType": "TargetTrackingScaling", "TargetTrackingScalingPolicyConfiguration": TRACKING}
     scaling.put_scaling_policy(**OF, PolicyName="track", **policy)
-    until(live, 2, 30.0, busy=True)
-    until(live, 1, 60.0, busy=False)
+    scaled_to(live, 2, 30.0, busy=True)
+    scaled_to(live, 1, 60.0, busy=False)
     assert activities(scaling) == ["Setting desired instance count to 1.", "Setting desired instance count to 2."]
     states = live.cloudwatch.describe_alarms(AlarmNamePrefix="TargetTracking-endpoint/scaled/")["MetricAlarms"]
     assert [alarm["StateValue"] for alarm in states] == ["OK", "ALARM"]
@@ -106,7 +106,7 @@ def test_out_of_zero_as_aws_documents_it(tmp_path: Path) -> None:
         wake_by_alarm(strict, scaling)
         with pytest.raises(ClientError, match="no capacity"):
             strict.invoke("scaled", ROW)
-        until(strict, 1, 90.0, busy=False)
+        scaled_to(strict, 1, 90.0, busy=False)
         assert strict.invoke("scaled", ROW)["Body"]
         [activity] = finished(scaling)
         assert activity["Cause"] == "monitor alarm nobody-there in state ALARM triggered policy wake"

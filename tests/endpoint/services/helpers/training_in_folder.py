@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.endpoint.helpers.model_artifacts import packed, put
+from tests.helpers.waiting import reached
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
@@ -116,8 +117,10 @@ class TrainingApi:
         return await self.describe(params["TrainingJobName"])
 
     async def reached(self, stage: str, name: str = "job") -> None:
-        while (await self.describe(name))["SecondaryStatus"] != stage:
-            await asyncio.sleep(0.01)
+        async def there() -> bool:
+            return bool((await self.describe(name))["SecondaryStatus"] == stage)
+
+        await reached(there, 60.0, 0.01)
 
 
 def sourcedir(source: str) -> bytes:

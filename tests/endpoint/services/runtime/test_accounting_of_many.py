@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
+from tests.helpers.waiting import reached
 from torpor_container import wire
 from torpor_container.transport.upstream import Body, UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
@@ -337,7 +338,7 @@ def test_what_was_never_sent_is_sent_again_and_told_once(outcome: int | Exceptio
             asked = {"path": "/endpoints/shop/invocations", "headers": []}
             assert app.at_once(asked, b"1,2", lambda *answer: told.append(answer[0]))
             assert told == []
-            await asyncio.sleep(0.1)
+            await reached(lambda: told and waiting)
         assert told == [journey.status for journey in waiting] == [status]
 
     run(story())

@@ -4,7 +4,7 @@ import asyncio
 
 from tests.endpoint.services.helpers.training_in_folder import TrainingFolder, job
 from tests.helpers.processes import marked
-from tests.helpers.waiting import soon
+from tests.helpers.waiting import reached, soon
 
 SLEEPER = "import time; print('asleep', flush=True); time.sleep(600)"
 
@@ -29,8 +29,8 @@ time.sleep(600)
 
 async def printed(site: TrainingFolder, text: str, name: str = "job") -> None:
     """Once the script has said so."""
-    while text not in "".join(path.read_text() for path in (site.logs / name).glob("*.log")):
-        await asyncio.sleep(0.01)
+    logs = site.logs / name
+    await reached(lambda: text in "".join(path.read_text() for path in logs.glob("*.log")), 60.0, 0.01)
 
 
 def test_a_stopped_script_may_save_its_model_first(site: TrainingFolder) -> None:

@@ -1,6 +1,5 @@
 """Training behind the one port: a model is trained, then served; and a killed endpoint takes its script along."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import put
 from tests.endpoint.services.helpers.training_in_folder import job, sourcedir
 from tests.helpers.processes import marked
-from tests.helpers.waiting import soon
+from tests.helpers.waiting import soon, until
 
 CONSTANT = """
 import os
@@ -21,11 +20,12 @@ joblib.dump(DummyRegressor(strategy="constant", constant=42).fit([[0]], [42]), o
 
 def ended(live: LiveEndpoint, name: str) -> Any:
     """DescribeTrainingJob's answer once the job has ended."""
-    deadline = time.monotonic() + 60.0
-    while "TrainingEndTime" not in (described := live.sagemaker.describe_training_job(TrainingJobName=name)):
-        assert time.monotonic() < deadline, described
-        time.sleep(0.05)
-    return described
+
+    def described() -> Any:
+        found = live.sagemaker.describe_training_job(TrainingJobName=name)
+        return found if "TrainingEndTime" in found else None
+
+    return until(described, 60.0, 0.05)
 
 
 def test_a_model_is_trained_then_served(live: LiveEndpoint) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.endpoint.services.helpers.in_memory_autoscaling import OF
 from tests.endpoint.services.helpers.scaling_of_fake_variant import NOON_S, FakeVariantScaler, FakeVariantScaling
+from tests.helpers.waiting import reached
 from torpor_endpoint.metrics.metrics import NO_CAPACITY_INVOCATION_FAILURES
 
 DAY_S = 24 * 3600.0
@@ -227,8 +228,7 @@ def test_the_chore_looks_at_once_when_something_was_registered(scaled: FakeVaria
         await asyncio.sleep(0)
         target = scaled.site.context.targets.all()[0]
         await asyncio.to_thread(scaled.site.context.bounded, target)
-        while scaled.site.wanted != 3:  # long before the ten seconds of the next look are over
-            await asyncio.sleep(0.001)
+        await reached(lambda: scaled.site.wanted == 3, 5.0, 0.001)  # the next look is in ten seconds
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         return scaled.site.wanted

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.in_memory_autoscaling import CONCURRENCY, OF
-from tests.endpoint.services.helpers.scaling_of_fake_variant import NOON_S, FakeVariantScaling
+from tests.endpoint.services.helpers.scaling_of_fake_variant import NOON_S, FakeVariantScaler, FakeVariantScaling
 from torpor_endpoint.metrics.registry import key_of
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
+from torpor_endpoint.services.autoscaling.context import carried_out
+from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.cloudwatch.alarms.records import Standing
 
 CPU: dict[str, Any] = {
@@ -258,31 +260,40 @@ def test_a_variant_that_does_not_serve_is_left_alone(scaled: FakeVariantScaling)
     assert scaled.after(10) == 2
 
 
-def test_a_change_that_ends_while_an_alarm_is_entered_is_made_once(
-    scaled: FakeVariantScaling, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class InterruptedAlarms(Alarms):
+    """The change that is under way ends while an alarm enters a state; another would not."""
+
+    def __init__(self, site: FakeVariantScaler) -> None:
+        super().__init__(site.database, site.context.alarms.store, site.clock, carried_out)
+        self._site = site
+        self.entered = 0
+
+    async def enter(self, name: str, standing: Standing) -> None:
+        self._site.let_go.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        self._site.let_go.clear()
+        self.entered += 1
+        await super().enter(name, standing)
+
+
+def test_a_change_that_ends_while_an_alarm_is_entered_is_made_once() -> None:
+    scaled = FakeVariantScaling()
     site = scaled.site
     scaled.register()
     scaled.track()
-    enter, made = site.context.alarms.enter, []
-
-    async def entered(name: str, standing: Standing) -> None:
-        site.let_go.set()  # the change that is under way ends now; another would not
-        for _ in range(10):
-            await asyncio.sleep(0)
-        site.let_go.clear()
-        made.append(site.wanted)
-        await enter(name, standing)
+    interrupted = InterruptedAlarms(site)
 
     async def story() -> None:
         site.per_minute = 150.0
         site.let_go.clear()
         await site.pass_s(600)
         assert site.wanted == 1
-        monkeypatch.setattr(site.context.alarms, "enter", entered)
+        site.context.alarms = interrupted
         site.per_minute = 0.0
         await site.pass_s(300)
 
     scaled.runner.run(story())
-    assert made
+    assert interrupted.entered
     assert {activity.status for activity in site.context.activities.all()} == {"Successful"}
+    scaled.close()

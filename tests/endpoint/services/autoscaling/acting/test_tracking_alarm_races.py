@@ -3,11 +3,15 @@
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.helpers.in_memory_autoscaling import OF, InMemoryAutoscaling
+from tests.endpoint.services.helpers.in_memory_autoscaling import OF, InMemoryAutoscaling, autoscaling_over
+from torpor_endpoint.services.autoscaling import decoding
+from torpor_endpoint.services.autoscaling.records import ScalingPolicy
+from torpor_endpoint.storage.record_table import Database, RecordTable
 
 
 def together(*works: Callable[[], object]) -> None:
@@ -42,27 +46,34 @@ def test_a_policy_that_is_deleted_while_it_is_put_leaves_alarms_only_where_it_is
     assert len(desk.context.alarms.all()) == 2 * len(desk.context.policies.all())
 
 
+class InterruptedPolicies(RecordTable[ScalingPolicy]):
+    """Another thread works between a policy's being found and what is done with it."""
+
+    def __init__(self, database: Database, meanwhile: threading.Thread) -> None:
+        super().__init__(database, "scaling_policies", decoding.policy, key=str)
+        self._meanwhile = meanwhile
+
+    def get(self, name: str) -> ScalingPolicy | None:
+        found = super().get(name)
+        if self._meanwhile.ident is None:
+            self._meanwhile.start()
+            self._meanwhile.join(0.5)  # it may have to wait for us
+        return found
+
+
 def test_a_policy_that_takes_anothers_place_while_that_is_deleted_is_not_deleted_without_its_alarms(
-    desk: InMemoryAutoscaling, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     def replace() -> None:
         with suppress(ClientError):
-            desk.client.delete_scaling_policy(**OF, PolicyName="track")
-        desk.track()
+            scaling.client.delete_scaling_policy(**OF, PolicyName="track")
+        scaling.track()
 
-    replacing = threading.Thread(target=replace)
-    get = desk.context.policies.get
-
-    def found_and_replaced(name: str) -> object:
-        found = get(name)
-        if replacing.ident is None:
-            replacing.start()
-            replacing.join(0.5)  # it may have to wait for us
-        return found
-
-    desk.register()
-    desk.track()
-    monkeypatch.setattr(desk.context.policies, "get", found_and_replaced)
-    desk.client.delete_scaling_policy(**OF, PolicyName="track")
-    replacing.join()
-    assert len(desk.context.alarms.all()) == 2 * len(desk.context.policies.all())
+    with autoscaling_over(tmp_path / "torpor.sqlite") as scaling:
+        scaling.register()
+        scaling.track()
+        replacing = threading.Thread(target=replace)
+        scaling.context.policies = InterruptedPolicies(scaling.database, replacing)
+        scaling.client.delete_scaling_policy(**OF, PolicyName="track")
+        replacing.join()
+        assert len(scaling.context.alarms.all()) == 2 * len(scaling.context.policies.all())

@@ -24,7 +24,7 @@ from torpor_endpoint.storage.store import Store
 ACCOUNT = "123456789012"
 
 
-class Desk:
+class AlarmsBesideTopics:
     """CloudWatch with alarms beside SNS and SQS."""
 
     def __init__(self) -> None:
@@ -52,13 +52,13 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    made = Desk()
+def desk() -> Iterator[AlarmsBesideTopics]:
+    made = AlarmsBesideTopics()
     yield made
     made.close()
 
 
-def test_an_alarm_notifies_its_topic(desk: Desk) -> None:
+def test_an_alarm_notifies_its_topic(desk: AlarmsBesideTopics) -> None:
     topic = desk.sns.create_topic(Name="pager")["TopicArn"]
     queue = desk.sqs.create_queue(QueueName="pager")["QueueUrl"]
     arn = desk.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -71,13 +71,13 @@ def test_an_alarm_notifies_its_topic(desk: Desk) -> None:
     assert [entry["actionState"] for entry in desk.history()] == ["Succeeded"]
 
 
-def test_a_topic_that_does_not_exist_is_told_in_the_alarms_history(desk: Desk) -> None:
+def test_a_topic_that_does_not_exist_is_told_in_the_alarms_history(desk: AlarmsBesideTopics) -> None:
     desk.fire(f"arn:aws:sns:us-east-1:{ACCOUNT}:nobody")
     [entry] = desk.history()
     assert (entry["actionState"], "404" in entry["error"]) == ("Failed", True)
 
 
-def test_an_action_that_nobody_carries_out_is_told_too(desk: Desk) -> None:
+def test_an_action_that_nobody_carries_out_is_told_too(desk: AlarmsBesideTopics) -> None:
     desk.fire(f"arn:aws:automate:us-east-1:{ACCOUNT}:ec2:stop")
     [entry] = desk.history()
     assert "nothing here carries out arn:aws:automate" in entry["error"]

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.alarms_on_fake_clock import BROKEN, BUSY, NOON_S, TOPIC, AlarmsOnFakeClock
+from tests.helpers.waiting import reached
 from torpor_endpoint.services.cloudwatch.alarms.records import HISTORY_MAX, Alarm
 
 SECOND, RELIEF = f"{TOPIC}-second", f"{TOPIC}-relief"
 
 
 @dataclass
-class Desk:
+class WatchedAlarm:
     """A site and its one boto3 client."""
 
     site: AlarmsOnFakeClock
@@ -47,19 +48,19 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def only_desk() -> Iterator[Desk]:
+def only_desk() -> Iterator[WatchedAlarm]:
     site = AlarmsOnFakeClock()
-    yield Desk(site, site.client())
+    yield WatchedAlarm(site, site.client())
     site.database.close()
 
 
 @pytest.fixture
-def desk(only_desk: Desk) -> Desk:
+def desk(only_desk: WatchedAlarm) -> WatchedAlarm:
     only_desk.site.begin_anew()
     return only_desk
 
 
-def test_an_alarm_begins_without_data_and_then_follows_its_metric(desk: Desk) -> None:
+def test_an_alarm_begins_without_data_and_then_follows_its_metric(desk: WatchedAlarm) -> None:
     desk.put()
     desk.order(5.0)
     assert desk.state == "INSUFFICIENT_DATA"
@@ -72,7 +73,7 @@ def test_an_alarm_begins_without_data_and_then_follows_its_metric(desk: Desk) ->
     assert desk.state == "INSUFFICIENT_DATA"
 
 
-def test_the_minute_that_is_not_over_does_not_count(desk: Desk) -> None:
+def test_the_minute_that_is_not_over_does_not_count(desk: WatchedAlarm) -> None:
     desk.put(ComparisonOperator="LessThanThreshold", Threshold=4.0)
     desk.order(5.0)
     desk.pass_s(60)
@@ -81,7 +82,7 @@ def test_the_minute_that_is_not_over_does_not_count(desk: Desk) -> None:
     assert desk.state == "OK"
 
 
-def test_each_action_of_the_new_state_is_carried_out_once(desk: Desk) -> None:
+def test_each_action_of_the_new_state_is_carried_out_once(desk: WatchedAlarm) -> None:
     desk.put(AlarmActions=[TOPIC, SECOND], OKActions=[RELIEF])
     desk.order(5.0)
     desk.pass_s(110)
@@ -94,7 +95,7 @@ def test_each_action_of_the_new_state_is_carried_out_once(desk: Desk) -> None:
     assert desk.site.acted[2:] == [("busy", "ALARM", "OK", RELIEF)]
 
 
-def test_disabled_actions_are_not_carried_out_and_the_state_changes_all_the_same(desk: Desk) -> None:
+def test_disabled_actions_are_not_carried_out_and_the_state_changes_all_the_same(desk: WatchedAlarm) -> None:
     desk.put(AlarmActions=[TOPIC])
     desk.boto.disable_alarm_actions(AlarmNames=["busy", "unknown"])
     desk.order(5.0)
@@ -106,7 +107,9 @@ def test_disabled_actions_are_not_carried_out_and_the_state_changes_all_the_same
     assert [after for _, _, after, _ in desk.site.acted] == ["ALARM"]
 
 
-def test_an_action_that_fails_is_noted_and_keeps_nobody_back(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_action_that_fails_is_noted_and_keeps_nobody_back(
+    desk: WatchedAlarm, caplog: pytest.LogCaptureFixture
+) -> None:
     desk.put(AlarmActions=[BROKEN, TOPIC])
     desk.order(5.0)
     with caplog.at_level(logging.ERROR):
@@ -120,7 +123,7 @@ def test_an_action_that_fails_is_noted_and_keeps_nobody_back(desk: Desk, caplog:
     assert "no line" in caplog.text
 
 
-def test_a_state_that_was_set_acts_at_once_and_the_next_look_overwrites_it(desk: Desk) -> None:
+def test_a_state_that_was_set_acts_at_once_and_the_next_look_overwrites_it(desk: WatchedAlarm) -> None:
     desk.put(AlarmActions=[TOPIC])
     desk.order(0.0)
     desk.pass_s(60)
@@ -130,7 +133,7 @@ def test_a_state_that_was_set_acts_at_once_and_the_next_look_overwrites_it(desk:
     assert desk.state == "OK"
 
 
-def test_two_out_of_three(desk: Desk) -> None:
+def test_two_out_of_three(desk: WatchedAlarm) -> None:
     desk.put(EvaluationPeriods=3, DatapointsToAlarm=2, TreatMissingData="notBreaching")
     seen = []
     for count in (5.0, 0.0, 5.0, 0.0, 0.0):
@@ -140,7 +143,7 @@ def test_two_out_of_three(desk: Desk) -> None:
     assert seen == ["OK", "OK", "ALARM", "OK", "OK"]
 
 
-def test_an_alarm_on_an_expression(desk: Desk) -> None:
+def test_an_alarm_on_an_expression(desk: WatchedAlarm) -> None:
     metric = {"Namespace": "shop", "MetricName": "Orders"}
     stat = {"MetricStat": {"Metric": metric, "Period": 60, "Stat": "Sum"}, "ReturnData": False}
     metrics = [{"Id": "orders", **stat}, {"Id": "double", "Expression": "FILL(orders, 0) * 2"}]
@@ -154,7 +157,7 @@ def test_an_alarm_on_an_expression(desk: Desk) -> None:
     assert desk.state == "ALARM"
 
 
-def test_an_expression_that_turns_out_to_be_none_leaves_the_alarm_without_data(desk: Desk) -> None:
+def test_an_expression_that_turns_out_to_be_none_leaves_the_alarm_without_data(desk: WatchedAlarm) -> None:
     desk.put()
     metrics = [{"Id": "e", "Expression": "gone + 1", "Period": 60}]  # from before such were refused
     request = {name: BUSY[name] for name in ("EvaluationPeriods", "Threshold", "ComparisonOperator")}
@@ -165,7 +168,7 @@ def test_an_expression_that_turns_out_to_be_none_leaves_the_alarm_without_data(d
     assert (alarm["StateValue"], "gone" in alarm["StateReason"]) == ("INSUFFICIENT_DATA", True)
 
 
-def test_a_percentile(desk: Desk) -> None:
+def test_a_percentile(desk: WatchedAlarm) -> None:
     del (members := dict(BUSY))["Statistic"]
     desk.boto.put_metric_alarm(**{**members, "ExtendedStatistic": "p90", "Threshold": 80.0})
     for value in range(1, 101):
@@ -174,7 +177,7 @@ def test_a_percentile(desk: Desk) -> None:
     assert desk.state == "ALARM"
 
 
-def test_a_period_below_a_minute_is_judged_by_the_minutes_of_its_span(desk: Desk) -> None:
+def test_a_period_below_a_minute_is_judged_by_the_minutes_of_its_span(desk: WatchedAlarm) -> None:
     desk.put(Period=10, EvaluationPeriods=12, DatapointsToAlarm=12)
     desk.order(5.0)
     desk.pass_s(60)
@@ -184,7 +187,7 @@ def test_a_period_below_a_minute_is_judged_by_the_minutes_of_its_span(desk: Desk
     assert desk.state == "ALARM"
 
 
-def test_reasons_are_in_the_words_of_cloudwatch(desk: Desk) -> None:
+def test_reasons_are_in_the_words_of_cloudwatch(desk: WatchedAlarm) -> None:
     desk.put()
     desk.order(5.0)
     desk.pass_s(60)
@@ -197,7 +200,7 @@ def test_reasons_are_in_the_words_of_cloudwatch(desk: Desk) -> None:
     assert (said["recentDatapoints"], said["threshold"], said["statistic"]) == ([5.0], 1.0, "Sum")
 
 
-def test_a_reason_never_says_of_a_datapoint_what_is_not_so(desk: Desk) -> None:
+def test_a_reason_never_says_of_a_datapoint_what_is_not_so(desk: WatchedAlarm) -> None:
     desk.order(5.0)
     desk.pass_s(60)
     desk.put(EvaluationPeriods=3, TreatMissingData="notBreaching")
@@ -226,7 +229,7 @@ def test_an_alarm_survives_a_restart_with_its_state_and_history(tmp_path: Path) 
     again.database.close()
 
 
-def test_a_history_is_bounded(desk: Desk) -> None:
+def test_a_history_is_bounded(desk: WatchedAlarm) -> None:
     desk.put()
     for _ in range(HISTORY_MAX // 2 + 1):
         for value in ("ALARM", "OK"):
@@ -234,15 +237,14 @@ def test_a_history_is_bounded(desk: Desk) -> None:
     assert len(desk.alarm.history) == HISTORY_MAX
 
 
-def test_the_chore_looks_at_every_tenth_second(desk: Desk) -> None:
+def test_the_chore_looks_at_every_tenth_second(desk: WatchedAlarm) -> None:
     desk.put()
     desk.order(5.0)
     desk.site.now_s = NOON_S + 7.5
 
     async def until_alarm() -> float:
         running = asyncio.create_task(desk.site.watch.run())
-        while desk.state != "ALARM":
-            await asyncio.sleep(0)
+        await reached(lambda: desk.state == "ALARM")
         running.cancel()
         return desk.site.now_s
 
