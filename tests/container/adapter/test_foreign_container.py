@@ -61,7 +61,7 @@ class AdaptedContainer:
 
 
 @pytest.fixture
-def site(tmp_path: Path, zygote: ZygoteClient) -> AdaptedContainer:
+def adapted(tmp_path: Path, zygote: ZygoteClient) -> AdaptedContainer:
     return AdaptedContainer(tmp_path, zygote.path)
 
 
@@ -83,9 +83,9 @@ def until(true: Callable[[], bool], within_s: float = 20.0) -> None:
     assert soon(true, within_s)
 
 
-def test_a_model_is_pulled_loaded_and_called_as_the_contract_says(site: AdaptedContainer) -> None:
-    site.put("a.tar.gz")
-    with site.instance() as platform:
+def test_a_model_is_pulled_loaded_and_called_as_the_contract_says(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
         answer = call(
             platform, "a.tar.gz", Accept="application/json", **{"X-Amzn-SageMaker-Custom-Attributes": "trace"}
         )
@@ -96,10 +96,10 @@ def test_a_model_is_pulled_loaded_and_called_as_the_contract_says(site: AdaptedC
         assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
 
 
-def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_do(site: AdaptedContainer) -> None:
-    site.put("a.tar.gz")
+def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_do(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
     forwarded = {name: f"value of {name}" for name in wire.FORWARDED}
-    with site.instance("session") as platform:
+    with adapted.instance("session") as platform:
         answer = call(platform, "a.tar.gz", **forwarded, Cookie="secret", **{"X-Torpor-Fault": "no-room"})
         told = answer.json()["headers"]
         assert {name: told.pop(name) for name in forwarded} == forwarded
@@ -108,16 +108,16 @@ def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_
         assert "x-own" not in answer.headers
 
 
-def test_a_header_that_its_caller_did_not_send_is_not_made_up(site: AdaptedContainer) -> None:
-    site.put("a.tar.gz")
-    with site.instance() as platform:
+def test_a_header_that_its_caller_did_not_send_is_not_made_up(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
         told = platform.request("POST", "/invocations", b"1,2", {TARGET: "a.tar.gz"}).json()["headers"]
         assert set(told) == {"Host", "Content-Length", "X-Amzn-SageMaker-Target-Model"}
 
 
-def test_a_container_sees_the_contract_and_nothing_of_torpor(site: AdaptedContainer) -> None:
-    site.put("a.tar.gz")
-    with site.instance() as platform:
+def test_a_container_sees_the_contract_and_nothing_of_torpor(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
         told = call(platform, "a.tar.gz").json()
         port = told["environment"]["SAGEMAKER_BIND_TO_PORT"]
         assert told["file"] == f"port={port}"
@@ -128,10 +128,10 @@ def test_a_container_sees_the_contract_and_nothing_of_torpor(site: AdaptedContai
 
 
 @pytest.mark.parametrize("manner", ["partial", "untyped", "map", "slow", "curt", "endless"])
-def test_what_sagemaker_tolerates_is_tolerated(site: AdaptedContainer, manner: str) -> None:
+def test_what_sagemaker_tolerates_is_tolerated(adapted: AdaptedContainer, manner: str) -> None:
     for name in ("a", "b", "c", "d"):
-        site.put(f"{name}.tar.gz")
-    with site.instance(manner) as platform:
+        adapted.put(f"{name}.tar.gz")
+    with adapted.instance(manner) as platform:
         for name in ("a", "b", "c", "d"):
             assert call(platform, f"{name}.tar.gz").status == 200
         assert resident(platform) == {"a.tar.gz", "b.tar.gz", "c.tar.gz", "d.tar.gz"}
@@ -164,10 +164,10 @@ def test_a_container_that_cannot_be_shown_opt_ml_says_why(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_a_container_may_find_its_models_at_opt_ml_as_they_come_and_go(site: AdaptedContainer) -> None:
+def test_a_container_may_find_its_models_at_opt_ml_as_they_come_and_go(adapted: AdaptedContainer) -> None:
     for name in ("a", "b"):
-        site.put(f"{name}.tar.gz")
-    with site.instance(opt_ml=True, SAGEMAKER_BASE_DIR=str(site.folder / "base")) as platform:
+        adapted.put(f"{name}.tar.gz")
+    with adapted.instance(opt_ml=True, SAGEMAKER_BASE_DIR=str(adapted.folder / "base")) as platform:
         for name in ("a.tar.gz", "b.tar.gz", "a.tar.gz"):
             told = call(platform, name).json()
             assert re.fullmatch("/opt/ml/models/[0-9a-f]{32}/model", told["url"])
@@ -178,27 +178,27 @@ def test_a_container_may_find_its_models_at_opt_ml_as_they_come_and_go(site: Ada
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_one_model_may_be_found_at_opt_ml_too(site: AdaptedContainer) -> None:
-    site.put("model.tar.gz")
-    source = f"file://{site.models}/model.tar.gz"
-    with site.instance(source=source, opt_ml=True, SAGEMAKER_MULTI_MODEL="false") as platform:
+def test_one_model_may_be_found_at_opt_ml_too(adapted: AdaptedContainer) -> None:
+    adapted.put("model.tar.gz")
+    source = f"file://{adapted.models}/model.tar.gz"
+    with adapted.instance(source=source, opt_ml=True, SAGEMAKER_MULTI_MODEL="false") as platform:
         until(lambda: platform.get("/ping").status == 200)
         told: dict[str, Any] = platform.request("POST", "/invocations", b"1,2").json()
         assert (told["model"], told["weights"]) == ("/opt/ml/model", "model.tar.gz")
 
 
-def test_an_answer_without_a_type_gets_none(site: AdaptedContainer) -> None:
-    site.put("a.tar.gz")
-    with site.instance("untyped") as platform:
+def test_an_answer_without_a_type_gets_none(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
+    with adapted.instance("untyped") as platform:
         assert "content-type" not in call(platform, "a.tar.gz").headers
 
 
 def test_on_507_the_dead_registration_is_deleted_an_idle_model_leaves_and_the_load_is_tried_again(
-    site: AdaptedContainer,
+    adapted: AdaptedContainer,
 ) -> None:
     for name in ("a", "b", "c"):
-        site.put(f"{name}.tar.gz")
-    with site.instance(rooms=2) as platform:
+        adapted.put(f"{name}.tar.gz")
+    with adapted.instance(rooms=2) as platform:
         for name in ("a", "b", "c"):
             assert call(platform, f"{name}.tar.gz").status == 200
         assert resident(platform) == {"b.tar.gz", "c.tar.gz"}
@@ -207,10 +207,10 @@ def test_on_507_the_dead_registration_is_deleted_an_idle_model_leaves_and_the_lo
 
 
 def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_tried_again(
-    site: AdaptedContainer,
+    adapted: AdaptedContainer,
 ) -> None:
-    site.put("a.tar.gz")
-    with site.instance(rooms=0) as platform:
+    adapted.put("a.tar.gz")
+    with adapted.instance(rooms=0) as platform:
         for _ in range(2):
             answer = call(platform, "a.tar.gz")
             assert (answer.status, answer.headers["x-torpor-fault"]) == (507, "no-room")
@@ -218,19 +218,19 @@ def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_
 
 
 def test_a_dead_registration_that_is_made_only_after_its_deletion_is_not_taken_for_the_model(
-    site: AdaptedContainer,
+    adapted: AdaptedContainer,
 ) -> None:
     for name in ("a", "b", "c"):
-        site.put(f"{name}.tar.gz")
-    with site.instance("late", rooms=1) as platform:
+        adapted.put(f"{name}.tar.gz")
+    with adapted.instance("late", rooms=1) as platform:
         for name in ("a", "b", "c", "a"):
             assert call(platform, f"{name}.tar.gz").status == 200
 
 
-def test_nobody_leaves_twice_for_a_model_that_finds_no_memory_even_alone(site: AdaptedContainer) -> None:
-    site.put("huge.tar.gz", file="huge")
-    site.put("a.tar.gz")
-    with site.instance() as platform:
+def test_nobody_leaves_twice_for_a_model_that_finds_no_memory_even_alone(adapted: AdaptedContainer) -> None:
+    adapted.put("huge.tar.gz", file="huge")
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
         call(platform, "a.tar.gz")
         assert call(platform, "huge.tar.gz").status == 507
         call(platform, "a.tar.gz")
@@ -238,10 +238,10 @@ def test_nobody_leaves_twice_for_a_model_that_finds_no_memory_even_alone(site: A
         assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
 
 
-def test_a_507_beside_another_load_does_not_mark_a_model_as_too_large(site: AdaptedContainer) -> None:
-    site.put("slow.tar.gz", file="slow")
-    site.put("a.tar.gz")
-    with site.instance(rooms=1) as platform, ThreadPoolExecutor(1) as elsewhere:
+def test_a_507_beside_another_load_does_not_mark_a_model_as_too_large(adapted: AdaptedContainer) -> None:
+    adapted.put("slow.tar.gz", file="slow")
+    adapted.put("a.tar.gz")
+    with adapted.instance(rooms=1) as platform, ThreadPoolExecutor(1) as elsewhere:
         other = elsewhere.submit(call, platform, "slow.tar.gz")
         until(lambda: bool(decisions(platform, "load")))
         call(platform, "a.tar.gz")  # it may find no room as long as the other is loading
@@ -249,46 +249,46 @@ def test_a_507_beside_another_load_does_not_mark_a_model_as_too_large(site: Adap
         until(lambda: call(platform, "a.tar.gz").status == 200)
 
 
-def test_a_load_that_hangs_ends_in_its_time_though_its_clearing_hangs_too(site: AdaptedContainer) -> None:
-    site.put("stuck.tar.gz", file="stuck")
-    site.put("a.tar.gz")
-    with site.instance("clinging", TORPOR_LOAD_TIMEOUT_SECONDS="1") as platform:
+def test_a_load_that_hangs_ends_in_its_time_though_its_clearing_hangs_too(adapted: AdaptedContainer) -> None:
+    adapted.put("stuck.tar.gz", file="stuck")
+    adapted.put("a.tar.gz")
+    with adapted.instance("clinging", TORPOR_LOAD_TIMEOUT_SECONDS="1") as platform:
         answer = call(platform, "stuck.tar.gz")
         assert (answer.status, "did not load within 1 s" in answer.json()["message"]) == (500, True)
         assert call(platform, "a.tar.gz").status == 200
 
 
-def test_an_answer_that_is_no_http_is_the_callers_trouble_alone(site: AdaptedContainer) -> None:
-    site.put("a.tar.gz")
-    with site.instance() as platform:
+def test_an_answer_that_is_no_http_is_the_callers_trouble_alone(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
         answer = call(platform, "a.tar.gz", "garbage")
         assert (answer.status, answer.headers["x-torpor-fault"]) == (500, "model-died")
         assert "no whole answer" in answer.json()["message"]
         assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
-        assert site.ends == 0
+        assert adapted.ends == 0
 
 
-def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(site: AdaptedContainer) -> None:
-    site.put("bad.tar.gz", file="broken")
-    site.put("good.tar.gz")
-    with site.instance() as platform:
+def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(adapted: AdaptedContainer) -> None:
+    adapted.put("bad.tar.gz", file="broken")
+    adapted.put("good.tar.gz")
+    with adapted.instance() as platform:
         answer = call(platform, "bad.tar.gz")
         assert (answer.status, answer.headers["x-torpor-fault"]) == (500, "load-failed")
         assert "Failed to start workers" in answer.json()["message"]
         assert call(platform, "good.tar.gz").status == 200
 
 
-def test_a_model_that_the_container_let_go_of_is_loaded_anew(site: AdaptedContainer) -> None:
-    site.put("a.tar.gz")
-    with site.instance() as platform:
+def test_a_model_that_the_container_let_go_of_is_loaded_anew(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
         assert call(platform, "a.tar.gz", "forget").status == 200
         assert call(platform, "a.tar.gz").json()["body"] == "1,2"
         assert [action for action, _ in decisions(platform, "loaded")] == ["loaded", "loaded"]
 
 
-def test_what_the_container_computes_counts_as_the_instances(site: AdaptedContainer) -> None:
-    site.put("a.tar.gz")
-    with site.instance() as platform:
+def test_what_the_container_computes_counts_as_the_instances(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
 
         def others_s() -> float:
             spent_s: float = platform.get("/_torpor/state").json()["cpu_s"]
@@ -299,9 +299,9 @@ def test_what_the_container_computes_counts_as_the_instances(site: AdaptedContai
         assert others_s() - before_s > 0.9
 
 
-def test_a_handlers_own_404_is_an_answer(site: AdaptedContainer) -> None:
-    site.put("a.tar.gz")
-    with site.instance() as platform:
+def test_a_handlers_own_404_is_an_answer(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
         answer = call(platform, "a.tar.gz", "missing")
         assert (answer.status, answer.json()) == (404, {"mine": True})
         assert "x-torpor-fault" not in answer.headers
@@ -309,11 +309,11 @@ def test_a_handlers_own_404_is_an_answer(site: AdaptedContainer) -> None:
 
 
 def test_an_evicted_model_is_deleted_in_the_container_and_its_folder_stays_while_it_is_loaded(
-    site: AdaptedContainer,
+    adapted: AdaptedContainer,
 ) -> None:
-    site.put("a.tar.gz")
-    site.put("b.tar.gz")
-    with site.instance(rooms=1, TORPOR_MODEL_CACHE="true") as platform:
+    adapted.put("a.tar.gz")
+    adapted.put("b.tar.gz")
+    with adapted.instance(rooms=1, TORPOR_MODEL_CACHE="true") as platform:
         told = call(platform, "a.tar.gz").json()
         assert Path(told["url"]).is_dir()
         call(platform, "b.tar.gz")
@@ -321,38 +321,38 @@ def test_an_evicted_model_is_deleted_in_the_container_and_its_folder_stays_while
         assert call(platform, "a.tar.gz").status == 200
 
 
-def test_the_ping_is_not_good_before_the_containers_is(site: AdaptedContainer) -> None:
-    with site.instance("slow") as platform:
+def test_the_ping_is_not_good_before_the_containers_is(adapted: AdaptedContainer) -> None:
+    with adapted.instance("slow") as platform:
         assert platform.get("/ping").status == 503
         until(lambda: platform.get("/ping").status == 200)
 
 
-def test_when_the_container_ends_its_caller_is_told_and_the_instance_ends(site: AdaptedContainer) -> None:
-    site.put("a.tar.gz")
-    with site.instance() as platform:
+def test_when_the_container_ends_its_caller_is_told_and_the_instance_ends(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
         answer = call(platform, "a.tar.gz", "die")
         assert (answer.status, answer.headers["x-torpor-fault"]) == (500, "model-died")
-        until(lambda: site.ends == 1)
+        until(lambda: adapted.ends == 1)
         assert platform.get("/ping").status == 503
 
 
-def test_one_that_can_not_start_ends_its_instance(site: AdaptedContainer) -> None:
-    with site.instance("stillborn") as platform:
-        until(lambda: site.ends == 1)
+def test_one_that_can_not_start_ends_its_instance(adapted: AdaptedContainer) -> None:
+    with adapted.instance("stillborn") as platform:
+        until(lambda: adapted.ends == 1)
         assert platform.get("/ping").status == 503
 
 
-def test_its_whole_group_is_asked_to_stop(site: AdaptedContainer) -> None:
-    with site.instance("worker") as platform:
+def test_its_whole_group_is_asked_to_stop(adapted: AdaptedContainer) -> None:
+    with adapted.instance("worker") as platform:
         until(lambda: platform.get("/ping").status == 200)
-        worker, told = int((site.folder / "worker").read_text()), site.folder / "worker.told"
+        worker, told = int((adapted.folder / "worker").read_text()), adapted.folder / "worker.told"
     assert told.read_text() == "to stop"  # not only killed when its parent had gone
     until(lambda: gone(worker))
 
 
-def test_a_single_model_container_is_started_with_its_model_in_place(site: AdaptedContainer) -> None:
-    site.put("model.tar.gz")
-    with site.instance(source=f"file://{site.models}/model.tar.gz", SAGEMAKER_MULTI_MODEL="false") as platform:
+def test_a_single_model_container_is_started_with_its_model_in_place(adapted: AdaptedContainer) -> None:
+    adapted.put("model.tar.gz")
+    with adapted.instance(source=f"file://{adapted.models}/model.tar.gz", SAGEMAKER_MULTI_MODEL="false") as platform:
         until(lambda: platform.get("/ping").status == 200)
         answer = platform.request("POST", "/invocations", b"1,2", {"Content-Type": "text/csv"})
         told: dict[str, Any] = answer.json()
@@ -361,11 +361,11 @@ def test_a_single_model_container_is_started_with_its_model_in_place(site: Adapt
         assert (Path(told["model"]) / "weights").read_text() == "model.tar.gz"
 
 
-def test_a_single_model_container_that_can_not_start_ends_its_instance(site: AdaptedContainer) -> None:
-    site.put("model.tar.gz")
-    source = f"file://{site.models}/model.tar.gz"
-    with site.instance("stillborn", source=source, SAGEMAKER_MULTI_MODEL="false") as platform:
-        until(lambda: site.ends == 1)
+def test_a_single_model_container_that_can_not_start_ends_its_instance(adapted: AdaptedContainer) -> None:
+    adapted.put("model.tar.gz")
+    source = f"file://{adapted.models}/model.tar.gz"
+    with adapted.instance("stillborn", source=source, SAGEMAKER_MULTI_MODEL="false") as platform:
+        until(lambda: adapted.ends == 1)
         assert platform.get("/ping").status == 503
         began_s = time.monotonic()
     assert time.monotonic() - began_s < 15.0

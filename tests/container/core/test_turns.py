@@ -44,12 +44,12 @@ def test_whoever_begins_at_once_does_as_if_he_had_stood_in_line(story: list[int 
     in_line, at_once = TwoModels(sharing), TwoModels(sharing)
     for number, what in enumerate(story):
         now_s = 0.25 * number
-        for site in (in_line, at_once):
+        for models in (in_line, at_once):
             if isinstance(what, str):
-                site.one_is_over(now_s)
-            elif site is in_line or not site.began(what, number):
-                site.turns.wait(site.lines[what], number, now_s)
-            site.go_on(now_s)
+                models.one_is_over(now_s)
+            elif models is in_line or not models.began(what, number):
+                models.turns.wait(models.lines[what], number, now_s)
+            models.go_on(now_s)
         assert at_once.story == in_line.story
 
 

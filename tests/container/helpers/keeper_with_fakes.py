@@ -51,37 +51,37 @@ class FakeRunner:
     """Answers with its model's name, until it is told to die."""
 
     name: str
-    scene: FakeModels
+    models: FakeModels
     alive: bool = True
     format: str = "fake"
     needs_folder: bool = False
     grown_bytes: int = 0  # since it was loaded
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
-        await self.scene.pause()
+        await self.models.pause()
         if not self.alive:
             raise ModelDied(1)
         return Reply(self.name.encode(), "text/plain")
 
     async def close(self) -> None:
-        self.scene.happened("close", self.name)
-        await self.scene.pause()
+        self.models.happened("close", self.name)
+        await self.models.pause()
 
     def processes(self) -> list[int]:
         return []
 
 
 class FakeDiskTier(DiskTier):
-    def __init__(self, scene: FakeModels) -> None:
-        self._scene = scene
+    def __init__(self, models: FakeModels) -> None:
+        self._models = models
 
     async def take(self, name: str, story: LoadStory, make_room: MakeRoom | None = None) -> Placed:
-        self._scene.happened("download", name)
-        await self._scene.pause()
+        self._models.happened("download", name)
+        await self._models.pause()
         return Placed(name, name, Path(name))
 
     def give(self, name: str) -> None:
-        self._scene.happened("give", name)
+        self._models.happened("give", name)
 
     def doubt(self, name: str) -> None:
         """It has no versions."""
@@ -90,12 +90,12 @@ class FakeDiskTier(DiskTier):
         """It always has room."""
 
     async def drop(self, name: str, reason: str) -> None:
-        self._scene.happened("delete", name)
+        self._models.happened("delete", name)
 
 
 class FakeLoader:
-    def __init__(self, scene: FakeModels) -> None:
-        self._scene = scene
+    def __init__(self, models: FakeModels) -> None:
+        self._models = models
         self.loaded: list[FakeRunner] = []
         self.litter_bytes = 0  # what each load leaves behind, until it is given back
         self.spike_bytes = 0  # what something else takes for a while
@@ -111,18 +111,18 @@ class FakeLoader:
         return None
 
     async def recognise(self, placed: Placed) -> Found:
-        await self._scene.pause()
-        self._scene.happened("recognise", placed.name)
+        await self._models.pause()
+        self._models.happened("recognise", placed.name)
         return Found(SIZE_BYTES, partial(self._load, placed.name))
 
     async def _load(self, name: str) -> Loaded:
-        self._scene.happened("load", name)
-        await self._scene.pause()
-        if name in self._scene.broken:
+        self._models.happened("load", name)
+        await self._models.pause()
+        if name in self._models.broken:
             raise LoadFailed(f"{name} is broken")
-        if name in self._scene.greedy and self.loaded:
+        if name in self._models.greedy and self.loaded:
             raise NoMemoryNow(f"{name} wants all the memory there is")
-        runner = FakeRunner(name, self._scene, needs_folder=name in self._scene.scripts)
+        runner = FakeRunner(name, self._models, needs_folder=name in self._models.scripts)
         self.loaded.append(runner)
         self._left_bytes += self.litter_bytes
         return Loaded(runner, SIZE_BYTES)
@@ -131,7 +131,7 @@ class FakeLoader:
         assert isinstance(runner, FakeRunner)
         self.loaded.remove(runner)
         await runner.close()
-        self._scene.happened("unload", runner.name)
+        self._models.happened("unload", runner.name)
         return Effort(0.002, 0.001)
 
     async def settle(self) -> Settled:
@@ -139,7 +139,7 @@ class FakeLoader:
         return Settled(await self.used_bytes(), Effort(0.003, 0.002))
 
     async def used_bytes(self) -> int:
-        await self._scene.pause()
+        await self._models.pause()
         models_bytes = sum(SIZE_BYTES + runner.grown_bytes for runner in self.loaded)
         return models_bytes + self._left_bytes + self.spike_bytes
 
@@ -153,11 +153,11 @@ class KeeperWithFakes:
     def __init__(
         self, room: int = 2, patience: WaitLimits | None = None, cache: bool = True, disk_tier: DiskTier | None = None
     ) -> None:
-        self.scene = FakeModels()
-        self.loader = FakeLoader(self.scene)
+        self.models = FakeModels()
+        self.loader = FakeLoader(self.models)
         self.decisions: list[Decision] = []
         self.books = Residency(room * SIZE_BYTES, LRU(), 4, self.decisions.append)
-        disk_tier = disk_tier or FakeDiskTier(self.scene)
+        disk_tier = disk_tier or FakeDiskTier(self.models)
         self.keeper = Keeper(disk_tier, self.loader, self.books, patience or WaitLimits(), self.clock, cache)
 
     def clock(self) -> float:

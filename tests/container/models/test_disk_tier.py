@@ -57,14 +57,14 @@ def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_pa
 def test_what_loads_not_is_looked_for_in_s3_again_and_fetched_if_it_is_newer(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"broken")
-        site = KeeperWithFakes(disk_tier=disk_tier(tmp_path, store))
-        site.scene.broken = {"a"}
+        instance = KeeperWithFakes(disk_tier=disk_tier(tmp_path, store))
+        instance.models.broken = {"a"}
         for _ in range(2):
             with pytest.raises(LoadFailed):
-                await site.call("a")
+                await instance.call("a")
         assert store.reads == {"a": 1}
-        store.objects["a"], site.scene.broken = b"mended", set()
-        assert await site.call("a") == b"a"
+        store.objects["a"], instance.models.broken = b"mended", set()
+        assert await instance.call("a") == b"a"
         assert store.reads == {"a": 2}
 
     run(story())
@@ -208,49 +208,49 @@ def test_what_turns_out_too_large_once_it_is_unpacked_is_refused_and_leaves_noth
 def scripts(root: Path, **sizes_bytes: int) -> KeeperWithFakes:
     """Scripts, memory for all of them, and a disk for two small ones, but not for a third one's guess."""
     store = FakeStore(**{name: bytes(size_bytes) for name, size_bytes in sizes_bytes.items()})
-    site = KeeperWithFakes(room=len(sizes_bytes), disk_tier=disk_tier(root, store, budget_bytes=130_000))
-    site.scene.scripts = set(sizes_bytes)
-    return site
+    instance = KeeperWithFakes(room=len(sizes_bytes), disk_tier=disk_tier(root, store, budget_bytes=130_000))
+    instance.models.scripts = set(sizes_bytes)
+    return instance
 
 
 def test_the_least_recently_used_idle_script_leaves_memory_when_its_folder_is_in_the_way(tmp_path: Path) -> None:
     async def story() -> None:
-        site = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
+        instance = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
         for name in "aba":
-            await site.call(name)
-        timing = Timing(site.clock)
-        async with site.keeper.lend("c", timing):
-            assert site.resident() == {"a", "c"}
+            await instance.call(name)
+        timing = Timing(instance.clock)
+        async with instance.keeper.lend("c", timing):
+            assert instance.resident() == {"a", "c"}
         assert timing.cold is not None
         assert timing.cold["victims"] == ["b"]
-        assert site.books.why_absent("b") == "c needs the room of its folder on disk"
-        assert await site.call("b") == b"b"
+        assert instance.books.why_absent("b") == "c needs the room of its folder on disk"
+        assert await instance.call("b") == b"b"
 
     run(story())
 
 
 def test_who_waits_for_busy_scripts_folders_gets_the_first_that_is_idle(tmp_path: Path) -> None:
     async def story() -> None:
-        site = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
-        async with site.keeper.lend("a", Timing(site.clock)):
-            async with site.keeper.lend("b", Timing(site.clock)):
-                waiting = asyncio.create_task(site.call("c"))
+        instance = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
+        async with instance.keeper.lend("a", Timing(instance.clock)):
+            async with instance.keeper.lend("b", Timing(instance.clock)):
+                waiting = asyncio.create_task(instance.call("c"))
                 done, _ = await asyncio.wait((waiting,), timeout=0.05)
                 assert not done
             assert await waiting == b"c"
-            assert site.resident() == {"a", "c"}
+            assert instance.resident() == {"a", "c"}
 
     run(story())
 
 
 def test_no_script_leaves_in_vain(tmp_path: Path) -> None:
     async def story() -> None:
-        site = scripts(tmp_path, a=CONTENT_BYTES, b=CONTENT_BYTES, large=4 * CONTENT_BYTES)
-        await site.call("a")
-        async with site.keeper.lend("b", Timing(site.clock)):
-            waiting = asyncio.create_task(site.call("large"))  # by its guess it needs the whole disk
+        instance = scripts(tmp_path, a=CONTENT_BYTES, b=CONTENT_BYTES, large=4 * CONTENT_BYTES)
+        await instance.call("a")
+        async with instance.keeper.lend("b", Timing(instance.clock)):
+            waiting = asyncio.create_task(instance.call("large"))  # by its guess it needs the whole disk
             await asyncio.wait((waiting,), timeout=0.05)
-            assert site.resident() == {"a", "b"}
+            assert instance.resident() == {"a", "b"}
         assert await waiting == b"large"
 
     run(story())

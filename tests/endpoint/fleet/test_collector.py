@@ -15,25 +15,25 @@ from torpor_endpoint.metrics import metrics
 def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_path: Path) -> None:
     async def story() -> None:
         with FakeHost() as host:
-            world = PoolOnFakeHost(host)
-            registry, collector = collecting(world)
+            fake = PoolOnFakeHost(host)
+            registry, collector = collecting(fake)
             series = registry.series(metrics.CONCURRENT_REQUESTS_PER_MODEL, DIMENSIONS)
 
             async def told() -> list[tuple[float, float]]:
                 await collector.refresh()
                 return [(tally.count, tally.sum) for _, tally in series.buckets(0, 2e9)]
 
-            await asyncio.sleep(-world.epoch() % 60)
+            await asyncio.sleep(-fake.epoch() % 60)
             assert await told() == []
-            world.pool.traffic.held = 3
+            fake.pool.traffic.held = 3
             assert await told() == [(1, 3)]
             async with busy(tmp_path / "i") as member:
-                world.pool.offer(member)
-                world.pool.traffic.held, member.in_flight = 0, 2
+                fake.pool.offer(member)
+                fake.pool.traffic.held, member.in_flight = 0, 2
                 assert await told() == [(2, 2)]
                 await asyncio.sleep(60.0)
                 assert await told() == [(2, 2), (1, 2)]
-                world.pool.traffic.held = 5
+                fake.pool.traffic.held = 5
                 assert await told() == [(2, 2), (2, 7)]
 
     run(story())
@@ -43,11 +43,11 @@ def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_pa
 def test_processor_use_is_the_same_when_it_is_asked_for_again_and_again(tmp_path: Path, gap_s: float) -> None:
     async def story() -> None:
         with FakeHost() as host:
-            world = PoolOnFakeHost(host)
-            registry, collector = collecting(world)
+            fake = PoolOnFakeHost(host)
+            registry, collector = collecting(fake)
             cpu = registry.series(metrics.CPU_UTILIZATION, DIMENSIONS)
             async with busy(tmp_path / "i") as member:
-                world.pool.offer(member)
+                fake.pool.offer(member)
                 for pause_s in (20.0, gap_s, gap_s, 20.0, gap_s, gap_s, gap_s):
                     await collector.refresh()
                     assert [tally.sum for _, tally in cpu.buckets(0, 2e9)] in ([], [pytest.approx(50.0, abs=0.3)])

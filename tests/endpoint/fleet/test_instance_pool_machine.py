@@ -40,11 +40,11 @@ HAPPENINGS = (
 def test_whatever_happens_a_pool_keeps_its_promises(happenings: list[tuple[Happening, int]]) -> None:
     async def story() -> None:
         with FakeHost() as host:
-            world = PoolOnFakeHost(host)
+            fake = PoolOnFakeHost(host)
             for happens, n in happenings:
-                await happens(world, n)
-                world.check()
-            await world.end()
+                await happens(fake, n)
+                fake.check()
+            await fake.end()
 
     run(story())
 
@@ -58,14 +58,14 @@ def test_one_that_is_not_wanted_any_more_while_it_is_looked_at_goes_all_the_same
 
     async def story() -> None:
         with FakeHost() as host:
-            world = PoolOnFakeHost(host)
-            await world.ready(1)
-            await world.request(0)
-            await happens(world, 0)
-            await world.reply(0)
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
+            await fake.request(0)
+            await happens(fake, 0)
+            await fake.reply(0)
             for _ in range(turns):
                 await asyncio.sleep(0)
-            await world.scale(0)
-            await world.end()
+            await fake.scale(0)
+            await fake.end()
 
     run(story(), within_s=300.0)

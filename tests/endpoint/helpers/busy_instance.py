@@ -19,16 +19,16 @@ from torpor_endpoint.metrics.registry import MetricRegistry
 DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
 
 
-def fleet_of(world: PoolOnFakeHost) -> Fleet:
+def fleet_of(fake: PoolOnFakeHost) -> Fleet:
     fleet = Fleet()
-    fleet.serve(LiveEndpoint("shop", "arn", {"v": world.pool}))
+    fleet.serve(LiveEndpoint("shop", "arn", {"v": fake.pool}))
     return fleet
 
 
-def collecting(world: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:
+def collecting(fake: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:
     """The metrics, and a collector of the world's pool that writes them."""
-    registry = MetricRegistry(world.epoch)
-    return registry, Collector(fleet_of(world), registry, world.epoch)
+    registry = MetricRegistry(fake.epoch)
+    return registry, Collector(fleet_of(fake), registry, fake.epoch)
 
 
 @asynccontextmanager

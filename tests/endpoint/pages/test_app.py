@@ -18,11 +18,11 @@ async def _nothing() -> None:
 
 def asked(folder: Path, target: str) -> tuple[int, str]:
     """Of an endpoint process that has nothing."""
-    site = LedgerWithPages(folder)
-    pages = Pages(site.ledger.flush, site.reading)
-    own = OwnPages(Fleet(), MetricRegistry(site.clock), _nothing, folder / "logs", lambda: pages)
+    recorded = LedgerWithPages(folder)
+    pages = Pages(recorded.ledger.flush, recorded.reading)
+    own = OwnPages(Fleet(), MetricRegistry(recorded.clock), _nothing, folder / "logs", lambda: pages)
     status, body = asyncio.run(answer(own.app(), f"/_torpor/{target}"))
-    site.ledger.close()
+    recorded.ledger.close()
     return status, body.decode()
 
 

@@ -15,7 +15,7 @@ COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[LedgerWithPages]:
+def recorded(tmp_path: Path) -> Iterator[LedgerWithPages]:
     """An hour after noon; an instance has run since noon, and a serverless one beside it."""
     made = LedgerWithPages(tmp_path, now_s=NOON_S + 3600)
     made.ledger.lived(life())
@@ -24,30 +24,30 @@ def site(tmp_path: Path) -> Iterator[LedgerWithPages]:
     made.ledger.close()
 
 
-def page(site: LedgerWithPages, target: str) -> Any:
-    status, body = asyncio.run(answer(site.app(), f"/_torpor/{target}"))
+def page(recorded: LedgerWithPages, target: str) -> Any:
+    status, body = asyncio.run(answer(recorded.app(), f"/_torpor/{target}"))
     assert status == 200, body
     return json.loads(body)
 
 
-def refusal(site: LedgerWithPages, target: str) -> tuple[int, str]:
-    status, body = asyncio.run(answer(site.app(), f"/_torpor/{target}"))
+def refusal(recorded: LedgerWithPages, target: str) -> tuple[int, str]:
+    status, body = asyncio.run(answer(recorded.app(), f"/_torpor/{target}"))
     return status, body.decode()
 
 
-def test_cold_starts_are_shown_as_soon_as_they_were_told(site: LedgerWithPages) -> None:
-    site.ledger.invoked(invocation(steps=COLD, cold=FIRST_USE))
-    (shown,) = page(site, "cold-starts")["cold_starts"]
+def test_cold_starts_are_shown_as_soon_as_they_were_told(recorded: LedgerWithPages) -> None:
+    recorded.ledger.invoked(invocation(steps=COLD, cold=FIRST_USE))
+    (shown,) = page(recorded, "cold-starts")["cold_starts"]
     assert (shown["model"], shown["steps"], shown["cold"]) == ("a", COLD, dict(FIRST_USE))
     assert sum(shown["steps"].values()) == pytest.approx(shown["total_s"], abs=0.001)
 
 
-def test_the_latest_cold_starts_are_shown_oldest_first(site: LedgerWithPages) -> None:
+def test_the_latest_cold_starts_are_shown_oldest_first(recorded: LedgerWithPages) -> None:
     for second, model, endpoint in ((3, "c", "houses"), (1, "a", "houses"), (2, "b", "houses"), (4, "a", "villas")):
-        site.ledger.invoked(invocation(NOON_S + second, COLD, model=model, endpoint=endpoint))
+        recorded.ledger.invoked(invocation(NOON_S + second, COLD, model=model, endpoint=endpoint))
 
     def models(query: str) -> list[str]:
-        return [one["model"] for one in page(site, f"cold-starts?{query}")["cold_starts"]]
+        return [one["model"] for one in page(recorded, f"cold-starts?{query}")["cold_starts"]]
 
     assert models("endpoint=houses") == ["a", "b", "c"]
     assert models("endpoint=houses&limit=2") == ["b", "c"]
@@ -55,10 +55,10 @@ def test_the_latest_cold_starts_are_shown_oldest_first(site: LedgerWithPages) ->
     assert models("model=a&endpoint=villas") == ["a"]
 
 
-def test_costs_are_those_of_the_last_day_with_what_they_are_made_of(site: LedgerWithPages) -> None:
-    site.ledger.invoked(invocation(NOON_S + 60, {"predict": 36.0}))
-    site.ledger.invoked(invocation(NOON_S + 60, {"load": 1.0, "predict": 9.0}, endpoint="villas", instance="i-2"))
-    shown = page(site, "costs")
+def test_costs_are_those_of_the_last_day_with_what_they_are_made_of(recorded: LedgerWithPages) -> None:
+    recorded.ledger.invoked(invocation(NOON_S + 60, {"predict": 36.0}))
+    recorded.ledger.invoked(invocation(NOON_S + 60, {"load": 1.0, "predict": 9.0}, endpoint="villas", instance="i-2"))
+    shown = page(recorded, "costs")
     houses, villas = shown["variants"]
     assert (shown["until_s"] - shown["since_s"], shown["priced_on"]) == (24 * 3600, "2026-09-27")
     assert (houses["usd"], houses["models"][0]["usd"]) == pytest.approx((0.115, 0.00115))
@@ -67,13 +67,13 @@ def test_costs_are_those_of_the_last_day_with_what_they_are_made_of(site: Ledger
     assert [way["usd"] for way in villas["on_aws"]] == pytest.approx([0.0464, 0.0928, 0.0464, 0.00036], rel=1e-3)
 
 
-def test_costs_of_windows_that_meet_add_up(site: LedgerWithPages) -> None:
+def test_costs_of_windows_that_meet_add_up(recorded: LedgerWithPages) -> None:
     for minute in range(50):
         steps = {"predict": 0.5 + minute / 10}
-        site.ledger.invoked(invocation(NOON_S + 60 * minute, steps, endpoint="villas", instance="i-2"))
+        recorded.ledger.invoked(invocation(NOON_S + 60 * minute, steps, endpoint="villas", instance="i-2"))
 
     def usd(since_s: float, until_s: float) -> list[float]:
-        variants = page(site, f"costs?since_s={since_s}&until_s={until_s}")["variants"]
+        variants = page(recorded, f"costs?since_s={since_s}&until_s={until_s}")["variants"]
         return [variant["usd"] for variant in variants]
 
     whole, cut_s = usd(NOON_S, NOON_S + 3600), NOON_S + 1234
@@ -81,19 +81,19 @@ def test_costs_of_windows_that_meet_add_up(site: LedgerWithPages) -> None:
     assert whole == pytest.approx([sum(pair) for pair in parts])
 
 
-def test_the_dearest_models_are_named_and_the_others_counted(site: LedgerWithPages) -> None:
+def test_the_dearest_models_are_named_and_the_others_counted(recorded: LedgerWithPages) -> None:
     for number in range(30):
-        site.ledger.invoked(invocation(steps={"predict": 1.0 + number}, model=f"m{number:02}"))
-    houses, _ = page(site, "costs?models=2")["variants"]
+        recorded.ledger.invoked(invocation(steps={"predict": 1.0 + number}, model=f"m{number:02}"))
+    houses, _ = page(recorded, "costs?models=2")["variants"]
     assert [model["model"] for model in houses["models"]] == ["m29", "m28"]
     assert (houses["others"]["models"], houses["others"]["requests"], houses["requests"]) == (28, 28, 30)
     parts = [*(model["usd"] for model in houses["models"]), houses["others"]["usd"], houses["idle_usd"]]
     assert sum(parts) == pytest.approx(houses["usd"])
 
 
-def test_nothing_is_reckoned_beyond_now_or_beyond_what_is_kept(site: LedgerWithPages) -> None:
-    shown = page(site, f"costs?since_s=0&until_s={NOON_S * 2}")
-    assert (shown["since_s"], shown["until_s"]) == (site.now_s - site.retention.kept_s, site.now_s)
+def test_nothing_is_reckoned_beyond_now_or_beyond_what_is_kept(recorded: LedgerWithPages) -> None:
+    shown = page(recorded, f"costs?since_s=0&until_s={NOON_S * 2}")
+    assert (shown["since_s"], shown["until_s"]) == (recorded.now_s - recorded.retention.kept_s, recorded.now_s)
     assert shown["variants"][0]["sizes"][0]["instance_s"] == 3600
 
 
@@ -107,19 +107,21 @@ def test_nothing_is_reckoned_beyond_now_or_beyond_what_is_kept(site: LedgerWithP
         ("costs?since_s=nan", 400, "since_s is zero or more, not nan"),
     ],
 )
-def test_what_cannot_be_shown_is_said_in_one_line(site: LedgerWithPages, target: str, status: int, said: str) -> None:
-    assert refusal(site, target) == (status, said)
+def test_what_cannot_be_shown_is_said_in_one_line(
+    recorded: LedgerWithPages, target: str, status: int, said: str
+) -> None:
+    assert refusal(recorded, target) == (status, said)
 
 
-def test_a_name_that_is_no_text_harms_no_other_row(site: LedgerWithPages) -> None:
+def test_a_name_that_is_no_text_harms_no_other_row(recorded: LedgerWithPages) -> None:
     odd = b"\xff.tar.gz".decode(errors="surrogateescape")
     told: ColdLoad = {**FIRST_USE, "victims": [odd]}
-    site.ledger.invoked(invocation(steps=COLD, model=odd, cold=told))
-    site.ledger.invoked(invocation(steps=COLD))
-    first, second = page(site, "cold-starts")["cold_starts"]
+    recorded.ledger.invoked(invocation(steps=COLD, model=odd, cold=told))
+    recorded.ledger.invoked(invocation(steps=COLD))
+    first, second = page(recorded, "cold-starts")["cold_starts"]
     assert (first["model"], first["cold"]["victims"], second["model"]) == ("?.tar.gz", ["?.tar.gz"], "a")
-    assert [model["model"] for model in page(site, "costs")["variants"][0]["models"]] == ["?.tar.gz", "a"]
+    assert [model["model"] for model in page(recorded, "costs")["variants"][0]["models"]] == ["?.tar.gz", "a"]
 
 
-def test_an_endpoint_that_only_lived_is_known_and_has_no_cold_starts(site: LedgerWithPages) -> None:
-    assert page(site, "cold-starts?endpoint=houses") == {"cold_starts": []}
+def test_an_endpoint_that_only_lived_is_known_and_has_no_cold_starts(recorded: LedgerWithPages) -> None:
+    assert page(recorded, "cold-starts?endpoint=houses") == {"cold_starts": []}

@@ -20,19 +20,19 @@ JUMPS_S = pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
 def test_a_variant_falls_asleep_when_nobody_has_called_for_its_keep_alive_and_not_before(jump_s: float) -> None:
     async def story() -> None:
         with FakeHost() as host:
-            world = PoolOnFakeHost(host)
-            sizer = asyncio.create_task(Sizer(fleet_of(world), world.now).run())
-            await world.wake(0)
-            world.pool.traffic.came(world.now())
-            world.pool.traffic.went(world.now())
+            fake = PoolOnFakeHost(host)
+            sizer = asyncio.create_task(Sizer(fleet_of(fake), fake.now).run())
+            await fake.wake(0)
+            fake.pool.traffic.came(fake.now())
+            fake.pool.traffic.went(fake.now())
             for _ in range(10):
-                world.clock_is_off_s += jump_s
+                fake.clock_is_off_s += jump_s
                 await asyncio.sleep((IDLE_S - 5.0) / 10)
-                assert len(world.pool.ready) == 1
+                assert len(fake.pool.ready) == 1
             await asyncio.sleep(10.0)
-            assert (world.pool.size, world.lives[-1].why_stopped) == (0, "nobody calls")
+            assert (fake.pool.size, fake.lives[-1].why_stopped) == (0, "nobody calls")
             sizer.cancel()
-            await world.pool.close("the test ends")
+            await fake.pool.close("the test ends")
 
     run(story())
 
@@ -41,16 +41,16 @@ def test_a_variant_falls_asleep_when_nobody_has_called_for_its_keep_alive_and_no
 def test_the_ledger_tells_of_no_life_that_ends_before_it_began_and_of_no_negative_cost(
     tmp_path: Path, jump_s: float
 ) -> None:
-    site = LedgerWithPages(tmp_path, now_s=NOON_S)
-    site.ledger.lived(life())
-    site.ledger.lived(life(instance="i-2"))
+    recorded = LedgerWithPages(tmp_path, now_s=NOON_S)
+    recorded.ledger.lived(life())
+    recorded.ledger.lived(life(instance="i-2"))
     for off_s in (0.0, jump_s, 0.0):
-        site.now_s = NOON_S + 60.0 + off_s
-        site.ledger.invoked(invocation(site.now_s, {"load": 0.2, "predict": 0.1}))
-        site.flush()
-    site.ledger.lived(life(NOON_S, NOON_S + 120.0))
-    site.flush()
-    again = site.again()  # the first one never said good-bye to i-2
+        recorded.now_s = NOON_S + 60.0 + off_s
+        recorded.ledger.invoked(invocation(recorded.now_s, {"load": 0.2, "predict": 0.1}))
+        recorded.flush()
+    recorded.ledger.lived(life(NOON_S, NOON_S + 120.0))
+    recorded.flush()
+    again = recorded.again()  # the first one never said good-bye to i-2
     rows = again.ledger.tables.database.rows("SELECT started_s, stopped_s FROM lives")
     assert [started_s <= stopped_s for started_s, stopped_s in rows] == [True, True]
     assert len(again.reading.cold_starts()) == 3
@@ -60,19 +60,19 @@ def test_the_ledger_tells_of_no_life_that_ends_before_it_began_and_of_no_negativ
             assert (bill.costs.usd or 0.0) >= 0.0
             assert all(part.instance_s >= 0.0 for part in bill.costs.sizes)
     again.ledger.close()
-    site.ledger.close()
+    recorded.ledger.close()
 
 
 @JUMPS_S
 def test_the_collector_goes_on_and_no_level_is_negative(tmp_path: Path, jump_s: float) -> None:
     async def story() -> None:
         with FakeHost() as host:
-            world = PoolOnFakeHost(host)
-            registry, collector = collecting(world)
+            fake = PoolOnFakeHost(host)
+            registry, collector = collecting(fake)
             async with busy(tmp_path / "i") as member:
-                world.pool.offer(member)
+                fake.pool.offer(member)
                 for off_s in (0.0, 0.0, jump_s, jump_s, 0.0, 0.0):
-                    world.clock_is_off_s = off_s
+                    fake.clock_is_off_s = off_s
                     await asyncio.sleep(60.0)
                     await collector.refresh()
             cpu = registry.series(metrics.CPU_UTILIZATION, DIMENSIONS).total()

@@ -55,8 +55,8 @@ def served(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Recor
     class Calls(StreamRequestHandler):
         def handle(self) -> None:
             while request := self.read():
-                site.received.append(request)
-                answer = site.next_reply()
+                recording.received.append(request)
+                answer = recording.next_reply()
                 self.wfile.write(answer.raw)
                 if answer.hangs_up:
                     return
@@ -81,15 +81,15 @@ def served(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Recor
 
         def shutdown_request(self, request: Any) -> None:
             super().shutdown_request(request)
-            site.hung_up.set()
+            recording.hung_up.set()
 
     with Server(("127.0.0.1", 0), Calls) as server:
         scheme, host = ("https", "localhost") if tls else ("http", "127.0.0.1")
-        site = RecordingServer(f"{scheme}://{host}:{server.server_address[1]}", list(replies) or [reply()])
+        recording = RecordingServer(f"{scheme}://{host}:{server.server_address[1]}", list(replies) or [reply()])
         serving = Thread(target=server.serve_forever, args=(0.01,))  # how often it looks whether to end
         serving.start()
         try:
-            yield site
+            yield recording
         finally:
             server.shutdown()
             serving.join()

@@ -7,28 +7,28 @@ from tests.endpoint.services.helpers.scaling_of_fake_variant import FakeVariantS
 
 
 @pytest.fixture(scope="session")
-def autoscaling_desk() -> Iterator[InMemoryAutoscaling]:
-    desk = InMemoryAutoscaling()
-    yield desk
-    desk.database.close()
+def session_autoscaling() -> Iterator[InMemoryAutoscaling]:
+    autoscaling = InMemoryAutoscaling()
+    yield autoscaling
+    autoscaling.database.close()
 
 
 @pytest.fixture
-def desk(autoscaling_desk: InMemoryAutoscaling) -> InMemoryAutoscaling:
+def autoscaling(session_autoscaling: InMemoryAutoscaling) -> InMemoryAutoscaling:
     """With nothing registered."""
-    autoscaling_desk.clear()
-    return autoscaling_desk
+    session_autoscaling.clear()
+    return session_autoscaling
 
 
 @pytest.fixture(scope="module")
-def scaling_desk() -> Iterator[FakeVariantScaling]:
-    desk = FakeVariantScaling()
-    yield desk
-    desk.close()
+def module_scaling() -> Iterator[FakeVariantScaling]:
+    autoscaling = FakeVariantScaling()
+    yield autoscaling
+    autoscaling.close()
 
 
 @pytest.fixture
-def scaled(scaling_desk: FakeVariantScaling) -> FakeVariantScaling:
+def scaled(module_scaling: FakeVariantScaling) -> FakeVariantScaling:
     """At noon, one instance, nothing registered; every delay as on AWS."""
-    scaling_desk.site.begin_anew()
-    return scaling_desk
+    module_scaling.variant.begin_anew()
+    return module_scaling

@@ -25,29 +25,29 @@ MATH = [
 ]
 
 
-def put(desk: InMemoryAutoscaling, policy_type: str, name: str = "p", **configuration: Any) -> dict[str, Any]:
+def put(autoscaling: InMemoryAutoscaling, policy_type: str, name: str = "p", **configuration: Any) -> dict[str, Any]:
     member = f"{policy_type}PolicyConfiguration"
-    answer: dict[str, Any] = desk.client.put_scaling_policy(
+    answer: dict[str, Any] = autoscaling.client.put_scaling_policy(
         **OF, PolicyName=name, PolicyType=policy_type, **{member: configuration}
     )
     return answer
 
 
-def policies(desk: InMemoryAutoscaling, **members: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = desk.client.describe_scaling_policies(ServiceNamespace="sagemaker", **members)[
+def policies(autoscaling: InMemoryAutoscaling, **members: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = autoscaling.client.describe_scaling_policies(ServiceNamespace="sagemaker", **members)[
         "ScalingPolicies"
     ]
     return found
 
 
-def test_a_policy_is_described_as_it_was_put(desk: InMemoryAutoscaling) -> None:
-    desk.register()
+def test_a_policy_is_described_as_it_was_put(autoscaling: InMemoryAutoscaling) -> None:
+    autoscaling.register()
     sent: dict[str, Any] = {"TargetValue": 70.0, **INVOCATIONS, "ScaleInCooldown": 60}
-    answer = put(desk, "TargetTrackingScaling", **sent)
+    answer = put(autoscaling, "TargetTrackingScaling", **sent)
     assert [alarm["AlarmName"].split("-")[2] for alarm in answer["Alarms"]] == ["AlarmHigh", "AlarmLow"]
     assert answer["PolicyARN"].startswith(f"arn:aws:autoscaling:us-east-1:{ACCOUNT}:scalingPolicy:")
     assert answer["PolicyARN"].endswith(":resource/sagemaker/endpoint/ep/variant/v:policyName/p")
-    (policy,) = policies(desk, PolicyNames=["p"], ResourceId=OF["ResourceId"])
+    (policy,) = policies(autoscaling, PolicyNames=["p"], ResourceId=OF["ResourceId"])
     assert policy["TargetTrackingScalingPolicyConfiguration"] == sent
     assert {name: policy[name] for name in OF} == OF
     assert (policy["PolicyType"], policy["PolicyARN"]) == ("TargetTrackingScaling", answer["PolicyARN"])
@@ -79,19 +79,19 @@ def test_a_policy_is_described_as_it_was_put(desk: InMemoryAutoscaling) -> None:
     ],
 )
 def test_target_tracking_is_read_into_fields(
-    desk: InMemoryAutoscaling, sent: dict[str, Any], tracking: TargetTracking
+    autoscaling: InMemoryAutoscaling, sent: dict[str, Any], tracking: TargetTracking
 ) -> None:
-    desk.register()
-    put(desk, "TargetTrackingScaling", TargetValue=70.0, **sent)
-    (policy,) = desk.context.policies.all()
+    autoscaling.register()
+    put(autoscaling, "TargetTrackingScaling", TargetValue=70.0, **sent)
+    (policy,) = autoscaling.context.policies.all()
     assert (policy.target_tracking, policy.step_scaling) == (tracking, None)
 
 
-def test_step_scaling_is_read_into_fields(desk: InMemoryAutoscaling) -> None:
-    desk.register()
+def test_step_scaling_is_read_into_fields(autoscaling: InMemoryAutoscaling) -> None:
+    autoscaling.register()
     down = {"MetricIntervalUpperBound": 0.0, "ScalingAdjustment": -50}
     put(
-        desk,
+        autoscaling,
         "StepScaling",
         AdjustmentType="PercentChangeInCapacity",
         StepAdjustments=[UP, down],
@@ -99,17 +99,19 @@ def test_step_scaling_is_read_into_fields(desk: InMemoryAutoscaling) -> None:
         MetricAggregationType="Maximum",
         Cooldown=60,
     )
-    (policy,) = desk.context.policies.all()
+    (policy,) = autoscaling.context.policies.all()
     steps = (StepAdjustment(1, lower=0.0), StepAdjustment(-50, upper=0.0))
     assert policy.step_scaling == StepScaling("PercentChangeInCapacity", steps, 60, "Maximum", 2)
 
 
-def test_a_policy_that_is_put_again_is_the_same_one_with_another_configuration(desk: InMemoryAutoscaling) -> None:
-    desk.register()
-    first = put(desk, "StepScaling", **STEPS)
-    again = put(desk, "TargetTrackingScaling", TargetValue=5.0, **INVOCATIONS)
+def test_a_policy_that_is_put_again_is_the_same_one_with_another_configuration(
+    autoscaling: InMemoryAutoscaling,
+) -> None:
+    autoscaling.register()
+    first = put(autoscaling, "StepScaling", **STEPS)
+    again = put(autoscaling, "TargetTrackingScaling", TargetValue=5.0, **INVOCATIONS)
     assert again["PolicyARN"] == first["PolicyARN"]
-    (policy,) = policies(desk)
+    (policy,) = policies(autoscaling)
     assert "StepScalingPolicyConfiguration" not in policy
     assert policy["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 5.0
 
@@ -130,11 +132,11 @@ def test_a_policy_that_is_put_again_is_the_same_one_with_another_configuration(d
     ],
 )
 def test_target_tracking_that_tracks_no_metric_is_refused(
-    desk: InMemoryAutoscaling, configuration: dict[str, Any], why: str
+    autoscaling: InMemoryAutoscaling, configuration: dict[str, Any], why: str
 ) -> None:
-    desk.register()
+    autoscaling.register()
     with pytest.raises(ClientError, match=f"ValidationException.*{why}"):
-        put(desk, "TargetTrackingScaling", **{"TargetValue": 70.0, **configuration})
+        put(autoscaling, "TargetTrackingScaling", **{"TargetValue": 70.0, **configuration})
 
 
 @pytest.mark.parametrize(
@@ -171,50 +173,50 @@ def test_target_tracking_that_tracks_no_metric_is_refused(
     ],
 )
 def test_steps_that_do_not_cover_a_line_are_refused(
-    desk: InMemoryAutoscaling, change: dict[str, Any], why: str
+    autoscaling: InMemoryAutoscaling, change: dict[str, Any], why: str
 ) -> None:
-    desk.register()
+    autoscaling.register()
     with pytest.raises(ClientError, match=why):
-        put(desk, "StepScaling", **{**STEPS, **change})
+        put(autoscaling, "StepScaling", **{**STEPS, **change})
     with pytest.raises(ClientError, match="Adjustment type must be specified"):
-        put(desk, "StepScaling", StepAdjustments=[UP])
+        put(autoscaling, "StepScaling", StepAdjustments=[UP])
 
 
-def test_the_configuration_must_be_the_one_of_the_type(desk: InMemoryAutoscaling) -> None:
-    desk.register()
+def test_the_configuration_must_be_the_one_of_the_type(autoscaling: InMemoryAutoscaling) -> None:
+    autoscaling.register()
     tracking = {"TargetTrackingScalingPolicyConfiguration": {"TargetValue": 1.0, **INVOCATIONS}}
     with pytest.raises(ClientError, match="StepScaling policy configuration must be specified"):
-        desk.client.put_scaling_policy(**OF, PolicyName="p", PolicyType="StepScaling", **tracking)
+        autoscaling.client.put_scaling_policy(**OF, PolicyName="p", PolicyType="StepScaling", **tracking)
     with pytest.raises(ClientError, match="You must only provide a single scaling policy configuration"):
-        desk.client.put_scaling_policy(
+        autoscaling.client.put_scaling_policy(
             **OF, PolicyName="p", PolicyType="StepScaling", StepScalingPolicyConfiguration=STEPS, **tracking
         )
 
 
-def test_one_metric_is_tracked_by_one_policy(desk: InMemoryAutoscaling) -> None:
-    desk.register()
-    put(desk, "TargetTrackingScaling", "one", TargetValue=70.0, **INVOCATIONS)
-    put(desk, "TargetTrackingScaling", "cpu", TargetValue=70.0, CustomizedMetricSpecification=CPU)
+def test_one_metric_is_tracked_by_one_policy(autoscaling: InMemoryAutoscaling) -> None:
+    autoscaling.register()
+    put(autoscaling, "TargetTrackingScaling", "one", TargetValue=70.0, **INVOCATIONS)
+    put(autoscaling, "TargetTrackingScaling", "cpu", TargetValue=70.0, CustomizedMetricSpecification=CPU)
     with pytest.raises(ClientError, match="Only one TargetTrackingScaling policy for a given metric specification"):
-        put(desk, "TargetTrackingScaling", "two", TargetValue=50.0, **INVOCATIONS)
-    assert [policy["PolicyName"] for policy in policies(desk)] == ["cpu", "one"]
+        put(autoscaling, "TargetTrackingScaling", "two", TargetValue=50.0, **INVOCATIONS)
+    assert [policy["PolicyName"] for policy in policies(autoscaling)] == ["cpu", "one"]
 
 
-def test_a_policy_needs_its_target_and_its_name(desk: InMemoryAutoscaling) -> None:
+def test_a_policy_needs_its_target_and_its_name(autoscaling: InMemoryAutoscaling) -> None:
     with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scalable target registered for service name"):
-        put(desk, "StepScaling", **STEPS)
-    desk.register()
-    put(desk, "StepScaling", **STEPS)
-    desk.client.delete_scaling_policy(**OF, PolicyName="p")
+        put(autoscaling, "StepScaling", **STEPS)
+    autoscaling.register()
+    put(autoscaling, "StepScaling", **STEPS)
+    autoscaling.client.delete_scaling_policy(**OF, PolicyName="p")
     with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scaling policy found for.*policy name: p"):
-        desk.client.delete_scaling_policy(**OF, PolicyName="p")
+        autoscaling.client.delete_scaling_policy(**OF, PolicyName="p")
 
 
-def test_provisioned_concurrency_has_a_metric_of_its_own(desk: InMemoryAutoscaling) -> None:
+def test_provisioned_concurrency_has_a_metric_of_its_own(autoscaling: InMemoryAutoscaling) -> None:
     of = {**OF, "ScalableDimension": CONCURRENCY}
-    desk.register(ScalableDimension=CONCURRENCY)
+    autoscaling.register(ScalableDimension=CONCURRENCY)
     with pytest.raises(ClientError, match=r"types: SageMakerVariantProvisionedConcurrencyUtilization$"):
-        desk.client.put_scaling_policy(
+        autoscaling.client.put_scaling_policy(
             **of,
             PolicyName="p",
             PolicyType="TargetTrackingScaling",

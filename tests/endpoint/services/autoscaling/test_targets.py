@@ -23,16 +23,16 @@ from torpor_endpoint.storage.store import Store
 NO_ARN = f"arn:aws:application-autoscaling:us-east-1:{ACCOUNT}:scalable-target/0ec5"
 
 
-def targets(desk: InMemoryAutoscaling, **members: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = desk.client.describe_scalable_targets(ServiceNamespace="sagemaker", **members)[
+def targets(autoscaling: InMemoryAutoscaling, **members: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = autoscaling.client.describe_scalable_targets(ServiceNamespace="sagemaker", **members)[
         "ScalableTargets"
     ]
     return found
 
 
-def test_a_target_is_described_as_it_was_registered(desk: InMemoryAutoscaling) -> None:
-    arn = desk.register(SuspendedState={"ScheduledScalingSuspended": True})
-    (target,) = targets(desk, ResourceIds=[OF["ResourceId"]], ScalableDimension=INSTANCES)
+def test_a_target_is_described_as_it_was_registered(autoscaling: InMemoryAutoscaling) -> None:
+    arn = autoscaling.register(SuspendedState={"ScheduledScalingSuspended": True})
+    (target,) = targets(autoscaling, ResourceIds=[OF["ResourceId"]], ScalableDimension=INSTANCES)
     assert {name: target[name] for name in OF} == OF
     assert (target["MinCapacity"], target["MaxCapacity"], target["ScalableTargetARN"]) == (1, 4, arn)
     assert arn.startswith(f"arn:aws:application-autoscaling:us-east-1:{ACCOUNT}:scalable-target/")
@@ -42,11 +42,11 @@ def test_a_target_is_described_as_it_was_registered(desk: InMemoryAutoscaling) -
     assert target["SuspendedState"]["DynamicScalingInSuspended"] is False
 
 
-def test_what_an_update_leaves_out_keeps_its_value(desk: InMemoryAutoscaling) -> None:
-    arn = desk.register(SuspendedState={"DynamicScalingInSuspended": True})
-    assert desk.client.register_scalable_target(**OF, MaxCapacity=9)["ScalableTargetARN"] == arn
-    desk.client.register_scalable_target(**OF, SuspendedState={"DynamicScalingOutSuspended": True})
-    (target,) = targets(desk)
+def test_what_an_update_leaves_out_keeps_its_value(autoscaling: InMemoryAutoscaling) -> None:
+    arn = autoscaling.register(SuspendedState={"DynamicScalingInSuspended": True})
+    assert autoscaling.client.register_scalable_target(**OF, MaxCapacity=9)["ScalableTargetARN"] == arn
+    autoscaling.client.register_scalable_target(**OF, SuspendedState={"DynamicScalingOutSuspended": True})
+    (target,) = targets(autoscaling)
     assert (target["MinCapacity"], target["MaxCapacity"]) == (1, 9)
     suspended = target["SuspendedState"]
     assert suspended["DynamicScalingInSuspended"] is suspended["DynamicScalingOutSuspended"] is True
@@ -64,84 +64,92 @@ def test_what_an_update_leaves_out_keeps_its_value(desk: InMemoryAutoscaling) ->
     ],
 )
 def test_what_cannot_be_a_target_is_refused_and_leaves_nothing(
-    desk: InMemoryAutoscaling, members: dict[str, Any], why: str
+    autoscaling: InMemoryAutoscaling, members: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ClientError, match=f"ValidationException.*{why}"):
-        desk.register(**members)
-    assert targets(desk) == []
+        autoscaling.register(**members)
+    assert targets(autoscaling) == []
 
 
-def test_a_new_target_needs_both_bounds(desk: InMemoryAutoscaling) -> None:
+def test_a_new_target_needs_both_bounds(autoscaling: InMemoryAutoscaling) -> None:
     with pytest.raises(ClientError, match="MinCapacity and MaxCapacity must be specified"):
-        desk.client.register_scalable_target(**OF, MinCapacity=1)
+        autoscaling.client.register_scalable_target(**OF, MinCapacity=1)
 
 
-def test_targets_are_filtered_and_paged(desk: InMemoryAutoscaling) -> None:
+def test_targets_are_filtered_and_paged(autoscaling: InMemoryAutoscaling) -> None:
     for name in "cab":
-        desk.register(ResourceId=f"endpoint/{name}/variant/v")
-    desk.register(ResourceId="endpoint/a/variant/v", ScalableDimension=CONCURRENCY)
-    assert len(targets(desk, ResourceIds=["endpoint/a/variant/v", "endpoint/b/variant/v"])) == 3
-    assert len(targets(desk, ResourceIds=["endpoint/a/variant/v"], ScalableDimension=CONCURRENCY)) == 1
-    paginator = desk.client.get_paginator("describe_scalable_targets")
+        autoscaling.register(ResourceId=f"endpoint/{name}/variant/v")
+    autoscaling.register(ResourceId="endpoint/a/variant/v", ScalableDimension=CONCURRENCY)
+    assert len(targets(autoscaling, ResourceIds=["endpoint/a/variant/v", "endpoint/b/variant/v"])) == 3
+    assert len(targets(autoscaling, ResourceIds=["endpoint/a/variant/v"], ScalableDimension=CONCURRENCY)) == 1
+    paginator = autoscaling.client.get_paginator("describe_scalable_targets")
     pages = list(paginator.paginate(ServiceNamespace="sagemaker", PaginationConfig={"PageSize": 3}))
     assert [len(page["ScalableTargets"]) for page in pages] == [3, 1]
     with pytest.raises(ClientError, match="InvalidNextTokenException"):
-        targets(desk, NextToken="guessed")
+        targets(autoscaling, NextToken="guessed")
     with pytest.raises(ClientError, match="you must also specify a resource ID"):
-        targets(desk, ScalableDimension=INSTANCES)
+        targets(autoscaling, ScalableDimension=INSTANCES)
 
 
-def test_a_target_goes_with_its_policies_schedules_and_tags(desk: InMemoryAutoscaling) -> None:
-    arn = desk.register(Tags={"team": "search"})
-    desk.register(ResourceId="endpoint/other/variant/v")
-    desk.track()
-    desk.schedule()
-    desk.client.deregister_scalable_target(**OF)
-    assert [target["ResourceId"] for target in targets(desk)] == ["endpoint/other/variant/v"]
-    assert desk.client.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"] == []
-    assert desk.client.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"] == []
-    assert desk.context.tags.tags(arn) == {}
+def test_a_target_goes_with_its_policies_schedules_and_tags(autoscaling: InMemoryAutoscaling) -> None:
+    arn = autoscaling.register(Tags={"team": "search"})
+    autoscaling.register(ResourceId="endpoint/other/variant/v")
+    autoscaling.track()
+    autoscaling.schedule()
+    autoscaling.client.deregister_scalable_target(**OF)
+    assert [target["ResourceId"] for target in targets(autoscaling)] == ["endpoint/other/variant/v"]
+    assert autoscaling.client.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"] == []
+    assert autoscaling.client.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"] == []
+    assert autoscaling.context.tags.tags(arn) == {}
     with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scalable target found for service namespace"):
-        desk.client.deregister_scalable_target(**OF)
+        autoscaling.client.deregister_scalable_target(**OF)
 
 
-def test_an_endpoint_that_is_deleted_takes_its_targets_along(desk: InMemoryAutoscaling) -> None:
-    desk.register()
-    desk.register(ResourceId="endpoint/ep2/variant/v")
-    desk.context.forget("ep")
-    assert [target["ResourceId"] for target in targets(desk)] == ["endpoint/ep2/variant/v"]
+def test_an_endpoint_that_is_deleted_takes_its_targets_along(autoscaling: InMemoryAutoscaling) -> None:
+    autoscaling.register()
+    autoscaling.register(ResourceId="endpoint/ep2/variant/v")
+    autoscaling.context.forget("ep")
+    assert [target["ResourceId"] for target in targets(autoscaling)] == ["endpoint/ep2/variant/v"]
 
 
-def test_the_variants_of_an_endpoint_that_are_targets_are_known(desk: InMemoryAutoscaling) -> None:
+def test_the_variants_of_an_endpoint_that_are_targets_are_known(autoscaling: InMemoryAutoscaling) -> None:
     for variant, dimension in (("v", INSTANCES), ("w", INSTANCES), ("w", CONCURRENCY)):
-        desk.register(ResourceId=f"endpoint/ep/variant/{variant}", ScalableDimension=dimension)
-    assert desk.context.scaled("ep") == {"v", "w"}
-    assert desk.context.scaled("ep2") == set()
-    desk.client.deregister_scalable_target(**OF)
-    assert desk.context.scaled("ep") == {"w"}
+        autoscaling.register(ResourceId=f"endpoint/ep/variant/{variant}", ScalableDimension=dimension)
+    assert autoscaling.context.scaled("ep") == {"v", "w"}
+    assert autoscaling.context.scaled("ep2") == set()
+    autoscaling.client.deregister_scalable_target(**OF)
+    assert autoscaling.context.scaled("ep") == {"w"}
 
 
-def test_tags_are_listed_added_and_taken_away(desk: InMemoryAutoscaling) -> None:
-    arn = desk.register(Tags={"a": "1"})
-    desk.client.tag_resource(ResourceARN=arn, Tags={"a": "2", "b": ""})
-    assert desk.client.list_tags_for_resource(ResourceARN=arn)["Tags"] == {"a": "2", "b": ""}
-    desk.client.untag_resource(ResourceARN=arn, TagKeys=["a", "b", "never"])
-    assert desk.client.list_tags_for_resource(ResourceARN=arn)["Tags"] == {}
+def test_tags_are_listed_added_and_taken_away(autoscaling: InMemoryAutoscaling) -> None:
+    arn = autoscaling.register(Tags={"a": "1"})
+    autoscaling.client.tag_resource(ResourceARN=arn, Tags={"a": "2", "b": ""})
+    assert autoscaling.client.list_tags_for_resource(ResourceARN=arn)["Tags"] == {"a": "2", "b": ""}
+    autoscaling.client.untag_resource(ResourceARN=arn, TagKeys=["a", "b", "never"])
+    assert autoscaling.client.list_tags_for_resource(ResourceARN=arn)["Tags"] == {}
     with pytest.raises(ClientError, match="TooManyTagsException"):
-        desk.client.tag_resource(ResourceARN=arn, Tags={f"{number}": "" for number in range(51)})
+        autoscaling.client.tag_resource(ResourceARN=arn, Tags={f"{number}": "" for number in range(51)})
     with pytest.raises(ClientError, match="ResourceNotFoundException") as caught:
-        desk.client.list_tags_for_resource(ResourceARN=NO_ARN)
+        autoscaling.client.list_tags_for_resource(ResourceARN=NO_ARN)
     assert caught.value.response["ResourceName"] == NO_ARN
 
 
 def test_a_restart_keeps_targets_policies_and_schedules(tmp_path: Path) -> None:
-    with autoscaling_over(tmp_path / "torpor.sqlite") as desk:
-        desk.register()
-        desk.track(ScaleInCooldown=60)
-        desk.schedule(StartTime=NOW_S)
-        before = (desk.context.targets.all(), desk.context.policies.all(), desk.context.schedules.all())
-    with autoscaling_over(tmp_path / "torpor.sqlite") as desk:
-        assert (desk.context.targets.all(), desk.context.policies.all(), desk.context.schedules.all()) == before
+    with autoscaling_over(tmp_path / "torpor.sqlite") as autoscaling:
+        autoscaling.register()
+        autoscaling.track(ScaleInCooldown=60)
+        autoscaling.schedule(StartTime=NOW_S)
+        before = (
+            autoscaling.context.targets.all(),
+            autoscaling.context.policies.all(),
+            autoscaling.context.schedules.all(),
+        )
+    with autoscaling_over(tmp_path / "torpor.sqlite") as autoscaling:
+        assert (
+            autoscaling.context.targets.all(),
+            autoscaling.context.policies.all(),
+            autoscaling.context.schedules.all(),
+        ) == before
 
 
 def test_a_variant_is_a_target_only_if_it_is_there_and_can_be_scaled_so() -> None:
@@ -156,7 +164,7 @@ def test_a_variant_is_a_target_only_if_it_is_there_and_can_be_scaled_so() -> Non
     assert "Minimum capacity cannot be less than 1" in str(refused("endpoint/ep/variant/big", INSTANCES, 0))
     assert refused("endpoint/ep/variant/small", CONCURRENCY, 0) is None
     assert refused("endpoint/nope/variant/big", INSTANCES, 1) == "Could not find endpoint nope."
-    assert refused("endpoint/ep/variant/nope", INSTANCES, 1) == "EndpointRecord ep has no production variant nope."
+    assert refused("endpoint/ep/variant/nope", INSTANCES, 1) == "Endpoint ep has no production variant nope."
     assert "not serverless" in str(refused("endpoint/ep/variant/big", CONCURRENCY, 1))
     assert "it has no instances to count" in str(refused("endpoint/ep/variant/small", INSTANCES, 1))
     assert "no inference components" in str(refused("inference-component/c", INSTANCES, 1))

@@ -65,8 +65,8 @@ class InMemoryAutoscaling:
 
 @contextmanager
 def autoscaling_over(path: Path) -> Iterator[InMemoryAutoscaling]:
-    desk = InMemoryAutoscaling(path)
+    autoscaling = InMemoryAutoscaling(path)
     try:
-        yield desk
+        yield autoscaling
     finally:
-        desk.database.close()
+        autoscaling.database.close()

@@ -109,17 +109,17 @@ class FakeVariantScaler:
 
 
 class FakeVariantScaling:
-    """A site and its boto3 clients; each story begins anew."""
+    """The scaler of a fake variant and its boto3 clients; each story begins anew."""
 
     def __init__(self) -> None:
-        self.site = FakeVariantScaler()
-        self.scaling, self.cloudwatch = self.site.clients()
+        self.variant = FakeVariantScaler()
+        self.scaling, self.cloudwatch = self.variant.clients()
         self.runner = asyncio.Runner()  # one loop, on which changes stay under way from step to step
 
     def close(self) -> None:
-        self.runner.run(self.site.scaler.close())
+        self.runner.run(self.variant.scaler.close())
         self.runner.close()
-        self.site.database.close()
+        self.variant.database.close()
 
     def register(self, **members: Any) -> None:
         self.scaling.register_scalable_target(**{**OF, "MinCapacity": 1, "MaxCapacity": 4, **members})
@@ -158,8 +158,8 @@ class FakeVariantScaling:
 
     def after(self, seconds: float) -> int:
         """Let so many seconds pass; how many instances are wanted then."""
-        self.runner.run(self.site.pass_s(seconds))
-        return self.site.wanted
+        self.runner.run(self.variant.pass_s(seconds))
+        return self.variant.wanted
 
     def states(self) -> dict[str, str]:
         """Of the alarms that target tracking keeps, by side."""

@@ -23,10 +23,10 @@ MEMBERS = {"logGroupName", "logGroupNames", "logGroupIdentifier", "logGroupIdent
 @pytest.fixture
 def boto(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     tail = LongTail(f"{abs(hash(request.node.name)) % 10**12:012}")  # moto's accounts are apart
-    site = LogsOverFolder(tmp_path, otherwise=tail.answer)
-    site.say("a\n", NOON_MS)
-    yield site.client()
-    site.database.close()
+    log_files = LogsOverFolder(tmp_path, otherwise=tail.answer)
+    log_files.say("a\n", NOON_MS)
+    yield log_files.client()
+    log_files.database.close()
     tail.close()
 
 

@@ -92,11 +92,11 @@ class Books:
 
 def routes(host: FakeHost) -> list[Route]:
     """To an instance of a variant, and to a serverless one."""
-    world = PoolOnFakeHost(host)
-    live = LiveEndpoint("shop", "arn", {"v": world.pool})
+    fake = PoolOnFakeHost(host)
+    live = LiveEndpoint("shop", "arn", {"v": fake.pool})
     sleepy = PoolOnFakeHost(host).pool
     sleepy.variant = replace(sleepy.variant, serverless=Serverless(1024, 20, 5))
-    return [Route(live, "v", world.pool, "/a.tar.gz"), Route(live, "w", sleepy, "b.tar.gz")]
+    return [Route(live, "v", fake.pool, "/a.tar.gz"), Route(live, "w", sleepy, "b.tar.gz")]
 
 
 def served(status: int, headers: list[tuple[bytes, bytes]], instances: int = 1) -> Served:

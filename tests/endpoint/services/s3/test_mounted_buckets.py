@@ -26,7 +26,7 @@ def elsewhere(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, elsewhere: Path) -> Iterator[StoreWithoutServer]:
+def bare_store(tmp_path: Path, elsewhere: Path) -> Iterator[StoreWithoutServer]:
     """One whose new objects are written on another file system than its bucket's."""
     with store_without_server(tmp_path, staging=elsewhere) as made:
         yield made
@@ -34,12 +34,12 @@ def bench(tmp_path: Path, elsewhere: Path) -> Iterator[StoreWithoutServer]:
 
 @pytest.mark.parametrize("key", ["a/b", "aside/"])
 def test_an_object_is_put_into_a_bucket_on_another_file_system(
-    bench: StoreWithoutServer, elsewhere: Path, key: str
+    bare_store: StoreWithoutServer, elsewhere: Path, key: str
 ) -> None:
     for body in (b"first", b"second"):
-        entry = bench.put(key, body)
-    assert (bench.read(key), bench.listed(), bench.objects.head(entry.name)) == (b"second", [key], entry)
-    assert list((bench.folder / ".torpor" / "carried").iterdir()) == list(elsewhere.iterdir()) == []
+        entry = bare_store.put(key, body)
+    assert (bare_store.read(key), bare_store.listed(), bare_store.objects.head(entry.name)) == (b"second", [key], entry)
+    assert list((bare_store.folder / ".torpor" / "carried").iterdir()) == list(elsewhere.iterdir()) == []
 
 
 class NestedTree(Tree):
@@ -52,11 +52,11 @@ class NestedTree(Tree):
 
 
 def test_a_mount_within_a_bucket_takes_no_objects(tmp_path: Path) -> None:
-    with store_without_server(tmp_path, NestedTree) as bench:
+    with store_without_server(tmp_path, NestedTree) as bare_store:
         with pytest.raises(S3Error, match="mount the whole bucket"):
-            bench.put("mount/a")
-        assert bench.listed() == []
-        assert list((bench.folder / ".torpor" / "carried").iterdir()) == []
+            bare_store.put("mount/a")
+        assert bare_store.listed() == []
+        assert list((bare_store.folder / ".torpor" / "carried").iterdir()) == []
 
 
 def test_copies_that_a_killed_process_left_are_removed(tmp_path: Path) -> None:

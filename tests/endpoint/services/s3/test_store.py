@@ -28,7 +28,7 @@ def tree(tmp_path: Path) -> WatchedTree:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, tree: WatchedTree) -> Iterator[StoreWithoutServer]:
+def bare_store(tmp_path: Path, tree: WatchedTree) -> Iterator[StoreWithoutServer]:
     with store_without_server(tmp_path, lambda _: tree) as made:
         yield made
 
@@ -39,50 +39,50 @@ def newly_read(tree: WatchedTree) -> list[str]:
     return read
 
 
-def test_a_folder_is_read_once(bench: StoreWithoutServer, tree: WatchedTree) -> None:
-    (bench.folder / "a").mkdir()
-    (bench.folder / "a" / "b").touch()
-    assert (bench.listed(), newly_read(tree)) == (["a/b"], ["", "a/"])
-    assert (bench.listed(), newly_read(tree)) == (["a/b"], [])
+def test_a_folder_is_read_once(bare_store: StoreWithoutServer, tree: WatchedTree) -> None:
+    (bare_store.folder / "a").mkdir()
+    (bare_store.folder / "a" / "b").touch()
+    assert (bare_store.listed(), newly_read(tree)) == (["a/b"], ["", "a/"])
+    assert (bare_store.listed(), newly_read(tree)) == (["a/b"], [])
 
 
-def test_own_writes_and_deletes_make_no_folder_be_read_again(bench: StoreWithoutServer, tree: WatchedTree) -> None:
-    bench.put("a/b")
-    bench.listed()
+def test_own_writes_and_deletes_make_no_folder_be_read_again(bare_store: StoreWithoutServer, tree: WatchedTree) -> None:
+    bare_store.put("a/b")
+    bare_store.listed()
     newly_read(tree)
     for key in ("a/c", "new/deep/er", "d"):
-        bench.put(key)
-    bench.delete("a/b")
-    bench.delete("new/deep/er")
-    assert (bench.listed(), newly_read(tree)) == (["a/c", "d"], [])
+        bare_store.put(key)
+    bare_store.delete("a/b")
+    bare_store.delete("new/deep/er")
+    assert (bare_store.listed(), newly_read(tree)) == (["a/c", "d"], [])
 
 
-def test_only_the_folder_that_somebody_changed_is_read_again(bench: StoreWithoutServer, tree: WatchedTree) -> None:
+def test_only_the_folder_that_somebody_changed_is_read_again(bare_store: StoreWithoutServer, tree: WatchedTree) -> None:
     for key in ("a/b", "c/d", "e/f/g"):
-        bench.put(key)
-    bench.listed()
+        bare_store.put(key)
+    bare_store.listed()
     newly_read(tree)
-    (bench.folder / "c" / "new").touch()
-    assert (bench.listed(), newly_read(tree)) == (["a/b", "c/d", "c/new", "e/f/g"], ["c/"])
+    (bare_store.folder / "c" / "new").touch()
+    assert (bare_store.listed(), newly_read(tree)) == (["a/b", "c/d", "c/new", "e/f/g"], ["c/"])
 
 
-def test_own_writes_do_not_hide_what_somebody_put_there_before(bench: StoreWithoutServer) -> None:
-    bench.put("a/b")
-    bench.listed()
-    (bench.folder / "a" / "by-hand").touch()
-    bench.put("a/c")
-    assert bench.listed() == ["a/b", "a/by-hand", "a/c"]
+def test_own_writes_do_not_hide_what_somebody_put_there_before(bare_store: StoreWithoutServer) -> None:
+    bare_store.put("a/b")
+    bare_store.listed()
+    (bare_store.folder / "a" / "by-hand").touch()
+    bare_store.put("a/c")
+    assert bare_store.listed() == ["a/b", "a/by-hand", "a/c"]
 
 
 def test_a_page_does_not_look_at_folders_that_it_says_nothing_about(
-    bench: StoreWithoutServer, tree: WatchedTree
+    bare_store: StoreWithoutServer, tree: WatchedTree
 ) -> None:
     for key in ("a/b", "c/d"):
-        bench.put(key)
-    bench.listed()
+        bare_store.put(key)
+    bare_store.listed()
     newly_read(tree)
-    (bench.folder / "c" / "new").touch()
-    assert (bench.listed("a/"), newly_read(tree)) == (["a/b"], [])
+    (bare_store.folder / "c" / "new").touch()
+    assert (bare_store.listed("a/"), newly_read(tree)) == (["a/b"], [])
 
 
 KEYS = ("a", "a/b", "a/b/c", "d/", "x/y", "x/z")

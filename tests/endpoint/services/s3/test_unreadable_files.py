@@ -15,7 +15,7 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def bench() -> Iterator[StoreWithoutServer]:
+def bare_store() -> Iterator[StoreWithoutServer]:
     """One whose user is not root, from whom nothing is kept."""
     with TemporaryDirectory() as root:
         if root_user := os.geteuid() == 0:
@@ -34,12 +34,12 @@ def bench() -> Iterator[StoreWithoutServer]:
 
 
 @pytest.fixture
-def private(bench: StoreWithoutServer) -> list[Path]:
+def private(bare_store: StoreWithoutServer) -> list[Path]:
     """A file and a folder that may not be read, beside others."""
     for key in ("a/b", "a/file", "folder/c", "z"):
-        (bench.folder / key).parent.mkdir(exist_ok=True)
-        (bench.folder / key).touch()
-    return [bench.folder / "a" / "file", bench.folder / "folder"]
+        (bare_store.folder / key).parent.mkdir(exist_ok=True)
+        (bare_store.folder / key).touch()
+    return [bare_store.folder / "a" / "file", bare_store.folder / "folder"]
 
 
 def lock(paths: list[Path], mode: int = 0) -> None:
@@ -48,28 +48,28 @@ def lock(paths: list[Path], mode: int = 0) -> None:
 
 
 def test_what_may_not_be_read_does_not_keep_the_rest_from_being_listed(
-    bench: StoreWithoutServer, private: list[Path]
+    bare_store: StoreWithoutServer, private: list[Path]
 ) -> None:
     lock(private)
-    assert (bench.listed(), bench.listed("folder/")) == (["a/b", "z"], [])
+    assert (bare_store.listed(), bare_store.listed("folder/")) == (["a/b", "z"], [])
     lock(private, 0o700)
-    assert bench.listed() == ["a/b", "a/file", "folder/c", "z"]
+    assert bare_store.listed() == ["a/b", "a/file", "folder/c", "z"]
 
 
 @pytest.mark.parametrize("key", ["a/file", "folder/c"])
 def test_a_read_of_what_may_not_be_read_is_denied(
-    bench: StoreWithoutServer, private: list[Path], key: str, caplog: pytest.LogCaptureFixture
+    bare_store: StoreWithoutServer, private: list[Path], key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     lock(private)
     with pytest.raises(PermissionError) as kept:
-        bench.read(key)
+        bare_store.read(key)
     assert refusal(kept.value).refusal is Refusal.AccessDenied
-    assert str(bench.folder / key) in caplog.text
+    assert str(bare_store.folder / key) in caplog.text
 
 
-def test_a_write_where_nothing_may_be_written_is_denied(bench: StoreWithoutServer, private: list[Path]) -> None:
+def test_a_write_where_nothing_may_be_written_is_denied(bare_store: StoreWithoutServer, private: list[Path]) -> None:
     lock(private)
     with pytest.raises(PermissionError, match="folder/new"):
-        bench.put("folder/new")
+        bare_store.put("folder/new")
     with pytest.raises(PermissionError, match="folder/c"):
-        bench.delete("folder/c")
+        bare_store.delete("folder/c")

@@ -6,14 +6,14 @@ from tests.endpoint.services.helpers.in_memory_control_plane import InMemoryCont
 
 
 @pytest.fixture
-def desk() -> Iterator[InMemoryControlPlane]:
-    desk = InMemoryControlPlane()
-    yield desk
-    desk.close()
+def control_plane() -> Iterator[InMemoryControlPlane]:
+    control_plane = InMemoryControlPlane()
+    yield control_plane
+    control_plane.close()
 
 
 @pytest.fixture
-def strict_desk() -> Iterator[InMemoryControlPlane]:
-    desk = InMemoryControlPlane(strict=True)
-    yield desk
-    desk.close()
+def strict_control_plane() -> Iterator[InMemoryControlPlane]:
+    control_plane = InMemoryControlPlane(strict=True)
+    yield control_plane
+    control_plane.close()

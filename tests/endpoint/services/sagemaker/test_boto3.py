@@ -19,8 +19,8 @@ from torpor_endpoint.services.sagemaker.operations import sagemaker_service
 
 
 @pytest.fixture
-def client(desk: InMemoryControlPlane) -> Any:
-    return in_process.client(sagemaker_service(desk.control, account="123456789012"))
+def client(control_plane: InMemoryControlPlane) -> Any:
+    return in_process.client(sagemaker_service(control_plane.control, account="123456789012"))
 
 
 def members(answer: Any) -> Iterator[Any]:
@@ -30,27 +30,27 @@ def members(answer: Any) -> Iterator[Any]:
             yield from members(value)
 
 
-def test_an_endpoint_from_its_model_to_its_end(desk: InMemoryControlPlane, client: Any) -> None:
+def test_an_endpoint_from_its_model_to_its_end(control_plane: InMemoryControlPlane, client: Any) -> None:
     container = {**MULTI_MODEL, "Environment": {}}
     client.create_model(ModelName="Houses", PrimaryContainer=container)
     client.create_endpoint_config(EndpointConfigName="Houses", ProductionVariants=[production(ModelName="Houses")])
     created = client.create_endpoint(EndpointName="Houses", EndpointConfigName="Houses", Tags=[])
     assert created["EndpointArn"] == f"{ARN}:endpoint/houses"
-    desk.settle("Houses")
+    control_plane.settle("Houses")
     client.get_waiter("endpoint_in_service").wait(EndpointName="Houses")
     client.update_endpoint_weights_and_capacities(
         EndpointName="Houses", DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", "DesiredInstanceCount": 2}]
     )
-    desk.settle("Houses")
+    control_plane.settle("Houses")
     client.delete_endpoint_config(EndpointConfigName="Houses")
     client.delete_endpoint(EndpointName="Houses")
-    desk.store.remove_endpoint("Houses")
+    control_plane.store.remove_endpoint("Houses")
     client.get_waiter("endpoint_deleted").wait(EndpointName="Houses")
 
 
-def test_no_answer_has_an_empty_optional_member(desk: InMemoryControlPlane, client: Any) -> None:
-    desk.create(ServerlessConfig=serverless())
-    desk.create("plain")
+def test_no_answer_has_an_empty_optional_member(control_plane: InMemoryControlPlane, client: Any) -> None:
+    control_plane.create(ServerlessConfig=serverless())
+    control_plane.create("plain")
     answers = [
         client.describe_model(ModelName="ep"),
         client.describe_endpoint_config(EndpointConfigName="ep"),
@@ -63,14 +63,14 @@ def test_no_answer_has_an_empty_optional_member(desk: InMemoryControlPlane, clie
         assert not [value for value in members(answer) if value in ("", [], {}) or value is None]
 
 
-def test_a_list_of_no_tags_is_an_empty_list(desk: InMemoryControlPlane, client: Any) -> None:
-    desk.create("ep")
+def test_a_list_of_no_tags_is_an_empty_list(control_plane: InMemoryControlPlane, client: Any) -> None:
+    control_plane.create("ep")
     assert client.list_tags(ResourceArn=f"{ARN}:endpoint-config/ep")["Tags"] == []
 
 
-def test_a_paginator_walks_all_pages(desk: InMemoryControlPlane, client: Any) -> None:
+def test_a_paginator_walks_all_pages(control_plane: InMemoryControlPlane, client: Any) -> None:
     for number in range(7):
-        desk("CreateModel", ModelName=f"m{number}", PrimaryContainer=MULTI_MODEL)
+        control_plane("CreateModel", ModelName=f"m{number}", PrimaryContainer=MULTI_MODEL)
     pages = client.get_paginator("list_models").paginate(SortBy="Name", SortOrder="Ascending", MaxResults=3)
     names = [[model["ModelName"] for model in page["Models"]] for page in pages]
     assert names == [["m0", "m1", "m2"], ["m3", "m4", "m5"], ["m6"]]
@@ -82,15 +82,15 @@ def test_an_error_is_boto3s_client_error_with_the_text(client: Any) -> None:
     assert raised.value.response["Error"]["Code"] == "ValidationException"
 
 
-def test_a_time_filter_reaches_the_records(desk: InMemoryControlPlane, client: Any) -> None:
-    desk.create()
+def test_a_time_filter_reaches_the_records(control_plane: InMemoryControlPlane, client: Any) -> None:
+    control_plane.create()
     assert client.list_endpoints(CreationTimeAfter=1000.0)["Endpoints"][0]["EndpointName"] == "ep"
     assert client.list_endpoints(CreationTimeAfter=1001.0)["Endpoints"] == []
 
 
-def test_the_waiter_fails_on_a_failed_endpoint(desk: InMemoryControlPlane, client: Any) -> None:
-    desk.create()
-    desk.settle("ep", EndpointEvent.FAILED, "no such image")
+def test_the_waiter_fails_on_a_failed_endpoint(control_plane: InMemoryControlPlane, client: Any) -> None:
+    control_plane.create()
+    control_plane.settle("ep", EndpointEvent.FAILED, "no such image")
     with pytest.raises(WaiterError, match="terminal failure state"):
         client.get_waiter("endpoint_in_service").wait(EndpointName="ep")
     assert client.describe_endpoint(EndpointName="ep")["FailureReason"] == "no such image"

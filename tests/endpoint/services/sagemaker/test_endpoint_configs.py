@@ -14,8 +14,8 @@ from tests.endpoint.services.helpers.in_memory_control_plane import (
 
 
 @pytest.fixture(autouse=True)
-def _model(desk: InMemoryControlPlane, strict_desk: InMemoryControlPlane) -> None:
-    for each in (desk, strict_desk):
+def _model(control_plane: InMemoryControlPlane, strict_control_plane: InMemoryControlPlane) -> None:
+    for each in (control_plane, strict_control_plane):
         each("CreateModel", ModelName="ep", PrimaryContainer=MULTI_MODEL)
         each("CreateModel", ModelName="one", PrimaryContainer={"Image": "torpor"})
 
@@ -48,13 +48,13 @@ def scaled(least: int, most: int, count: int = 1, **members: Any) -> dict[str, A
     ],
 )
 def test_a_variant_that_makes_no_sense_is_refused(
-    desk: InMemoryControlPlane, variant: dict[str, Any], text: str
+    control_plane: InMemoryControlPlane, variant: dict[str, Any], text: str
 ) -> None:
     config = {"EndpointConfigName": "c", "ProductionVariants": [variant]}
-    code, _, message = desk.refusal("CreateEndpointConfig", **config)
+    code, _, message = control_plane.refusal("CreateEndpointConfig", **config)
     assert code == "ValidationException"
     assert text in message
-    assert desk("ListEndpointConfigs")["EndpointConfigs"] == []
+    assert control_plane("ListEndpointConfigs")["EndpointConfigs"] == []
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,16 @@ def test_a_variant_that_makes_no_sense_is_refused(
         ({"DataCaptureConfig": {}}, "Data capture is not supported"),
     ],
 )
-def test_what_torpor_cannot_do_is_said_at_once(desk: InMemoryControlPlane, params: dict[str, Any], text: str) -> None:
+def test_what_torpor_cannot_do_is_said_at_once(
+    control_plane: InMemoryControlPlane, params: dict[str, Any], text: str
+) -> None:
     config = {"EndpointConfigName": "c", "ProductionVariants": [production()], **params}
-    assert text in desk.refusal("CreateEndpointConfig", **config)[2]
+    assert text in control_plane.refusal("CreateEndpointConfig", **config)[2]
 
 
-def test_data_capture_that_is_off_is_no_matter(desk: InMemoryControlPlane) -> None:
+def test_data_capture_that_is_off_is_no_matter(control_plane: InMemoryControlPlane) -> None:
     config = {"EndpointConfigName": "c", "ProductionVariants": [production()]}
-    created = desk("CreateEndpointConfig", **config, DataCaptureConfig={"EnableCapture": False})
+    created = control_plane("CreateEndpointConfig", **config, DataCaptureConfig={"EnableCapture": False})
     assert created == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
 
 
@@ -89,12 +91,15 @@ def test_data_capture_that_is_off_is_no_matter(desk: InMemoryControlPlane) -> No
     ],
 )
 def test_strict_mode_refuses_what_aws_refuses(
-    desk: InMemoryControlPlane, strict_desk: InMemoryControlPlane, variants: list[dict[str, Any]], text: str
+    control_plane: InMemoryControlPlane,
+    strict_control_plane: InMemoryControlPlane,
+    variants: list[dict[str, Any]],
+    text: str,
 ) -> None:
     config = {"EndpointConfigName": "c", "ProductionVariants": variants}
-    code, _, message = strict_desk.refusal("CreateEndpointConfig", **config)
+    code, _, message = strict_control_plane.refusal("CreateEndpointConfig", **config)
     assert (code, text in message) == ("ValidationException", True)
-    assert desk("CreateEndpointConfig", **config) == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
+    assert control_plane("CreateEndpointConfig", **config) == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
 
 
 @pytest.mark.parametrize(
@@ -106,16 +111,16 @@ def test_strict_mode_refuses_what_aws_refuses(
     ids=lambda members: next(iter(members)),
 )
 def test_strict_mode_refuses_what_serverless_inference_has_not(
-    desk: InMemoryControlPlane, strict_desk: InMemoryControlPlane, members: dict[str, Any]
+    control_plane: InMemoryControlPlane, strict_control_plane: InMemoryControlPlane, members: dict[str, Any]
 ) -> None:
     config = {
         "EndpointConfigName": "c",
         "ProductionVariants": [production(ModelName="m", ServerlessConfig=serverless())],
     }
-    for each in (desk, strict_desk):
+    for each in (control_plane, strict_control_plane):
         each("CreateModel", ModelName="m", PrimaryContainer={"Image": "torpor"}, **members)
-    assert f"with {next(iter(members))}" in strict_desk.refusal("CreateEndpointConfig", **config)[2]
-    assert desk("CreateEndpointConfig", **config) == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
+    assert f"with {next(iter(members))}" in strict_control_plane.refusal("CreateEndpointConfig", **config)[2]
+    assert control_plane("CreateEndpointConfig", **config) == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
 
 
 @pytest.mark.parametrize(
@@ -127,15 +132,17 @@ def test_strict_mode_refuses_what_serverless_inference_has_not(
         scaled(0, 4, Status="DISABLED"),
     ],
 )
-def test_strict_mode_accepts_what_aws_accepts(strict_desk: InMemoryControlPlane, variant: dict[str, Any]) -> None:
-    strict_desk.configure("c", variant)
-    described = strict_desk("DescribeEndpointConfig", EndpointConfigName="c")["ProductionVariants"]
+def test_strict_mode_accepts_what_aws_accepts(
+    strict_control_plane: InMemoryControlPlane, variant: dict[str, Any]
+) -> None:
+    strict_control_plane.configure("c", variant)
+    described = strict_control_plane("DescribeEndpointConfig", EndpointConfigName="c")["ProductionVariants"]
     assert described == [{**variant, "InitialVariantWeight": 1.0}]
 
 
-def test_a_config_is_described_as_it_was_sent(desk: InMemoryControlPlane) -> None:
-    desk.configure("C", production(RoutingConfig={"RoutingStrategy": "RANDOM"}))
-    assert desk("DescribeEndpointConfig", EndpointConfigName="C") == {
+def test_a_config_is_described_as_it_was_sent(control_plane: InMemoryControlPlane) -> None:
+    control_plane.configure("C", production(RoutingConfig={"RoutingStrategy": "RANDOM"}))
+    assert control_plane("DescribeEndpointConfig", EndpointConfigName="C") == {
         "EndpointConfigName": "C",
         "EndpointConfigArn": f"{ARN}:endpoint-config/c",
         "ProductionVariants": [production(RoutingConfig={"RoutingStrategy": "RANDOM"}, InitialVariantWeight=1.0)],

@@ -56,19 +56,19 @@ NOWHERE = "Nowhere"
     ],
 )
 def test_what_is_not_there_cannot_be_found(
-    desk: InMemoryControlPlane, operation: str, params: dict[str, object], noun: str, arn: str
+    control_plane: InMemoryControlPlane, operation: str, params: dict[str, object], noun: str, arn: str
 ) -> None:
-    refusal = desk.refusal(operation, **params)
+    refusal = control_plane.refusal(operation, **params)
     assert refusal == ("ValidationException", 400, f'Could not find {noun} "{arn}".')
 
 
-def test_nothing_is_created_twice_whatever_its_case(desk: InMemoryControlPlane) -> None:
-    desk.create("ep")
+def test_nothing_is_created_twice_whatever_its_case(control_plane: InMemoryControlPlane) -> None:
+    control_plane.create("ep")
     config = {"EndpointConfigName": "EP", "ProductionVariants": [production()]}
     refusals = [
-        desk.refusal("CreateModel", ModelName="EP", PrimaryContainer=MULTI_MODEL),
-        desk.refusal("CreateEndpointConfig", **config),
-        desk.refusal("CreateEndpoint", EndpointName="EP", EndpointConfigName="ep"),
+        control_plane.refusal("CreateModel", ModelName="EP", PrimaryContainer=MULTI_MODEL),
+        control_plane.refusal("CreateEndpointConfig", **config),
+        control_plane.refusal("CreateEndpoint", EndpointName="EP", EndpointConfigName="ep"),
     ]
     assert refusals == [
         ("ValidationException", 400, f'Cannot create already existing model "{ARN}:model/ep".'),
@@ -91,29 +91,29 @@ CHANGES: list[tuple[str, dict[str, object]]] = [
 @pytest.mark.parametrize("status", ["Creating", "Updating", "RollingBack", "Deleting"])
 @pytest.mark.parametrize(("operation", "params"), CHANGES)
 def test_an_endpoint_in_progress_cannot_be_changed(
-    desk: InMemoryControlPlane, status: str, operation: str, params: dict[str, object]
+    control_plane: InMemoryControlPlane, status: str, operation: str, params: dict[str, object]
 ) -> None:
-    bring(desk, status)
-    assert desk.describe()["EndpointStatus"] == status
-    refusal = desk.refusal(operation, **params)
+    bring(control_plane, status)
+    assert control_plane.describe()["EndpointStatus"] == status
+    refusal = control_plane.refusal(operation, **params)
     assert refusal == ("ValidationException", 400, f'Cannot update in-progress endpoint "{ARN}:endpoint/ep".')
-    assert desk.describe()["EndpointStatus"] == status
+    assert control_plane.describe()["EndpointStatus"] == status
 
 
-def test_a_failed_endpoint_can_only_be_deleted(desk: InMemoryControlPlane) -> None:
-    desk.create()
-    desk.settle("ep", EndpointEvent.FAILED, "no such image")
+def test_a_failed_endpoint_can_only_be_deleted(control_plane: InMemoryControlPlane) -> None:
+    control_plane.create()
+    control_plane.settle("ep", EndpointEvent.FAILED, "no such image")
     for operation, params in CHANGES[:2]:
-        assert "can only be deleted" in desk.refusal(operation, **params)[2]
-    desk("DeleteEndpoint", EndpointName="ep")
-    assert desk.describe()["EndpointStatus"] == "Deleting"
+        assert "can only be deleted" in control_plane.refusal(operation, **params)[2]
+    control_plane("DeleteEndpoint", EndpointName="ep")
+    assert control_plane.describe()["EndpointStatus"] == "Deleting"
 
 
-def test_too_many_tags_are_a_quota(desk: InMemoryControlPlane) -> None:
+def test_too_many_tags_are_a_quota(control_plane: InMemoryControlPlane) -> None:
     tags = [{"Key": str(number), "Value": ""} for number in range(51)]
-    code, status, _ = desk.refusal("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL, Tags=tags)
+    code, status, _ = control_plane.refusal("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL, Tags=tags)
     assert (code, status) == ("ResourceLimitExceeded", 400)
-    assert "Could not find" in desk.refusal("DescribeModel", ModelName="m")[2]
+    assert "Could not find" in control_plane.refusal("DescribeModel", ModelName="m")[2]
 
 
 def test_the_waiter_for_a_deleted_endpoint_ends_on_the_code_of_not_found() -> None:
@@ -121,15 +121,15 @@ def test_the_waiter_for_a_deleted_endpoint_ends_on_the_code_of_not_found() -> No
     assert {code for code, _, _ in ERRORS.values()} == {"ValidationException", "ResourceLimitExceeded"}
 
 
-def bring(desk: InMemoryControlPlane, status: str) -> None:
+def bring(control_plane: InMemoryControlPlane, status: str) -> None:
     """An endpoint `ep` in this status."""
-    desk.create()
+    control_plane.create()
     if status == "Creating":
         return
-    desk.settle("ep")
+    control_plane.settle("ep")
     if status == "Deleting":
-        desk("DeleteEndpoint", EndpointName="ep")
+        control_plane("DeleteEndpoint", EndpointName="ep")
     else:
-        desk("UpdateEndpoint", EndpointName="ep", EndpointConfigName="ep")
+        control_plane("UpdateEndpoint", EndpointName="ep", EndpointConfigName="ep")
     if status == "RollingBack":
-        desk.settle("ep", EndpointEvent.FAILED)
+        control_plane.settle("ep", EndpointEvent.FAILED)

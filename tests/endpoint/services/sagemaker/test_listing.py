@@ -105,24 +105,26 @@ def test_what_is_deleted_between_two_pages_hides_nothing_else(
     assert {row.name for row in first + rest} == {row.name for row in records}
 
 
-def test_the_newest_come_first_and_ten_of_them(desk: InMemoryControlPlane) -> None:
+def test_the_newest_come_first_and_ten_of_them(control_plane: InMemoryControlPlane) -> None:
     for number in range(12):
-        desk.now_s = number
-        desk("CreateModel", ModelName=f"m{number}", PrimaryContainer=MULTI_MODEL)
-    answer = desk("ListModels")
+        control_plane.now_s = number
+        control_plane("CreateModel", ModelName=f"m{number}", PrimaryContainer=MULTI_MODEL)
+    answer = control_plane("ListModels")
     assert [model["ModelName"] for model in answer["Models"]] == [f"m{number}" for number in range(11, 1, -1)]
-    last = desk("ListModels", NextToken=answer["NextToken"])
+    last = control_plane("ListModels", NextToken=answer["NextToken"])
     assert [model["ModelName"] for model in last["Models"]] == ["m1", "m0"]
     assert last["NextToken"] is None
 
 
 @pytest.mark.parametrize("created_s", [10.00049, 10.0005, 10.0006])
-def test_what_was_created_is_found_by_the_time_that_is_shown(desk: InMemoryControlPlane, created_s: float) -> None:
-    desk.now_s = created_s
-    desk("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL)
+def test_what_was_created_is_found_by_the_time_that_is_shown(
+    control_plane: InMemoryControlPlane, created_s: float
+) -> None:
+    control_plane.now_s = created_s
+    control_plane("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL)
     shown_s = round(created_s, 3)
-    assert len(desk("ListModels", CreationTimeAfter=shown_s)["Models"]) == 1
-    assert desk("ListModels", CreationTimeBefore=shown_s)["Models"] == []
+    assert len(control_plane("ListModels", CreationTimeAfter=shown_s)["Models"]) == 1
+    assert control_plane("ListModels", CreationTimeBefore=shown_s)["Models"] == []
 
 
 @pytest.mark.parametrize(
@@ -139,14 +141,14 @@ def test_what_was_created_is_found_by_the_time_that_is_shown(desk: InMemoryContr
     ],
 )
 def test_endpoints_are_filtered_and_sorted(
-    desk: InMemoryControlPlane, params: dict[str, Any], names: list[str]
+    control_plane: InMemoryControlPlane, params: dict[str, Any], names: list[str]
 ) -> None:
     for name, at_s in (("old", 10), ("new", 20), ("newer", 30)):
-        desk.now_s = at_s
-        desk.create(name)
-        desk.now_s = at_s + 1
-        desk.settle(name, EndpointEvent.FAILED if name == "newer" else EndpointEvent.READY)
-    listed = desk("ListEndpoints", **{"SortBy": "Name", "SortOrder": "Ascending", **params})["Endpoints"]
+        control_plane.now_s = at_s
+        control_plane.create(name)
+        control_plane.now_s = at_s + 1
+        control_plane.settle(name, EndpointEvent.FAILED if name == "newer" else EndpointEvent.READY)
+    listed = control_plane("ListEndpoints", **{"SortBy": "Name", "SortOrder": "Ascending", **params})["Endpoints"]
     assert [endpoint["EndpointName"] for endpoint in listed] == names
 
 

@@ -77,38 +77,42 @@ def archive(**source: str) -> dict[str, Any]:
         ({"PrimaryContainer": {**SINGLE, "Environment": {str(n): "x" * 1000 for n in range(33)}}}, "32768 bytes"),
     ],
 )
-def test_a_model_that_makes_no_sense_is_refused(desk: InMemoryControlPlane, params: dict[str, Any], text: str) -> None:
-    code, status, message = desk.refusal("CreateModel", ModelName="m", **params)
+def test_a_model_that_makes_no_sense_is_refused(
+    control_plane: InMemoryControlPlane, params: dict[str, Any], text: str
+) -> None:
+    code, status, message = control_plane.refusal("CreateModel", ModelName="m", **params)
     assert (code, status) == ("ValidationException", 400)
     assert text in message
-    assert desk("ListModels")["Models"] == []
+    assert control_plane("ListModels")["Models"] == []
 
 
-def test_an_image_s_own_server_gets_the_variables_that_it_reads(desk: InMemoryControlPlane) -> None:
+def test_an_image_s_own_server_gets_the_variables_that_it_reads(control_plane: InMemoryControlPlane) -> None:
     container = {**SINGLE, "Image": "my/server:1", "Environment": {"SAGEMAKER_HANDLER": "mine.py:handle"}}
-    assert desk("CreateModel", ModelName="foreign", PrimaryContainer=container)
+    assert control_plane("CreateModel", ModelName="foreign", PrimaryContainer=container)
 
 
 @pytest.mark.parametrize("place", [{"PrimaryContainer": MULTI_MODEL}, {"Containers": [MULTI_MODEL]}])
-def test_a_multi_model_container_may_stand_in_either_place(desk: InMemoryControlPlane, place: dict[str, Any]) -> None:
-    assert desk("CreateModel", ModelName="Houses", **place) == {"ModelArn": f"{ARN}:model/houses"}
-    model = desk.store.model("Houses")
+def test_a_multi_model_container_may_stand_in_either_place(
+    control_plane: InMemoryControlPlane, place: dict[str, Any]
+) -> None:
+    assert control_plane("CreateModel", ModelName="Houses", **place) == {"ModelArn": f"{ARN}:model/houses"}
+    model = control_plane.store.model("Houses")
     assert model is not None
     assert (model.container.multi_model, model.container.model_data_url) == (True, "s3://bucket/models")
     assert model.container.model_cache
 
 
-def test_the_model_cache_can_be_switched_off(desk: InMemoryControlPlane) -> None:
+def test_the_model_cache_can_be_switched_off(control_plane: InMemoryControlPlane) -> None:
     disabled = {**MULTI_MODEL, "MultiModelConfig": {"ModelCacheSetting": "Disabled"}}
-    desk("CreateModel", ModelName="m", PrimaryContainer=disabled)
-    model = desk.store.model("m")
+    control_plane("CreateModel", ModelName="m", PrimaryContainer=disabled)
+    model = control_plane.store.model("m")
     assert model is not None
     assert not model.container.model_cache
 
 
-def test_a_data_source_of_one_archive_is_the_url_of_that_archive(desk: InMemoryControlPlane) -> None:
-    desk("CreateModel", ModelName="m", PrimaryContainer={"Image": "torpor", "ModelDataSource": archive()})
-    model = desk.store.model("m")
+def test_a_data_source_of_one_archive_is_the_url_of_that_archive(control_plane: InMemoryControlPlane) -> None:
+    control_plane("CreateModel", ModelName="m", PrimaryContainer={"Image": "torpor", "ModelDataSource": archive()})
+    model = control_plane.store.model("m")
     assert model is not None
     assert model.container.model_data_url == "s3://bucket/m.tar.gz"
 
@@ -122,22 +126,22 @@ def test_a_data_source_of_one_archive_is_the_url_of_that_archive(desk: InMemoryC
     ],
 )
 def test_a_data_source_may_be_files_as_they_are(
-    desk: InMemoryControlPlane, source: dict[str, str], compressed: bool
+    control_plane: InMemoryControlPlane, source: dict[str, str], compressed: bool
 ) -> None:
     sent = {"Image": "torpor", "ModelDataSource": archive(**source)}
-    desk("CreateModel", ModelName="m", PrimaryContainer=sent)
-    model = desk.store.model("m")
+    control_plane("CreateModel", ModelName="m", PrimaryContainer=sent)
+    model = control_plane.store.model("m")
     assert model is not None
     assert model.container.compressed is compressed
     assert (model.container.model_data_url or "").startswith("s3://bucket/m")
-    assert desk("DescribeModel", ModelName="m")["PrimaryContainer"] == {"Mode": "SingleModel", **sent}
+    assert control_plane("DescribeModel", ModelName="m")["PrimaryContainer"] == {"Mode": "SingleModel", **sent}
 
 
-def test_a_model_is_described_as_it_was_sent(desk: InMemoryControlPlane) -> None:
+def test_a_model_is_described_as_it_was_sent(control_plane: InMemoryControlPlane) -> None:
     role = "arn:aws:iam::123456789012:role/r"
     tags = [{"Key": "team", "Value": "blue"}]
-    desk("CreateModel", ModelName="M", PrimaryContainer=SINGLE, ExecutionRoleArn=role, Tags=tags)
-    assert desk("DescribeModel", ModelName="M") == {
+    control_plane("CreateModel", ModelName="M", PrimaryContainer=SINGLE, ExecutionRoleArn=role, Tags=tags)
+    assert control_plane("DescribeModel", ModelName="M") == {
         "ModelName": "M",
         "ModelArn": f"{ARN}:model/m",
         "PrimaryContainer": {"Mode": "SingleModel", **SINGLE},
@@ -145,11 +149,11 @@ def test_a_model_is_described_as_it_was_sent(desk: InMemoryControlPlane) -> None
         "EnableNetworkIsolation": False,
         "CreationTime": 1000.0,
     }
-    assert desk("ListTags", ResourceArn=f"{ARN}:model/m") == {"Tags": tags}
+    assert control_plane("ListTags", ResourceArn=f"{ARN}:model/m") == {"Tags": tags}
 
 
-def test_a_deleted_model_is_gone_and_its_name_free(desk: InMemoryControlPlane) -> None:
-    desk("CreateModel", ModelName="m", PrimaryContainer=SINGLE)
-    desk("DeleteModel", ModelName="m")
-    assert "Could not find" in desk.refusal("DescribeModel", ModelName="m")[2]
-    desk("CreateModel", ModelName="m", PrimaryContainer=SINGLE)
+def test_a_deleted_model_is_gone_and_its_name_free(control_plane: InMemoryControlPlane) -> None:
+    control_plane("CreateModel", ModelName="m", PrimaryContainer=SINGLE)
+    control_plane("DeleteModel", ModelName="m")
+    assert "Could not find" in control_plane.refusal("DescribeModel", ModelName="m")[2]
+    control_plane("CreateModel", ModelName="m", PrimaryContainer=SINGLE)

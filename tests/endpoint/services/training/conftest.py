@@ -1,4 +1,4 @@
-"""A site for each training test, over the zygote of all tests."""
+"""A folder for each test of training, over the zygote of all tests."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from torpor_container.processes.zygote_client import ZygoteClient
 
 
 @pytest.fixture
-def site(tmp_path: Path, zygote: ZygoteClient) -> TrainingFolder:
+def training(tmp_path: Path, zygote: ZygoteClient) -> TrainingFolder:
     return TrainingFolder(tmp_path, zygote)

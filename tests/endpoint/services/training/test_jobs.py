@@ -37,33 +37,33 @@ Path(os.environ["SM_OUTPUT_DATA_DIR"], "seen.json").write_text(json.dumps(seen))
 HOUSES = "3.0,1,2\n5.0,2,3\n7.0,3,4\n9.0,4,5\n"
 
 
-def test_a_script_trains_a_model_from_its_channel(site: TrainingFolder) -> None:
+def test_a_script_trains_a_model_from_its_channel(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script(FOREST)
-        put(site.bucket, {"data/train/houses.csv": HOUSES.encode()})
-        async with site.open() as api:
+        training.script(FOREST)
+        put(training.bucket, {"data/train/houses.csv": HOUSES.encode()})
+        async with training.open() as api:
             inputs = [channel("train", "s3://bucket/data/train")]
             described = await api.trained(hyperparameters={"n-estimators": "7"}, InputDataConfig=inputs)
         assert (described["TrainingJobStatus"], described["SecondaryStatus"]) == ("Completed", "Completed")
         stages = [past["Status"] for past in described["SecondaryStatusTransitions"]]
         assert stages == ["Starting", "Downloading", "Training", "Uploading", "Completed"]
         assert described["ModelArtifacts"]["S3ModelArtifacts"] == "s3://bucket/jobs/job/output/model.tar.gz"
-        forest = joblib.load(io.BytesIO(site.members("jobs/job/output/model.tar.gz")["model.joblib"]))
+        forest = joblib.load(io.BytesIO(training.members("jobs/job/output/model.tar.gz")["model.joblib"]))
         assert len(forest.estimators_) == 7
-        assert "trees: 7" in site.log("job")
+        assert "trees: 7" in training.log("job")
 
     asyncio.run(story())
 
 
-def test_a_script_sees_what_the_training_toolkit_shows(site: TrainingFolder) -> None:
+def test_a_script_sees_what_the_training_toolkit_shows(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script(GIVEN)
-        put(site.bucket, {"data/train.csv": b"1,2"})
+        training.script(GIVEN)
+        put(training.bucket, {"data/train.csv": b"1,2"})
         hyperparameters = {"eta": "0.5", "b": '"text"', "flag": "true", "list": "[1, 2]", "plain": "not json"}
-        async with site.open() as api:
+        async with training.open() as api:
             inputs = [channel("train", "s3://bucket/data/train.csv", ContentType="text/csv")]
             await api.trained(hyperparameters=hyperparameters, InputDataConfig=inputs, Environment={"MINE": "yes"})
-        seen = json.loads(site.members("jobs/job/output/output.tar.gz")["seen.json"])
+        seen = json.loads(training.members("jobs/job/output/output.tar.gz")["seen.json"])
         environment = seen["environment"]
         expected = ["-b", "text", "--eta", "0.5", "--flag", "True", "--list", "[1, 2]", "--plain", "not json"]
         assert seen["arguments"] == expected
@@ -91,47 +91,49 @@ open("/opt/ml/model/model.txt", "w").write(words + str(facts.hyperparameters["et
 
 
 @pytest.mark.parametrize("where", ["/opt/ml/input/data/code/sourcedir.tar.gz", "/opt/ml/input/data/loose"])
-def test_a_script_may_lie_in_a_channel_and_have_aws_s_paths_written_into_it(site: TrainingFolder, where: str) -> None:
+def test_a_script_may_lie_in_a_channel_and_have_aws_s_paths_written_into_it(
+    training: TrainingFolder, where: str
+) -> None:
     """With network isolation, the SageMaker SDK puts the script into the channel `code`."""
 
     async def story() -> None:
-        site.script(FIXED_PATHS)
-        put(site.bucket, {"data/words.txt": b"seven", "loose/train.py": FIXED_PATHS.encode()})
+        training.script(FIXED_PATHS)
+        put(training.bucket, {"data/words.txt": b"seven", "loose/train.py": FIXED_PATHS.encode()})
         inputs = [
             channel("code", "s3://bucket/code/sourcedir.tar.gz"),
             channel("loose", "s3://bucket/loose"),
             channel("words", "s3://bucket/data/words.txt"),
         ]
         given = {"sagemaker_submit_directory": f'"{where}"', "eta": "0.5"}
-        async with site.open() as api:
+        async with training.open() as api:
             described = await api.trained(hyperparameters=given, InputDataConfig=inputs, EnableNetworkIsolation=True)
-        if "mount namespace cannot be had" in site.log("job"):
+        if "mount namespace cannot be had" in training.log("job"):
             pytest.skip("this machine allows no mount namespace")
-        assert described["TrainingJobStatus"] == "Completed", site.log("job")
-        assert site.members("jobs/job/output/model.tar.gz") == {"model.txt": b"seven0.5job"}
+        assert described["TrainingJobStatus"] == "Completed", training.log("job")
+        assert training.members("jobs/job/output/model.tar.gz") == {"model.txt": b"seven0.5job"}
 
     asyncio.run(story())
 
 
-def test_a_failing_script_is_told_as_aws_tells_it(site: TrainingFolder) -> None:
+def test_a_failing_script_is_told_as_aws_tells_it(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script("print('before')\nraise ValueError('no such column')")
-        async with site.open() as api:
+        training.script("print('before')\nraise ValueError('no such column')")
+        async with training.open() as api:
             described = await api.trained()
         assert described["TrainingJobStatus"] == "Failed"
         reason = described["FailureReason"]
         assert reason.startswith("AlgorithmError: ExecuteUserScriptError:\nExitCode 1\n")
         assert 'ErrorMessage "ValueError: no such column"' in reason
-        assert "Traceback" in site.log("job")
-        assert not (site.bucket / "jobs").exists()
+        assert "Traceback" in training.log("job")
+        assert not (training.bucket / "jobs").exists()
 
     asyncio.run(story())
 
 
-def test_a_script_may_give_its_own_reason(site: TrainingFolder) -> None:
+def test_a_script_may_give_its_own_reason(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script("import os; open(os.environ['SM_OUTPUT_DIR'] + '/failure', 'w').write('too few rows'); exit(3)")
-        async with site.open() as api:
+        training.script("import os; open(os.environ['SM_OUTPUT_DIR'] + '/failure', 'w').write('too few rows'); exit(3)")
+        async with training.open() as api:
             described = await api.trained()
         assert described["FailureReason"] == "AlgorithmError: too few rows, exit code: 3"
 
@@ -148,12 +150,12 @@ def test_a_script_may_give_its_own_reason(site: TrainingFolder) -> None:
     ],
 )
 def test_input_that_is_not_there_fails_its_job(
-    site: TrainingFolder, hyperparameters: dict[str, str], inputs: list[dict[str, str]], reason: str
+    training: TrainingFolder, hyperparameters: dict[str, str], inputs: list[dict[str, str]], reason: str
 ) -> None:
     async def story() -> None:
-        site.script("")
-        put(site.bucket, {"data/train.csv": b"1,2"})
-        async with site.open() as api:
+        training.script("")
+        put(training.bucket, {"data/train.csv": b"1,2"})
+        async with training.open() as api:
             described = await api.trained(hyperparameters=hyperparameters, InputDataConfig=inputs)
         assert described["TrainingJobStatus"] == "Failed"
         assert described["FailureReason"].startswith("ClientError: ")
@@ -162,25 +164,25 @@ def test_input_that_is_not_there_fails_its_job(
     asyncio.run(story())
 
 
-def test_a_job_whose_bucket_is_not_there_fails_as_it_uploads(site: TrainingFolder) -> None:
+def test_a_job_whose_bucket_is_not_there_fails_as_it_uploads(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script("import os; open(os.environ['SM_MODEL_DIR'] + '/m', 'w').close()")
-        async with site.open() as api:
+        training.script("import os; open(os.environ['SM_MODEL_DIR'] + '/m', 'w').close()")
+        async with training.open() as api:
             described = await api.trained(OutputDataConfig={"S3OutputPath": "s3://nowhere"})
         assert "Artifact upload failed: s3://nowhere/job/output/model.tar.gz" in described["FailureReason"]
 
     asyncio.run(story())
 
 
-def test_nothing_but_the_log_is_left_on_disk(site: TrainingFolder) -> None:
+def test_nothing_but_the_log_is_left_on_disk(training: TrainingFolder) -> None:
     async def story() -> None:
-        async with site.open() as api:
-            site.script("import os; open(os.environ['SM_MODEL_DIR'] + '/m', 'w').close()")
+        async with training.open() as api:
+            training.script("import os; open(os.environ['SM_MODEL_DIR'] + '/m', 'w').close()")
             await api.trained(name="well")
-            site.script("raise SystemExit(1)")
+            training.script("raise SystemExit(1)")
             await api.trained(name="badly")
-        assert not list(site.jobs_folder.iterdir())
-        assert sorted(path.parent.name for path in site.logs.glob("*/algo-1-*.log")) == ["badly", "well"]
+        assert not list(training.jobs_folder.iterdir())
+        assert sorted(path.parent.name for path in training.logs.glob("*/algo-1-*.log")) == ["badly", "well"]
 
     asyncio.run(story())
 
@@ -193,10 +195,10 @@ def test_nothing_but_the_log_is_left_on_disk(site: TrainingFolder) -> None:
     ],
 )
 def test_xgboost_trains_without_a_script(
-    site: TrainingFolder, content_type: str, train: bytes, validation: bytes
+    training: TrainingFolder, content_type: str, train: bytes, validation: bytes
 ) -> None:
     async def story() -> None:
-        put(site.bucket, {"data/train/a": train, "data/validation/a": validation})
+        put(training.bucket, {"data/train/a": train, "data/validation/a": validation})
         names = ("train", "validation")
         inputs = [channel(name, f"s3://bucket/data/{name}/", ContentType=content_type) for name in names]
         algorithm = {"TrainingImage": XGBOOST, "TrainingInputMode": "File"}
@@ -206,24 +208,26 @@ def test_xgboost_trains_without_a_script(
             "objective": "reg:squarederror",
             "eval_metric": "rmse,mae",
         }
-        async with site.open() as api:
+        async with training.open() as api:
             described = await api.trained(
                 AlgorithmSpecification=algorithm, HyperParameters=hyperparameters, InputDataConfig=inputs
             )
-        assert described["TrainingJobStatus"] == "Completed", site.log("job")
-        booster = xgboost.Booster(model_file=bytearray(site.members("jobs/job/output/model.tar.gz")["xgboost-model"]))
+        assert described["TrainingJobStatus"] == "Completed", training.log("job")
+        booster = xgboost.Booster(
+            model_file=bytearray(training.members("jobs/job/output/model.tar.gz")["xgboost-model"])
+        )
         assert (booster.num_boosted_rounds(), booster.num_features()) == (5, 2)
-        assert "validation-mae" in site.log("job")
+        assert "validation-mae" in training.log("job")
 
     asyncio.run(story())
 
 
-def test_xgboost_tells_what_it_cannot_train_on(site: TrainingFolder) -> None:
+def test_xgboost_tells_what_it_cannot_train_on(training: TrainingFolder) -> None:
     async def story() -> None:
-        put(site.bucket, {"train/a": b"1,2\n"})
+        put(training.bucket, {"train/a": b"1,2\n"})
         inputs = [channel("train", "s3://bucket/train", ContentType="text/csv")]
         algorithm = {"TrainingImage": XGBOOST, "TrainingInputMode": "File"}
-        async with site.open() as api:
+        async with training.open() as api:
             described = await api.trained(AlgorithmSpecification=algorithm, HyperParameters={}, InputDataConfig=inputs)
         assert described["FailureReason"] == "AlgorithmError: Missing required hyperparameter: num_round, exit code: 1"
 

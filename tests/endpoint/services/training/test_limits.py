@@ -27,32 +27,32 @@ time.sleep(600)
 """
 
 
-async def printed(site: TrainingFolder, text: str, name: str = "job") -> None:
+async def printed(training: TrainingFolder, text: str, name: str = "job") -> None:
     """Once the script has said so."""
-    logs = site.logs / name
+    logs = training.logs / name
     await reached(lambda: text in "".join(path.read_text() for path in logs.glob("*.log")), 60.0, 0.01)
 
 
-def test_a_stopped_script_may_save_its_model_first(site: TrainingFolder) -> None:
+def test_a_stopped_script_may_save_its_model_first(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script(SAVER)
-        async with site.open() as api:
+        training.script(SAVER)
+        async with training.open() as api:
             await api("CreateTrainingJob", **job())
-            await printed(site, "\nready")
+            await printed(training, "\nready")
             await api("StopTrainingJob", TrainingJobName="job")
             assert (await api.describe())["TrainingJobStatus"] == "Stopping"
             await api.training.trainer.ended("job")
             described = await api.describe()
         assert (described["TrainingJobStatus"], described["SecondaryStatus"]) == ("Stopped", "Stopped")
-        assert site.members("jobs/job/output/model.tar.gz")["model"] == b"half trained"
+        assert training.members("jobs/job/output/model.tar.gz")["model"] == b"half trained"
 
     asyncio.run(story())
 
 
-def test_a_script_that_runs_too_long_is_ended(site: TrainingFolder) -> None:
+def test_a_script_that_runs_too_long_is_ended(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script(SLEEPER)
-        async with site.open() as api:
+        training.script(SLEEPER)
+        async with training.open() as api:
             described = await api.trained(StoppingCondition={"MaxRuntimeInSeconds": 1})
         assert (described["TrainingJobStatus"], described["SecondaryStatus"]) == ("Stopped", "MaxRuntimeExceeded")
         assert described["BillableTimeInSeconds"] >= 1
@@ -60,25 +60,25 @@ def test_a_script_that_runs_too_long_is_ended(site: TrainingFolder) -> None:
     asyncio.run(story())
 
 
-def test_a_script_that_will_not_end_is_killed_with_all_it_started(site: TrainingFolder) -> None:
+def test_a_script_that_will_not_end_is_killed_with_all_it_started(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script(STUBBORN)
-        async with site.open(grace_s=0.1) as api:
-            await api("CreateTrainingJob", **job(Environment={"MARK": str(site.folder)}))
-            await printed(site, "\nready")
-            assert len(marked(f"MARK={site.folder}")) == 2
+        training.script(STUBBORN)
+        async with training.open(grace_s=0.1) as api:
+            await api("CreateTrainingJob", **job(Environment={"MARK": str(training.folder)}))
+            await printed(training, "\nready")
+            assert len(marked(f"MARK={training.folder}")) == 2
             await api("StopTrainingJob", TrainingJobName="job")
             await api.training.trainer.ended("job")
-            assert soon(lambda: not marked(f"MARK={site.folder}"))
+            assert soon(lambda: not marked(f"MARK={training.folder}"))
             assert (await api.describe())["TrainingJobStatus"] == "Stopped"
 
     asyncio.run(story())
 
 
-def test_a_job_waits_for_its_turn_and_can_be_stopped_meanwhile(site: TrainingFolder) -> None:
+def test_a_job_waits_for_its_turn_and_can_be_stopped_meanwhile(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script(SLEEPER)
-        async with site.open(at_once=1) as api:
+        training.script(SLEEPER)
+        async with training.open(at_once=1) as api:
             await api("CreateTrainingJob", **job("first"))
             await api.reached("Training", "first")
             await api("CreateTrainingJob", **job("second"))
@@ -94,59 +94,61 @@ def test_a_job_waits_for_its_turn_and_can_be_stopped_meanwhile(site: TrainingFol
     asyncio.run(story())
 
 
-def test_a_restart_fails_what_ran_and_takes_up_what_waited(site: TrainingFolder) -> None:
+def test_a_restart_fails_what_ran_and_takes_up_what_waited(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script(SLEEPER)
-        async with site.open() as api:
-            await api("CreateTrainingJob", **job("ran", Environment={"MARK": str(site.folder)}))
-            await printed(site, "asleep", "ran")
+        training.script(SLEEPER)
+        async with training.open() as api:
+            await api("CreateTrainingJob", **job("ran", Environment={"MARK": str(training.folder)}))
+            await printed(training, "asleep", "ran")
             await api("CreateTrainingJob", **job("waited"))
-        assert soon(lambda: not marked(f"MARK={site.folder}"))
-        site.script("print('done')")
-        async with site.open() as api:
+        assert soon(lambda: not marked(f"MARK={training.folder}"))
+        training.script("print('done')")
+        async with training.open() as api:
             ran = await api.describe("ran")
             assert ran["TrainingJobStatus"] == "Failed"
             assert "The endpoint stopped while the training job was Training" in ran["FailureReason"]
             await api.training.trainer.ended("waited")
             assert (await api.describe("waited"))["TrainingJobStatus"] == "Completed"
-        assert not list(site.jobs_folder.iterdir())
+        assert not list(training.jobs_folder.iterdir())
 
     asyncio.run(story())
 
 
-def test_what_a_killed_endpoint_left_is_removed(site: TrainingFolder) -> None:
+def test_what_a_killed_endpoint_left_is_removed(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script(SLEEPER)
-        async with site.open() as api:
+        training.script(SLEEPER)
+        async with training.open() as api:
             await api("CreateTrainingJob", **job())
-            await printed(site, "asleep")
-        left = site.jobs_folder / "job" / "code" / "train.py"
+            await printed(training, "asleep")
+        left = training.jobs_folder / "job" / "code" / "train.py"
         left.parent.mkdir(parents=True)
         left.write_text("as after kill -9")
-        async with site.open():
-            assert not list(site.jobs_folder.iterdir())
+        async with training.open():
+            assert not list(training.jobs_folder.iterdir())
 
     asyncio.run(story())
 
 
-def test_the_output_of_a_chatterbox_is_bounded(site: TrainingFolder) -> None:
+def test_the_output_of_a_chatterbox_is_bounded(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script("import sys\nfor _ in range(20): sys.stdout.write('x' * (1 << 20))\nprint('\\nthe end')\nexit(1)")
-        async with site.open() as api:
+        training.script(
+            "import sys\nfor _ in range(20): sys.stdout.write('x' * (1 << 20))\nprint('\\nthe end')\nexit(1)"
+        )
+        async with training.open() as api:
             described = await api.trained()
-        assert len(site.log("job")) < 17 * 2**20
+        assert len(training.log("job")) < 17 * 2**20
         assert 'ErrorMessage "the end"' in described["FailureReason"]
 
     asyncio.run(story())
 
 
-def test_a_process_that_ran_away_with_the_pipe_holds_nobody_up(site: TrainingFolder) -> None:
+def test_a_process_that_ran_away_with_the_pipe_holds_nobody_up(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script(
+        training.script(
             "import subprocess, sys\n"
             "away = subprocess.Popen(['sleep', '30'], start_new_session=True)\nprint('away', away.pid)"
         )
-        async with site.open() as api:
+        async with training.open() as api:
             described = await asyncio.wait_for(api.trained(), 20.0)
         assert described["TrainingJobStatus"] == "Completed"
 

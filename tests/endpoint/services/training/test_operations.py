@@ -39,9 +39,11 @@ FILES = {"FileSystemId": "fs-0", "FileSystemAccessMode": "ro", "FileSystemType":
         ({"OutputDataConfig": {"S3OutputPath": "https://a/b"}}, "must begin with s3://"),
     ],
 )
-def test_what_cannot_be_done_here_is_refused_at_once(site: TrainingFolder, members: dict[str, Any], text: str) -> None:
+def test_what_cannot_be_done_here_is_refused_at_once(
+    training: TrainingFolder, members: dict[str, Any], text: str
+) -> None:
     async def story() -> None:
-        async with site.open() as api:
+        async with training.open() as api:
             code, message = await api.refusal("CreateTrainingJob", **job(**members))
             assert code == "ValidationException"
             assert text in message
@@ -50,9 +52,9 @@ def test_what_cannot_be_done_here_is_refused_at_once(site: TrainingFolder, membe
     asyncio.run(story())
 
 
-def test_no_script_runs_where_scripts_are_refused(site: TrainingFolder) -> None:
+def test_no_script_runs_where_scripts_are_refused(training: TrainingFolder) -> None:
     async def story() -> None:
-        async with site.open() as api:
+        async with training.open() as api:
             refusing = replace(api, training=replace(api.training, scripts=False))
             _, message = await refusing.refusal("CreateTrainingJob", **job())
             assert "--refuse scripts" in message
@@ -60,12 +62,12 @@ def test_no_script_runs_where_scripts_are_refused(site: TrainingFolder) -> None:
     asyncio.run(story())
 
 
-def test_names_are_taken_once_and_unknown_ones_are_not_found(site: TrainingFolder) -> None:
+def test_names_are_taken_once_and_unknown_ones_are_not_found(training: TrainingFolder) -> None:
     async def story() -> None:
-        site.script("")
-        async with site.open() as api:
+        training.script("")
+        async with training.open() as api:
             await api.trained(Tags=[{"Key": "team", "Value": "houses"}])
-            assert site.tags == {"arn:aws:sagemaker:us-east-1:123456789012:training-job/job": {"team": "houses"}}
+            assert training.tags == {"arn:aws:sagemaker:us-east-1:123456789012:training-job/job": {"team": "houses"}}
             code, _ = await api.refusal("CreateTrainingJob", **job())
             assert code == "ResourceInUse"
             _, message = await api.refusal("StopTrainingJob", TrainingJobName="job")
@@ -78,16 +80,16 @@ def test_names_are_taken_once_and_unknown_ones_are_not_found(site: TrainingFolde
     asyncio.run(story())
 
 
-def test_boto3_reads_descriptions_and_lists(site: TrainingFolder) -> None:
+def test_boto3_reads_descriptions_and_lists(training: TrainingFolder) -> None:
     async def made() -> None:
-        async with site.open() as api:
-            site.script("raise SystemExit(1)")
+        async with training.open() as api:
+            training.script("raise SystemExit(1)")
             await api.trained(name="badly")
-            site.script("")
+            training.script("")
             await api.trained(name="well", EnableManagedSpotTraining=True)
 
     async def read() -> Any:
-        async with site.open() as api:
+        async with training.open() as api:
             service = Service("sagemaker", api.training, OPERATIONS, account="123456789012")
             return await asyncio.to_thread(asked, client(service))
 

@@ -10,14 +10,14 @@ from torpor_endpoint.services.training.lifecycle import JobStage, begun
 from torpor_endpoint.storage.schema import opened
 
 
-def test_a_slow_disk_keeps_nobody_but_the_caller_waiting(site: TrainingFolder) -> None:
+def test_a_slow_disk_keeps_nobody_but_the_caller_waiting(training: TrainingFolder) -> None:
     def busy(api: TrainingApi, taken: Event, free: Event) -> bool:
         with api.database.transaction():
             taken.set()
             return free.wait(5.0)
 
     async def story() -> None:
-        async with site.open() as api:
+        async with training.open() as api:
             for operation, params in (("CreateTrainingJob", job()), ("StopTrainingJob", {"TrainingJobName": "job"})):
                 taken, free = Event(), Event()
                 holder = asyncio.create_task(asyncio.to_thread(busy, api, taken, free))

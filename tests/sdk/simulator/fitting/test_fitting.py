@@ -50,12 +50,12 @@ def evicting(model: str, queue_s: float) -> InvocationRecord:
 
 
 def found(folder: Path, invocations: Iterable[InvocationRecord], lives: Iterable[InstanceLife] = ()) -> Fitted:
-    site = LedgerWithPages(folder)
+    recorded = LedgerWithPages(folder)
     for one in lives:
-        site.ledger.lived(one)
+        recorded.ledger.lived(one)
     for request in invocations:
-        site.ledger.invoked(request)
-    site.ledger.close()
+        recorded.ledger.invoked(request)
+    recorded.ledger.close()
     return fitted(folder / "ledger.sqlite")
 
 
@@ -173,9 +173,9 @@ def test_a_minute_whose_cold_starts_are_kept_no_more_does_not_count(tmp_path: Pa
     requests = [load("a"), load("a", at_s=60, predict=9.0)]
     requests += [invocation(NOON_S + 60 * minute, model="a") for minute in range(3)]
     whole = found(tmp_path, requests)
-    site = LedgerWithPages(tmp_path)
-    site.ledger.tables.database.rows("DELETE FROM cold_starts WHERE at_s = ?", NOON_S + 60)
-    site.ledger.close()
+    recorded = LedgerWithPages(tmp_path)
+    recorded.ledger.tables.database.rows("DELETE FROM cold_starts WHERE at_s = ?", NOON_S + 60)
+    recorded.ledger.close()
     trimmed = fitted(tmp_path / "ledger.sqlite")
     assert whole.profiles["a"].predict_s == pytest.approx(0.002)
     assert trimmed.profiles["a"].predict_s == pytest.approx(0.002)
@@ -193,12 +193,12 @@ def test_a_name_that_was_only_ever_an_error_is_no_model(tmp_path: Path) -> None:
     """Cold or warm; one that once answered is a model, also where only its cold start is still known."""
     wrong = [invocation(model=name, status=400, steps={"download": 0.003}) for name in ("typo", "other", "other")]
     wrong += [invocation(model="warm", status=424)]
-    site = LedgerWithPages(tmp_path)
+    recorded = LedgerWithPages(tmp_path)
     for one in [load("a"), load("b"), invocation(NOON_S + 60, model="b", status=500), *wrong]:
-        site.ledger.invoked(one)
-    site.flush()
-    site.ledger.tables.database.rows("DELETE FROM minutes WHERE model = 'b' AND minute_s = ?", NOON_S)
-    site.ledger.close()
+        recorded.ledger.invoked(one)
+    recorded.flush()
+    recorded.ledger.tables.database.rows("DELETE FROM minutes WHERE model = 'b' AND minute_s = ?", NOON_S)
+    recorded.ledger.close()
     result = fitted(tmp_path / "ledger.sqlite")
     assert (set(result.profiles), result.assumed) == ({"a", "b"}, ())
 

@@ -19,16 +19,16 @@ MIB = 2**20
 
 
 def ledger(folder: Path) -> Path:
-    site = LedgerWithPages(folder)
-    site.ledger.lived(life())
+    written = LedgerWithPages(folder)
+    written.ledger.lived(life())
     for number, model in enumerate("abc"):
         steps = {"load": 0.2, "queue": 0.0, "predict": 0.02, "overhead": 0.01}
         cold = ColdLoad(bytes=MIB, victims=["z"], reason="first use", took_s=0.2, efforts={}, own_bytes=17 * MIB)
         cold["budget_bytes"] = 40 * MIB
-        site.ledger.invoked(invocation(NOON_S + number, steps, model=model, cold=cold))
-        site.ledger.invoked(invocation(NOON_S + 60 + number, model=model))
-    site.ledger.looked(MemoryReading(NOON_S + 90, "houses", "v", "i-1", 40 * MIB, 9 * MIB))
-    site.ledger.close()
+        written.ledger.invoked(invocation(NOON_S + number, steps, model=model, cold=cold))
+        written.ledger.invoked(invocation(NOON_S + 60 + number, model=model))
+    written.ledger.looked(MemoryReading(NOON_S + 90, "houses", "v", "i-1", 40 * MIB, 9 * MIB))
+    written.ledger.close()
     return folder / "ledger.sqlite"
 
 

@@ -15,20 +15,20 @@ def activity(number: int, **members: Any) -> Activity:
     return Activity(str(number), description="Setting.", cause="A policy.", started_s=1000.5 + number, **given)
 
 
-def shown(desk: InMemoryAutoscaling, **members: Any) -> list[str]:
-    answer = desk.client.describe_scaling_activities(ServiceNamespace="sagemaker", **members)
+def shown(autoscaling: InMemoryAutoscaling, **members: Any) -> list[str]:
+    answer = autoscaling.client.describe_scaling_activities(ServiceNamespace="sagemaker", **members)
     return [found["ActivityId"] for found in answer["ScalingActivities"]]
 
 
-def test_activities_are_shown_by_target_and_the_newest_first(desk: InMemoryAutoscaling) -> None:
+def test_activities_are_shown_by_target_and_the_newest_first(autoscaling: InMemoryAutoscaling) -> None:
     for number in range(3):
-        desk.context.activities.add(activity(number))
-    desk.context.activities.add(activity(3, resource_id="endpoint/other/variant/v"))
-    desk.context.activities.add(activity(4, not_scaled=(NotScaledReason("AlreadyAtMaxCapacity", capacity=4),)))
-    assert shown(desk) == ["3", "2", "1", "0"]
-    assert shown(desk, ResourceId=OF["ResourceId"], IncludeNotScaledActivities=True) == ["4", "2", "1", "0"]
-    first = desk.client.describe_scaling_activities(ServiceNamespace="sagemaker", MaxResults=3)
-    assert shown(desk, NextToken=first["NextToken"]) == ["0"]
+        autoscaling.context.activities.add(activity(number))
+    autoscaling.context.activities.add(activity(3, resource_id="endpoint/other/variant/v"))
+    autoscaling.context.activities.add(activity(4, not_scaled=(NotScaledReason("AlreadyAtMaxCapacity", capacity=4),)))
+    assert shown(autoscaling) == ["3", "2", "1", "0"]
+    assert shown(autoscaling, ResourceId=OF["ResourceId"], IncludeNotScaledActivities=True) == ["4", "2", "1", "0"]
+    first = autoscaling.client.describe_scaling_activities(ServiceNamespace="sagemaker", MaxResults=3)
+    assert shown(autoscaling, NextToken=first["NextToken"]) == ["0"]
     assert first["ScalingActivities"][0]["StatusCode"] == "Successful"
     assert "EndTime" not in first["ScalingActivities"][0]
 

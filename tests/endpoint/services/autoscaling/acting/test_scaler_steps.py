@@ -17,18 +17,18 @@ DAY_S = 24 * 3600.0
 FAILED = {"EndpointName": "ep", "VariantName": "v"}
 
 
-def nobody_there(site: FakeVariantScaler) -> None:
+def nobody_there(variant: FakeVariantScaler) -> None:
     """A request fails, since nothing runs."""
-    site.registry.series(NO_CAPACITY_INVOCATION_FAILURES, FAILED).add(1, site.now_s)
+    variant.registry.series(NO_CAPACITY_INVOCATION_FAILURES, FAILED).add(1, variant.now_s)
 
 
 def test_the_documented_way_out_of_zero(scaled: FakeVariantScaling) -> None:
-    scaled.site.wanted = scaled.site.ready = 0
+    scaled.variant.wanted = scaled.variant.ready = 0
     scaled.register(MinCapacity=0)
     scaled.track()
     scaled.wake_by(scaled.step(MetricAggregationType="Maximum"))
     assert scaled.after(20 * 60) == 0
-    nobody_there(scaled.site)
+    nobody_there(scaled.variant)
     assert scaled.after(60) == 1
     [activity] = scaled.activities()
     assert activity["Cause"] == "monitor alarm nobody-there in state ALARM triggered policy step"
@@ -40,19 +40,19 @@ def test_an_alarm_that_stays_invokes_its_policy_again_after_the_cooldown(scaled:
     scaled.wake_by(scaled.step(Cooldown=150))
     counts = []
     for _ in range(7):
-        nobody_there(scaled.site)
+        nobody_there(scaled.variant)
         counts.append(scaled.after(60))
     assert counts == [2, 2, 2, 3, 3, 3, 4]
 
 
 def test_one_breach_invokes_the_policy_once_however_long_its_alarm_stays(scaled: FakeVariantScaling) -> None:
-    scaled.site.begin_anew(60.0)  # the cooldown is over after a second, and the minutes of alarms are what they are
+    scaled.variant.begin_anew(60.0)  # the cooldown is over after a second, and the minutes of alarms are what they are
     scaled.register()
     scaled.wake_by(scaled.step())
-    nobody_there(scaled.site)
+    nobody_there(scaled.variant)
     assert scaled.after(119) == 2
     assert scaled.after(120) == 2
-    nobody_there(scaled.site)
+    nobody_there(scaled.variant)
     assert scaled.after(60) == 3
 
 
@@ -60,8 +60,8 @@ def test_a_state_that_somebody_sets_invokes_the_policy_at_once(scaled: FakeVaria
     scaled.register()
     scaled.wake_by(scaled.step())
     scaled.cloudwatch.set_alarm_state(AlarmName="nobody-there", StateValue="ALARM", StateReason="drill")
-    scaled.runner.run(scaled.site.look())
-    assert scaled.site.wanted == 2
+    scaled.runner.run(scaled.variant.look())
+    assert scaled.variant.wanted == 2
     items = scaled.cloudwatch.describe_alarm_history(AlarmName="nobody-there", HistoryItemType="Action")
     assert items["AlarmHistoryItems"][0]["HistorySummary"].startswith("Successfully executed action arn:aws:autoscal")
 
@@ -87,7 +87,7 @@ def test_the_step_is_picked_by_how_far_the_metric_is_beyond(scaled: FakeVariantS
     ]
     scaled.wake_by(scaled.step(StepAdjustments=steps), Statistic="Sum")
     for _ in range(4):
-        nobody_there(scaled.site)
+        nobody_there(scaled.variant)
     assert scaled.after(60) == 6
 
 
@@ -99,7 +99,7 @@ def test_the_policy_shows_the_alarms_that_invoke_it(scaled: FakeVariantScaling) 
 
 
 def test_a_step_scales_in_although_tracking_is_not_ready_to(scaled: FakeVariantScaling) -> None:
-    scaled.site.wanted = scaled.site.ready = 2
+    scaled.variant.wanted = scaled.variant.ready = 2
     scaled.register()
     scaled.track()
     down = {"MetricIntervalUpperBound": 0.0, "ScalingAdjustment": -1}
@@ -123,14 +123,14 @@ def test_registering_moves_the_capacity_into_the_bounds(scaled: FakeVariantScali
 def test_bounds_are_not_enforced_against_who_sets_the_capacity_by_hand(scaled: FakeVariantScaling) -> None:
     scaled.register(MinCapacity=2)
     scaled.after(10)
-    scaled.site.wanted = scaled.site.ready = 1
+    scaled.variant.wanted = scaled.variant.ready = 1
     assert scaled.after(30 * 60) == 1
 
 
 def test_new_bounds_wait_for_no_cooldown_and_leave_none(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
-    scaled.site.per_minute = 100.0
+    scaled.variant.per_minute = 100.0
     assert scaled.after(5 * 60) == 2
     scaled.register(MinCapacity=3)
     assert scaled.after(10) == 3
@@ -182,8 +182,8 @@ def test_a_kept_action_that_no_calendar_has_keeps_nobody_from_acting(
 ) -> None:
     scaled.register()
     schedule(scaled, "cron(5 12 * * ? *)", MinCapacity=2)
-    [office] = scaled.site.context.schedules.all()
-    scaled.site.context.schedules.put(replace(office, action_name="attic", schedule="cron(0 0 0W * ? *)"))
+    [office] = scaled.variant.context.schedules.all()
+    scaled.variant.context.schedules.put(replace(office, action_name="attic", schedule="cron(0 0 0W * ? *)"))
     assert scaled.after(600) == 2
     assert [record.getMessage() for record in caplog.records] == [
         "scheduled action attic runs no more: cron(0 0 0W * ? *)"
@@ -194,11 +194,11 @@ def test_a_clock_that_was_wrong_for_a_while_keeps_nobody_waiting_for_that_long(s
     scaled.register()
     scaled.track()
     schedule(scaled, "cron(30 12 * * ? *)", MaxCapacity=4)
-    scaled.site.now_s += DAY_S
-    scaled.site.per_minute = 100.0
+    scaled.variant.now_s += DAY_S
+    scaled.variant.per_minute = 100.0
     assert scaled.after(40 * 60) == 2
-    scaled.site.now_s = NOON_S
-    scaled.site.per_minute = 0.0
+    scaled.variant.now_s = NOON_S
+    scaled.variant.per_minute = 0.0
     assert scaled.after(40 * 60) == 1
     rebounded = [one for one in scaled.activities() if one["Cause"] == "scheduled action name office was triggered"]
     assert len(rebounded) == 3  # the day that was passed over, the next, and at last the right one
@@ -207,34 +207,34 @@ def test_a_clock_that_was_wrong_for_a_while_keeps_nobody_waiting_for_that_long(s
 def test_nor_does_a_change_that_ended_right_before_the_clock_was_set_right(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
-    scaled.site.now_s += DAY_S
-    scaled.site.per_minute = 100.0
-    while scaled.after(scaled.site.scale.look_s) == 1:
-        assert scaled.site.now_s < NOON_S + 2 * DAY_S
-    scaled.site.now_s = NOON_S
-    scaled.site.per_minute = 0.0
+    scaled.variant.now_s += DAY_S
+    scaled.variant.per_minute = 100.0
+    while scaled.after(scaled.variant.scale.look_s) == 1:
+        assert scaled.variant.now_s < NOON_S + 2 * DAY_S
+    scaled.variant.now_s = NOON_S
+    scaled.variant.per_minute = 0.0
     assert scaled.after(40 * 60) == 1
 
 
-def schedule(desk: FakeVariantScaling, expression: str, **members: Any) -> None:
+def schedule(autoscaling: FakeVariantScaling, expression: str, **members: Any) -> None:
     bounds = {name: members.pop(name) for name in ("MinCapacity", "MaxCapacity") if name in members}
     named = {**OF, "ScheduledActionName": "office", "Schedule": expression}
-    desk.scaling.put_scheduled_action(**named, ScalableTargetAction=bounds, **members)
+    autoscaling.scaling.put_scheduled_action(**named, ScalableTargetAction=bounds, **members)
 
 
 def test_the_chore_looks_at_once_when_something_was_registered(scaled: FakeVariantScaling) -> None:
     async def chore() -> int:
-        running = asyncio.create_task(scaled.site.scaler.run())
+        running = asyncio.create_task(scaled.variant.scaler.run())
         await asyncio.sleep(0)
-        target = scaled.site.context.targets.all()[0]
-        await asyncio.to_thread(scaled.site.context.bounded, target)
-        await reached(lambda: scaled.site.wanted == 3, 5.0, 0.001)  # the next look is in ten seconds
+        target = scaled.variant.context.targets.all()[0]
+        await asyncio.to_thread(scaled.variant.context.bounded, target)
+        await reached(lambda: scaled.variant.wanted == 3, 5.0, 0.001)  # the next look is in ten seconds
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        return scaled.site.wanted
+        return scaled.variant.wanted
 
     scaled.register(MinCapacity=3)
-    scaled.site.context.rebounded.take()
+    scaled.variant.context.rebounded.take()
     assert scaled.runner.run(asyncio.wait_for(chore(), 5.0)) == 3
 
 
@@ -243,14 +243,14 @@ def test_new_bounds_are_heeded_whenever_they_come_during_a_look(scaled: FakeVari
     async def look() -> None:
         with ThreadPoolExecutor(1) as threads, ThreadPoolExecutor(1) as elsewhere:
             asyncio.get_running_loop().set_default_executor(threads)
-            looking = asyncio.create_task(scaled.site.look())
+            looking = asyncio.create_task(scaled.variant.look())
             for _ in range(turns):
                 await asyncio.sleep(0)
                 threads.submit(int).result()  # what the look has begun to read is read
             elsewhere.submit(scaled.register, MinCapacity=3).result()
             await looking
-            await scaled.site.look()
+            await scaled.variant.look()
 
     scaled.register()
     asyncio.run(look())
-    assert scaled.site.wanted == 3
+    assert scaled.variant.wanted == 3

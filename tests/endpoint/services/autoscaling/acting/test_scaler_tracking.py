@@ -26,22 +26,22 @@ def test_load_brings_instances_after_three_minutes_and_a_lag_and_takes_them_afte
 ) -> None:
     scaled.register()
     scaled.track()
-    scaled.site.per_minute = 100.0
+    scaled.variant.per_minute = 100.0
     assert scaled.after(3 * 60 + 50) == 1
     assert scaled.after(10) == 2
-    scaled.site.per_minute = 0.0
+    scaled.variant.per_minute = 0.0
     assert scaled.after(15 * 60 + 50) == 2
     assert scaled.after(10) == 1
 
 
 def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: FakeVariantScaling) -> None:
-    scaled.site.begin_anew(60.0)
+    scaled.variant.begin_anew(60.0)
     scaled.register()
     scaled.track()
-    scaled.site.per_minute = 120.0
+    scaled.variant.per_minute = 120.0
     assert scaled.after(4) == 1
     assert scaled.after(1) == 2
-    scaled.site.per_minute = 0.0
+    scaled.variant.per_minute = 0.0
     assert scaled.after(15) == 2
     assert scaled.after(1) == 1
 
@@ -49,7 +49,7 @@ def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: FakeVari
 def test_an_activity_says_what_happened_and_why_in_the_words_of_aws(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
-    scaled.site.per_minute = 200.0
+    scaled.variant.per_minute = 200.0
     scaled.after(6 * 60)
     [activity] = scaled.activities(ResourceId=OF["ResourceId"])
     assert activity["Description"] == "Setting desired instance count to 4."
@@ -66,12 +66,12 @@ def test_its_two_alarms_stand_as_it_sees_the_metric(scaled: FakeVariantScaling) 
     scaled.register(MaxCapacity=1)
     scaled.track()
     assert scaled.states() == {"AlarmHigh": "INSUFFICIENT_DATA", "AlarmLow": "INSUFFICIENT_DATA"}
-    scaled.site.per_minute = 120.0
+    scaled.variant.per_minute = 120.0
     scaled.after(6 * 60)
     assert scaled.states() == {"AlarmHigh": "ALARM", "AlarmLow": "OK"}
     [high] = scaled.cloudwatch.describe_alarms(StateValue="ALARM")["MetricAlarms"]
     assert high["StateReason"].startswith("Threshold Crossed: 3 out of the last 3 datapoints [120.0 (")
-    scaled.site.per_minute = 0.0
+    scaled.variant.per_minute = 0.0
     scaled.after(17 * 60)
     assert scaled.states() == {"AlarmHigh": "OK", "AlarmLow": "ALARM"}
 
@@ -79,7 +79,7 @@ def test_its_two_alarms_stand_as_it_sees_the_metric(scaled: FakeVariantScaling) 
 def test_a_target_that_cannot_follow_says_why_once(scaled: FakeVariantScaling) -> None:
     scaled.register(MaxCapacity=1)
     scaled.track()
-    scaled.site.per_minute = 100.0
+    scaled.variant.per_minute = 100.0
     scaled.after(10 * 60)
     assert scaled.activities() == []
     [activity] = scaled.activities(IncludeNotScaledActivities=True)
@@ -90,23 +90,23 @@ def test_a_target_that_cannot_follow_says_why_once(scaled: FakeVariantScaling) -
 def test_more_load_is_followed_within_a_cooldown_and_less_is_not(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track(ScaleOutCooldown=3600, ScaleInCooldown=0)
-    scaled.site.per_minute = 100.0
+    scaled.variant.per_minute = 100.0
     assert scaled.after(6 * 60) == 2
-    scaled.site.per_minute = 230.0
+    scaled.variant.per_minute = 230.0
     assert scaled.after(5 * 60) == 4
-    scaled.site.per_minute = 0.0
+    scaled.variant.per_minute = 0.0
     assert scaled.after(40 * 60) == 4
     assert scaled.after(30 * 60) == 1
 
 
 def test_scale_in_waits_for_every_policy_but_those_whose_scale_in_is_disabled(scaled: FakeVariantScaling) -> None:
-    scaled.site.wanted = scaled.site.ready = 3
+    scaled.variant.wanted = scaled.variant.ready = 3
     scaled.register()
     scaled.track("invocations", DisableScaleIn=True)
     scaled.track("cpu", PredefinedMetricSpecification=None, CustomizedMetricSpecification=CPU)
     assert scaled.after(30 * 60) == 3  # there is no data about the processors
     busy(scaled, minutes=20, percent=10.0)
-    assert scaled.site.wanted == 1
+    assert scaled.variant.wanted == 1
 
 
 def test_a_customized_metric_is_read_from_cloudwatch(scaled: FakeVariantScaling) -> None:
@@ -115,7 +115,7 @@ def test_a_customized_metric_is_read_from_cloudwatch(scaled: FakeVariantScaling)
     [high, _] = scaled.cloudwatch.describe_alarms(AlarmNamePrefix="TargetTracking-")["MetricAlarms"]
     assert (high["MetricName"], high["Period"], high["AlarmActions"]) == ("CPUUtilization", 60, [answer])
     busy(scaled, minutes=5, percent=95.0)
-    assert scaled.site.wanted == 2
+    assert scaled.variant.wanted == 2
 
 
 def test_metric_math_is_evaluated(scaled: FakeVariantScaling) -> None:
@@ -124,30 +124,32 @@ def test_metric_math_is_evaluated(scaled: FakeVariantScaling) -> None:
     queries = [{"Id": "m", "MetricStat": stat, "ReturnData": False}, {"Id": "e", "Expression": "m / 2"}]
     scaled.track(PredefinedMetricSpecification=None, CustomizedMetricSpecification={"Metrics": queries})
     busy(scaled, minutes=6, percent=119.0)
-    assert scaled.site.wanted == 1
+    assert scaled.variant.wanted == 1
     busy(scaled, minutes=6, percent=200.0)
-    assert scaled.site.wanted == 2
+    assert scaled.variant.wanted == 2
 
 
-def busy(desk: FakeVariantScaling, minutes: int, percent: float) -> None:
+def busy(autoscaling: FakeVariantScaling, minutes: int, percent: float) -> None:
     """The processors are so busy for so long."""
-    cpu = desk.site.registry.at(key_of(CPU["Namespace"], CPU["MetricName"], [("EndpointName", "ep")], "Percent"))
+    cpu = autoscaling.variant.registry.at(
+        key_of(CPU["Namespace"], CPU["MetricName"], [("EndpointName", "ep")], "Percent")
+    )
     for _ in range(minutes):
-        cpu.add(percent, desk.site.now_s)
-        desk.after(60)
+        cpu.add(percent, autoscaling.variant.now_s)
+        autoscaling.after(60)
 
 
 def test_the_high_resolution_metric_scales_out_after_half_a_minute(scaled: FakeVariantScaling) -> None:
     scaled.register()
     metric = {"PredefinedMetricType": "SageMakerVariantConcurrentRequestsPerModelHighResolution"}
     scaled.track(PredefinedMetricSpecification=metric, TargetValue=5.0)
-    scaled.site.in_flight = 12
+    scaled.variant.in_flight = 12
     assert scaled.after(90) == 1
     assert scaled.after(10) == 3
 
 
 def test_provisioned_concurrency_follows_its_use(scaled: FakeVariantScaling) -> None:
-    scaled.site.provisioned, scaled.site.in_flight = 2, 9
+    scaled.variant.provisioned, scaled.variant.in_flight = 2, 9
     scaled.register(ScalableDimension=CONCURRENCY)
     metric = {"PredefinedMetricType": "SageMakerVariantProvisionedConcurrencyUtilization"}
     scaled.scaling.put_scaling_policy(
@@ -157,14 +159,14 @@ def test_provisioned_concurrency_follows_its_use(scaled: FakeVariantScaling) -> 
         TargetTrackingScalingPolicyConfiguration={"TargetValue": 0.7, "PredefinedMetricSpecification": metric},
     )
     scaled.after(6 * 60)
-    assert scaled.site.provisioned == 3
+    assert scaled.variant.provisioned == 3
     assert scaled.activities()[0]["Description"] == "Setting desired provisioned concurrency to 3."
 
 
 def test_what_is_suspended_does_not_happen_until_it_is_resumed(scaled: FakeVariantScaling) -> None:
     scaled.register(SuspendedState={"DynamicScalingOutSuspended": True})
     scaled.track()
-    scaled.site.per_minute = 100.0
+    scaled.variant.per_minute = 100.0
     assert scaled.after(10 * 60) == 1
     scaled.scaling.register_scalable_target(**OF, SuspendedState={"DynamicScalingOutSuspended": False})
     assert scaled.after(60) == 2
@@ -173,12 +175,12 @@ def test_what_is_suspended_does_not_happen_until_it_is_resumed(scaled: FakeVaria
 def test_a_busy_endpoint_is_tried_again_as_the_same_activity(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
-    scaled.site.per_minute = 100.0
-    scaled.site.faults = [Busy("The endpoint is being updated.")] * 100
+    scaled.variant.per_minute = 100.0
+    scaled.variant.faults = [Busy("The endpoint is being updated.")] * 100
     assert scaled.after(6 * 60) == 1
     [activity] = scaled.activities()
     assert activity["StatusCode"] == "Pending"
-    scaled.site.faults.clear()
+    scaled.variant.faults.clear()
     assert scaled.after(60) == 2
     assert [(one["ActivityId"], one["StatusCode"]) for one in scaled.activities()] == [
         (activity["ActivityId"], "Successful")
@@ -188,10 +190,10 @@ def test_a_busy_endpoint_is_tried_again_as_the_same_activity(scaled: FakeVariant
 def test_what_waits_is_overridden_by_what_is_wanted_now(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
-    scaled.site.per_minute = 100.0
-    scaled.site.faults = [Busy("The endpoint is being updated.")] * 36
+    scaled.variant.per_minute = 100.0
+    scaled.variant.faults = [Busy("The endpoint is being updated.")] * 36
     scaled.after(6 * 60)
-    scaled.site.per_minute = 150.0
+    scaled.variant.per_minute = 150.0
     scaled.after(8 * 60)
     newest, older = scaled.activities()
     assert (newest["Description"], newest["StatusCode"]) == ("Setting desired instance count to 3.", "Successful")
@@ -203,8 +205,8 @@ def test_a_change_that_is_refused_is_told_with_its_reason_and_tried_again_a_minu
 ) -> None:
     scaled.register()
     scaled.track()
-    scaled.site.per_minute = 100.0
-    scaled.site.faults = [NotApplied("The account-level service limit is 1 Instances.")]
+    scaled.variant.per_minute = 100.0
+    scaled.variant.faults = [NotApplied("The account-level service limit is 1 Instances.")]
     assert scaled.after(5 * 60) == 1
     [activity] = scaled.activities()
     assert activity["StatusCode"] == "Failed"
@@ -217,13 +219,13 @@ def test_a_change_that_is_refused_is_told_with_its_reason_and_tried_again_a_minu
 def test_a_change_under_way_is_in_progress_and_nothing_else_is_begun(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
-    scaled.site.per_minute = 200.0
-    scaled.site.let_go.clear()
+    scaled.variant.per_minute = 200.0
+    scaled.variant.let_go.clear()
     scaled.after(10 * 60)
     [activity] = scaled.activities()
     assert activity["StatusCode"] == "InProgress"
     assert activity["StatusMessage"].endswith("Waiting for change to be fulfilled by sagemaker.")
-    scaled.site.let_go.set()
+    scaled.variant.let_go.set()
     assert scaled.after(10) == 4
     assert scaled.activities()[0]["StatusCode"] == "Successful"
 
@@ -254,18 +256,18 @@ def test_a_policy_that_is_changed_keeps_its_alarms_with_new_thresholds(scaled: F
 
 def test_a_variant_that_does_not_serve_is_left_alone(scaled: FakeVariantScaling) -> None:
     scaled.register(MinCapacity=2)
-    scaled.site.serving = False
+    scaled.variant.serving = False
     assert scaled.after(60) == 1
-    scaled.site.serving = True
+    scaled.variant.serving = True
     assert scaled.after(10) == 2
 
 
 class InterruptedAlarms(Alarms):
     """The change that is under way ends while an alarm enters a state; another would not."""
 
-    def __init__(self, site: FakeVariantScaler) -> None:
-        super().__init__(site.database, site.context.alarms.store, site.clock, carried_out)
-        self._site = site
+    def __init__(self, variant: FakeVariantScaler) -> None:
+        super().__init__(variant.database, variant.context.alarms.store, variant.clock, carried_out)
+        self._site = variant
         self.entered = 0
 
     async def enter(self, name: str, standing: Standing) -> None:
@@ -279,21 +281,21 @@ class InterruptedAlarms(Alarms):
 
 def test_a_change_that_ends_while_an_alarm_is_entered_is_made_once() -> None:
     scaled = FakeVariantScaling()
-    site = scaled.site
+    variant = scaled.variant
     scaled.register()
     scaled.track()
-    interrupted = InterruptedAlarms(site)
+    interrupted = InterruptedAlarms(variant)
 
     async def story() -> None:
-        site.per_minute = 150.0
-        site.let_go.clear()
-        await site.pass_s(600)
-        assert site.wanted == 1
-        site.context.alarms = interrupted
-        site.per_minute = 0.0
-        await site.pass_s(300)
+        variant.per_minute = 150.0
+        variant.let_go.clear()
+        await variant.pass_s(600)
+        assert variant.wanted == 1
+        variant.context.alarms = interrupted
+        variant.per_minute = 0.0
+        await variant.pass_s(300)
 
     scaled.runner.run(story())
     assert interrupted.entered
-    assert {activity.status for activity in site.context.activities.all()} == {"Successful"}
+    assert {activity.status for activity in variant.context.activities.all()} == {"Successful"}
     scaled.close()

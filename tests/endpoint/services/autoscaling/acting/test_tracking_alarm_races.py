@@ -24,26 +24,26 @@ def together(*works: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("round_number", range(5))
 def test_a_policy_that_is_put_twice_at_once_has_two_alarms_and_leaves_none(
-    desk: InMemoryAutoscaling, round_number: int
+    autoscaling: InMemoryAutoscaling, round_number: int
 ) -> None:
-    desk.register()
-    together(desk.track, desk.track, desk.track)
-    assert len(desk.context.alarms.all()) == 2
-    desk.client.delete_scaling_policy(**OF, PolicyName="track")
-    assert desk.context.alarms.all() == ()
+    autoscaling.register()
+    together(autoscaling.track, autoscaling.track, autoscaling.track)
+    assert len(autoscaling.context.alarms.all()) == 2
+    autoscaling.client.delete_scaling_policy(**OF, PolicyName="track")
+    assert autoscaling.context.alarms.all() == ()
 
 
 @pytest.mark.parametrize("round_number", range(5))
 def test_a_policy_that_is_deleted_while_it_is_put_leaves_alarms_only_where_it_is(
-    desk: InMemoryAutoscaling, round_number: int
+    autoscaling: InMemoryAutoscaling, round_number: int
 ) -> None:
     def delete() -> None:
         with suppress(ClientError):  # it may not be there, or not any more
-            desk.client.delete_scaling_policy(**OF, PolicyName="track")
+            autoscaling.client.delete_scaling_policy(**OF, PolicyName="track")
 
-    desk.register()
-    together(desk.track, delete, desk.track, delete)
-    assert len(desk.context.alarms.all()) == 2 * len(desk.context.policies.all())
+    autoscaling.register()
+    together(autoscaling.track, delete, autoscaling.track, delete)
+    assert len(autoscaling.context.alarms.all()) == 2 * len(autoscaling.context.policies.all())
 
 
 class InterruptedPolicies(RecordTable[ScalingPolicy]):

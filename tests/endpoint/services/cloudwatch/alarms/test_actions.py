@@ -52,32 +52,32 @@ class AlarmsBesideTopics:
 
 
 @pytest.fixture
-def desk() -> Iterator[AlarmsBesideTopics]:
+def services() -> Iterator[AlarmsBesideTopics]:
     made = AlarmsBesideTopics()
     yield made
     made.close()
 
 
-def test_an_alarm_notifies_its_topic(desk: AlarmsBesideTopics) -> None:
-    topic = desk.sns.create_topic(Name="pager")["TopicArn"]
-    queue = desk.sqs.create_queue(QueueName="pager")["QueueUrl"]
-    arn = desk.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    desk.sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
-    desk.fire(topic)
-    [message] = desk.sqs.receive_message(QueueUrl=queue)["Messages"]
+def test_an_alarm_notifies_its_topic(services: AlarmsBesideTopics) -> None:
+    topic = services.sns.create_topic(Name="pager")["TopicArn"]
+    queue = services.sqs.create_queue(QueueName="pager")["QueueUrl"]
+    arn = services.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    services.sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+    services.fire(topic)
+    [message] = services.sqs.receive_message(QueueUrl=queue)["Messages"]
     told = json.loads(json.loads(message["Body"])["Message"])
     assert (told["AlarmName"], told["NewStateValue"]) == ("busy", "ALARM")
     assert told["NewStateReason"] == "five orders at once"
-    assert [entry["actionState"] for entry in desk.history()] == ["Succeeded"]
+    assert [entry["actionState"] for entry in services.history()] == ["Succeeded"]
 
 
-def test_a_topic_that_does_not_exist_is_told_in_the_alarms_history(desk: AlarmsBesideTopics) -> None:
-    desk.fire(f"arn:aws:sns:us-east-1:{ACCOUNT}:nobody")
-    [entry] = desk.history()
+def test_a_topic_that_does_not_exist_is_told_in_the_alarms_history(services: AlarmsBesideTopics) -> None:
+    services.fire(f"arn:aws:sns:us-east-1:{ACCOUNT}:nobody")
+    [entry] = services.history()
     assert (entry["actionState"], "404" in entry["error"]) == ("Failed", True)
 
 
-def test_an_action_that_nobody_carries_out_is_told_too(desk: AlarmsBesideTopics) -> None:
-    desk.fire(f"arn:aws:automate:us-east-1:{ACCOUNT}:ec2:stop")
-    [entry] = desk.history()
+def test_an_action_that_nobody_carries_out_is_told_too(services: AlarmsBesideTopics) -> None:
+    services.fire(f"arn:aws:automate:us-east-1:{ACCOUNT}:ec2:stop")
+    [entry] = services.history()
     assert "nothing here carries out arn:aws:automate" in entry["error"]

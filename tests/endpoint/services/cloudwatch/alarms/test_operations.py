@@ -18,21 +18,21 @@ ARN = "arn:aws:cloudwatch:us-east-1:123456789012:alarm:busy"
 
 
 @pytest.fixture(scope="module", params=PROTOCOLS)
-def protocol_site(request: pytest.FixtureRequest) -> Iterator[tuple[AlarmsOnFakeClock, Any]]:
-    site = AlarmsOnFakeClock()
-    yield site, site.client(request.param)
-    site.database.close()
+def protocol_cloudwatch(request: pytest.FixtureRequest) -> Iterator[tuple[AlarmsOnFakeClock, Any]]:
+    cloudwatch = AlarmsOnFakeClock()
+    yield cloudwatch, cloudwatch.client(request.param)
+    cloudwatch.database.close()
 
 
 @pytest.fixture
-def site(protocol_site: tuple[AlarmsOnFakeClock, Any]) -> AlarmsOnFakeClock:
-    protocol_site[0].begin_anew()
-    return protocol_site[0]
+def cloudwatch(protocol_cloudwatch: tuple[AlarmsOnFakeClock, Any]) -> AlarmsOnFakeClock:
+    protocol_cloudwatch[0].begin_anew()
+    return protocol_cloudwatch[0]
 
 
 @pytest.fixture
-def boto(protocol_site: tuple[AlarmsOnFakeClock, Any], site: AlarmsOnFakeClock) -> Any:
-    return protocol_site[1]
+def boto(protocol_cloudwatch: tuple[AlarmsOnFakeClock, Any], cloudwatch: AlarmsOnFakeClock) -> Any:
+    return protocol_cloudwatch[1]
 
 
 def refused(boto: Any, operation: str, **members: Any) -> str:
@@ -45,7 +45,7 @@ def without(*names: str) -> dict[str, Any]:
     return {name: value for name, value in BUSY.items() if name not in names}
 
 
-def test_what_was_put_is_shown(boto: Any, site: AlarmsOnFakeClock) -> None:
+def test_what_was_put_is_shown(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     dimensions = [{"Name": "Shop", "Value": "north"}]
     boto.put_metric_alarm(**BUSY, Dimensions=dimensions, AlarmActions=[TOPIC], Unit="Count", AlarmDescription="why")
     (alarm,) = boto.describe_alarms()["MetricAlarms"]
@@ -68,7 +68,9 @@ def test_what_was_put_is_shown(boto: Any, site: AlarmsOnFakeClock) -> None:
     }
 
 
-def test_an_alarm_on_an_expression_shows_its_metrics_and_no_dimensions(boto: Any, site: AlarmsOnFakeClock) -> None:
+def test_an_alarm_on_an_expression_shows_its_metrics_and_no_dimensions(
+    boto: Any, cloudwatch: AlarmsOnFakeClock
+) -> None:
     metric = {"Namespace": "shop", "MetricName": "Orders", "Dimensions": []}
     metrics = [
         {"Id": "a", "MetricStat": {"Metric": metric, "Period": 300, "Stat": "p99"}, "ReturnData": False},
@@ -81,7 +83,7 @@ def test_an_alarm_on_an_expression_shows_its_metrics_and_no_dimensions(boto: Any
     assert not {"Dimensions", "Namespace", "Period"} & alarm.keys()
 
 
-def test_putting_again_overwrites_all_but_the_state(boto: Any, site: AlarmsOnFakeClock) -> None:
+def test_putting_again_overwrites_all_but_the_state(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     boto.put_metric_alarm(**BUSY, AlarmDescription="first", Tags=[{"Key": "a", "Value": "1"}])
     boto.set_alarm_state(AlarmName="busy", StateValue="ALARM", StateReason="drill")
     boto.put_metric_alarm(**{**BUSY, "Threshold": 7.0}, Tags=[{"Key": "b", "Value": "2"}])
@@ -91,7 +93,7 @@ def test_putting_again_overwrites_all_but_the_state(boto: Any, site: AlarmsOnFak
     assert boto.list_tags_for_resource(ResourceARN=ARN)["Tags"] == [{"Key": "a", "Value": "1"}]
 
 
-def test_filters_and_pages(boto: Any, site: AlarmsOnFakeClock) -> None:
+def test_filters_and_pages(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     for name in ("a1", "a2", "a3", "A1", "b1"):
         boto.put_metric_alarm(
             **{**BUSY, "AlarmName": name}, AlarmActions=[f"arn:aws:sns:us-east-1:123456789012:{name}"]
@@ -112,14 +114,14 @@ def test_filters_and_pages(boto: Any, site: AlarmsOnFakeClock) -> None:
     assert refused(boto, "describe_alarms", NextToken="mine") in ("InvalidNextToken", "InvalidNextTokenException")
 
 
-def test_nothing_there_is_an_empty_list(boto: Any, site: AlarmsOnFakeClock) -> None:
+def test_nothing_there_is_an_empty_list(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     assert boto.describe_alarms()["MetricAlarms"] == []
     assert boto.describe_alarms()["CompositeAlarms"] == []
     assert boto.describe_alarm_history()["AlarmHistoryItems"] == []
     assert boto.describe_alarms_for_metric(Namespace="shop", MetricName="Orders")["MetricAlarms"] == []
 
 
-def test_the_alarms_of_a_metric(boto: Any, site: AlarmsOnFakeClock) -> None:
+def test_the_alarms_of_a_metric(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     north = [{"Name": "Shop", "Value": "north"}]
     boto.put_metric_alarm(**BUSY)
     boto.put_metric_alarm(**{**BUSY, "AlarmName": "north", "Period": 300}, Dimensions=north)
@@ -134,10 +136,10 @@ def test_the_alarms_of_a_metric(boto: Any, site: AlarmsOnFakeClock) -> None:
     assert names(Statistic="Average") == []
 
 
-def test_history_newest_first_by_kind_and_by_page(boto: Any, site: AlarmsOnFakeClock) -> None:
+def test_history_newest_first_by_kind_and_by_page(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     boto.put_metric_alarm(**BUSY)
     for number, value in enumerate(("OK", "ALARM", "OK"), start=1):
-        site.now_s = NOON_S + number
+        cloudwatch.now_s = NOON_S + number
         boto.set_alarm_state(AlarmName="busy", StateValue=value, StateReason="drill")
     items = boto.describe_alarm_history(AlarmName="busy")["AlarmHistoryItems"]
     assert [item["HistorySummary"] for item in items] == [
@@ -153,14 +155,14 @@ def test_history_newest_first_by_kind_and_by_page(boto: Any, site: AlarmsOnFakeC
     assert len(boto.describe_alarm_history(StartDate=later, HistoryItemType="StateUpdate")["AlarmHistoryItems"]) == 2
 
 
-def test_deleting_takes_the_tags_along_and_passes_over_unknown_names(boto: Any, site: AlarmsOnFakeClock) -> None:
+def test_deleting_takes_the_tags_along_and_passes_over_unknown_names(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     boto.put_metric_alarm(**BUSY, Tags=[{"Key": "a", "Value": "1"}])
     boto.delete_alarms(AlarmNames=["gone", "busy"])
     assert boto.describe_alarms()["MetricAlarms"] == []
-    assert site.store.tags(ARN) == {}
+    assert cloudwatch.store.tags(ARN) == {}
 
 
-def test_tags(boto: Any, site: AlarmsOnFakeClock) -> None:
+def test_tags(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     boto.put_metric_alarm(**BUSY)
     assert boto.list_tags_for_resource(ResourceARN=ARN)["Tags"] == []
     boto.tag_resource(ResourceARN=ARN, Tags=[{"Key": "a", "Value": "1"}, {"Key": "b", "Value": ""}])
@@ -172,7 +174,7 @@ def test_tags(boto: Any, site: AlarmsOnFakeClock) -> None:
 
 
 def test_a_state_can_be_set_for_alarms_that_exist_and_with_data_that_is_json(
-    boto: Any, site: AlarmsOnFakeClock
+    boto: Any, cloudwatch: AlarmsOnFakeClock
 ) -> None:
     drill = {"AlarmName": "busy", "StateValue": "OK", "StateReason": "drill"}
     assert refused(boto, "set_alarm_state", **drill) == "ResourceNotFound"
@@ -209,14 +211,14 @@ def test_a_state_can_be_set_for_alarms_that_exist_and_with_data_that_is_json(
     ],
 )
 def test_what_put_metric_alarm_refuses(
-    boto: Any, site: AlarmsOnFakeClock, members: dict[str, Any], expected: str
+    boto: Any, cloudwatch: AlarmsOnFakeClock, members: dict[str, Any], expected: str
 ) -> None:
     assert refused(boto, "put_metric_alarm", **members) == expected
-    assert site.alarms.all() == ()
+    assert cloudwatch.alarms.all() == ()
 
 
 def test_a_metric_math_alarm_returns_the_data_of_one_query_and_has_one_period(
-    boto: Any, site: AlarmsOnFakeClock
+    boto: Any, cloudwatch: AlarmsOnFakeClock
 ) -> None:
     metric = {"Namespace": "shop", "MetricName": "Orders"}
     members = without("Namespace", "MetricName", "Statistic", "Period")
@@ -234,27 +236,27 @@ def test_a_metric_math_alarm_returns_the_data_of_one_query_and_has_one_period(
     ["a +", "gone", "True * a", "[a, a]", "FILL([METRICS(), METRICS()], 0)", "[" + ",".join("a" * 501) + "]"],
 )
 def test_an_expression_that_can_never_be_watched_is_refused_when_it_is_put(
-    boto: Any, site: AlarmsOnFakeClock, expression: str
+    boto: Any, cloudwatch: AlarmsOnFakeClock, expression: str
 ) -> None:
     members = without("Namespace", "MetricName", "Statistic", "Period")
     metric = {"Namespace": "shop", "MetricName": "Orders"}
     stat = {"MetricStat": {"Metric": metric, "Period": 60, "Stat": "Sum"}, "ReturnData": False}
     metrics = [{"Id": "a", **stat}, {"Id": "e", "Expression": expression}]
     assert refused(boto, "put_metric_alarm", **members, Metrics=metrics) == "ValidationError"
-    assert site.alarms.all() == ()
+    assert cloudwatch.alarms.all() == ()
 
 
-def test_tags_added_at_once_are_counted_one_after_the_other(boto: Any, site: AlarmsOnFakeClock) -> None:
+def test_tags_added_at_once_are_counted_one_after_the_other(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     boto.put_metric_alarm(**BUSY)
 
     def tag(number: int) -> bool:
         tags = [{"Key": f"{number}-{one}", "Value": ""} for one in range(10)]
         try:
-            tag_resource(site.alarms, Call("TagResource", {"ResourceARN": ARN, "Tags": tags}, "", "", ""))
+            tag_resource(cloudwatch.alarms, Call("TagResource", {"ResourceARN": ARN, "Tags": tags}, "", "", ""))
         except AwsError:
             return False
         return True
 
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(tag, range(8))) == 5
-    assert len(site.store.tags(ARN)) == 50
+    assert len(cloudwatch.store.tags(ARN)) == 50

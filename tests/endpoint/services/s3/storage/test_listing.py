@@ -50,11 +50,11 @@ class HalfwayTree(Tree):
 
 def test_a_list_during_another_sees_all_that_was_copied_in(tmp_path: Path) -> None:
     tree = HalfwayTree(tmp_path)
-    with store_without_server(tmp_path, lambda _: tree) as bench, ThreadPoolExecutor() as pool:
-        copy_in(bench.folder, "a/b", "a/c/d", "e/f")
-        first = pool.submit(bench.listed)
+    with store_without_server(tmp_path, lambda _: tree) as bare_store, ThreadPoolExecutor() as pool:
+        copy_in(bare_store.folder, "a/b", "a/c/d", "e/f")
+        first = pool.submit(bare_store.listed)
         assert tree.half_way.wait(timeout=20)
-        second = pool.submit(bench.listed)
+        second = pool.submit(bare_store.listed)
         assert second.result() == first.result() == ["a/b", "a/c/d", "e/f"]
 
 
@@ -99,13 +99,13 @@ class FailingTree(Tree):
 
 
 def test_a_list_that_was_cut_short_hides_nothing_from_the_next(tmp_path: Path) -> None:
-    with store_without_server(tmp_path, FailingTree) as bench:
-        copy_in(bench.folder, "a/b", "a/c/d", "e/f")
-        os.utime(bench.folder / "e", ns=(0, 0))  # as out of an archive that knows no times
+    with store_without_server(tmp_path, FailingTree) as bare_store:
+        copy_in(bare_store.folder, "a/b", "a/c/d", "e/f")
+        os.utime(bare_store.folder / "e", ns=(0, 0))  # as out of an archive that knows no times
         with pytest.raises(MemoryError):
-            bench.listed()
-        assert bench.listed("e/") == ["e/f"]
-        assert bench.listed() == ["a/b", "a/c/d", "e/f"]
+            bare_store.listed()
+        assert bare_store.listed("e/") == ["e/f"]
+        assert bare_store.listed() == ["a/b", "a/c/d", "e/f"]
 
 
 class _Compared(int):
@@ -145,32 +145,32 @@ def tree(tmp_path: Path) -> InterruptedTree:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, tree: InterruptedTree) -> Iterator[StoreWithoutServer]:
-    with store_without_server(tmp_path, lambda _: tree) as bench:
+def bare_store(tmp_path: Path, tree: InterruptedTree) -> Iterator[StoreWithoutServer]:
+    with store_without_server(tmp_path, lambda _: tree) as bare_store:
         for key in ("a/kept", "a/old"):
-            bench.put(key)
-        assert bench.listed() == ["a/kept", "a/old"]
-        yield bench
+            bare_store.put(key)
+        assert bare_store.listed() == ["a/kept", "a/old"]
+        yield bare_store
 
 
 @pytest.mark.parametrize(
     ("key", "by_hand"), [("new", "by-hand"), ("new", "by/hand"), ("a/new", "a/by-hand"), ("a/new", "a/by/hand")]
 )
 def test_what_is_copied_in_during_a_put_is_listed(
-    bench: StoreWithoutServer, tree: InterruptedTree, key: str, by_hand: str
+    bare_store: StoreWithoutServer, tree: InterruptedTree, key: str, by_hand: str
 ) -> None:
-    tree.by_hand = lambda: copy_in(bench.folder, by_hand)
-    bench.put(key)
-    assert bench.listed() == sorted(["a/kept", "a/old", key, by_hand])
+    tree.by_hand = lambda: copy_in(bare_store.folder, by_hand)
+    bare_store.put(key)
+    assert bare_store.listed() == sorted(["a/kept", "a/old", key, by_hand])
 
 
 @pytest.mark.parametrize("by_hand", ["a/by-hand", "a/by/hand"])
 def test_what_is_copied_in_during_a_delete_is_listed(
-    bench: StoreWithoutServer, tree: InterruptedTree, by_hand: str
+    bare_store: StoreWithoutServer, tree: InterruptedTree, by_hand: str
 ) -> None:
-    tree.by_hand = lambda: copy_in(bench.folder, by_hand)
-    bench.delete("a/old")
-    assert bench.listed() == sorted(["a/kept", by_hand])
+    tree.by_hand = lambda: copy_in(bare_store.folder, by_hand)
+    bare_store.delete("a/old")
+    assert bare_store.listed() == sorted(["a/kept", by_hand])
 
 
 class ComparingTree(Tree):
@@ -185,13 +185,13 @@ class ComparingTree(Tree):
 
 def test_names_are_compared_once_after_a_write(tmp_path: Path) -> None:
     tree = ComparingTree(tmp_path)
-    with store_without_server(tmp_path, lambda _: tree) as bench:
-        bench.put("a/b")
-        bench.listed()
+    with store_without_server(tmp_path, lambda _: tree) as bare_store:
+        bare_store.put("a/b")
+        bare_store.listed()
         tree.compared.clear()
-        bench.put("a/c")
-        assert (bench.listed(), tree.compared) == (["a/b", "a/c"], ["a/"])
-        assert (bench.listed(), tree.compared) == (["a/b", "a/c"], ["a/"])
+        bare_store.put("a/c")
+        assert (bare_store.listed(), tree.compared) == (["a/b", "a/c"], ["a/"])
+        assert (bare_store.listed(), tree.compared) == (["a/b", "a/c"], ["a/"])
 
 
 class OvertakenTree(WatchedTree):
@@ -208,12 +208,12 @@ class OvertakenTree(WatchedTree):
 
 def test_a_write_during_a_list_makes_no_folder_be_read_again(tmp_path: Path) -> None:
     tree = OvertakenTree(tmp_path)
-    with store_without_server(tmp_path, lambda _: tree) as bench:
-        bench.put("a/b")
-        bench.listed()
+    with store_without_server(tmp_path, lambda _: tree) as bare_store:
+        bare_store.put("a/b")
+        bare_store.listed()
         tree.read.clear()
-        tree.meanwhile = lambda: bench.put("a/c")
-        assert (bench.listed(), tree.read) == (["a/b", "a/c"], [])
+        tree.meanwhile = lambda: bare_store.put("a/c")
+        assert (bare_store.listed(), tree.read) == (["a/b", "a/c"], [])
 
 
 class GrowingFile(FileIO):
@@ -237,17 +237,17 @@ class GrowingTree(Tree):
 
 def test_a_file_that_is_still_being_copied_in_is_listed_when_it_is_there(tmp_path: Path) -> None:
     tree = GrowingTree(tmp_path)
-    with store_without_server(tmp_path, lambda _: tree) as bench:
+    with store_without_server(tmp_path, lambda _: tree) as bare_store:
         for key in ("a", "b"):
-            (bench.folder / key).write_bytes(b"begun")
-        assert bench.listed() == []
+            (bare_store.folder / key).write_bytes(b"begun")
+        assert bare_store.listed() == []
         tree.growing = False
-        assert bench.listed() == ["a", "b"]
+        assert bare_store.listed() == ["a", "b"]
 
 
 def test_an_etag_is_that_of_the_bytes_that_are_sent_with_it(tmp_path: Path) -> None:
-    with store_without_server(tmp_path, GrowingTree) as bench:
-        (bench.folder / "a").write_bytes(b"begun")
-        opened = bench.objects.open(ObjectName("bucket", "a"))
+    with store_without_server(tmp_path, GrowingTree) as bare_store:
+        (bare_store.folder / "a").write_bytes(b"begun")
+        opened = bare_store.objects.open(ObjectName("bucket", "a"))
         with opened.file:
             assert opened.entry.etag == md5(opened.file.read(opened.entry.size_bytes)).hexdigest()
