@@ -15,11 +15,11 @@ BEHAVIOURS = {"endpoint/robust"}
 """Folders of tests of a whole endpoint: what it does when processes end, bodies are large or many models come."""
 DATA = {"container/formats/xgboost/old_models"}
 PROGRAMS = {
-    "readme_tables.py",  # writes the tables of the documentation
-    "clients/old_boto3.py",  # these run in an environment of the client's own
+    "clients/old_boto3.py",
     "clients/sagemaker_v2.py",
     "clients/sagemaker_v3.py",
 }
+"""Each runs in an environment of the client's own."""
 
 
 def folders(package: str) -> Iterator[str]:
@@ -66,7 +66,7 @@ def test_a_file_named_after_a_module_stands_in_the_modules_room(package: str) ->
 def test_helpers_have_packages_of_their_own() -> None:
     outside = [
         name
-        for path in sorted(TESTS.rglob("*.py"))
+        for path in sorted(TESTS.glob("*/**/*.py"))
         if not path.name.startswith(("test_", "conftest")) and "helpers" not in path.parts
         if (name := str(path.relative_to(TESTS))) not in PROGRAMS
     ]

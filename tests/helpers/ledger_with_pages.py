@@ -1,4 +1,4 @@
-"""A ledger in a folder, invocations to tell it of, and its pages behind a real port of this process."""
+"""A ledger in a folder, records to write into it, and its pages behind a real port of this process."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""The notebooks as files: which there are, what is in them, and a run of one in a kernel of its own."""
+"""The notebooks: their files, their cells, and a run of one in a kernel of its own."""
 
 import ast
 import os

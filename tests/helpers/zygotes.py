@@ -1,4 +1,4 @@
-"""Zygotes of tests: processes that the zygote's clients fork from, each ended with its block."""
+"""Starts a zygote for a test and ends it with its block."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""What a real client is told of an endpoint: the variables that `torpor env` prints, and nothing else."""
+"""The environment of a real client: the variables that `torpor env` prints, and nothing else."""
 
 import os
 import shlex

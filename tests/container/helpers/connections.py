@@ -1,4 +1,4 @@
-"""A server's end as a client sees it when its process is killed: at once, with no turn of an event loop in between."""
+"""Closes a server's connection as its killed process would: at once, without a turn of the event loop."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The server of `echo_server` in a process of its own, and how a client asks it, byte by byte."""
+"""The echo server in a process of its own, and a client that sends it requests byte by byte."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""As much of S3 as a reader meets, with its bad days: objects by path, each with the way in which it misbehaves."""
+"""A fake S3 server: objects by path, each with the fault that reading it meets."""
 
 import asyncio
 import hashlib

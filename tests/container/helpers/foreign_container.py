@@ -1,4 +1,4 @@
-"""A foreign MME container with bad manners, run as a program: each argument behind the port is one of them.
+"""A multi-model container that misbehaves, run as a program: each argument after the port names one fault.
 
 It answers an invocation with its model's name, the body, and what it was told in headers, as JSON.
 """

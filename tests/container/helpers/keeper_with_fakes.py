@@ -1,4 +1,4 @@
-"""A real keeper with real books between two fake edges: a disk tier and a loader that note their calls."""
+"""A real keeper and residency between two fakes that record their calls: a disk tier and a loader."""
 
 import asyncio
 from collections import Counter

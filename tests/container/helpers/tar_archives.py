@@ -1,4 +1,4 @@
-"""Archives for the tests, made with the standard library: honest ones by name and content, odd ones by TarInfo."""
+"""Tar archives: plain ones from names and contents, malformed ones from TarInfo."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""What the children of a tested zygote do."""
+"""The functions that children of a tested zygote run."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""An instance that answers everything with its state, and uses half a core; and a collector of its state."""
+"""A fake instance that answers each request with its state and uses half a core, and a collector that reads it."""
 
 import asyncio
 import json

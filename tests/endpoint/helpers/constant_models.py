@@ -1,4 +1,4 @@
-"""Models that answer with one number of their own, so that a right answer can be told from another model's."""
+"""Models that each answer one number, so that a test sees which model answered."""
 
 import io
 import time

@@ -1,4 +1,4 @@
-"""What the endpoint's own pages say: its instances, their models, and the decisions about one model."""
+"""Reads the endpoint's own pages: its instances, their models, and the decisions about one model."""
 
 import json
 import time

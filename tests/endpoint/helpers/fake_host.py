@@ -1,4 +1,4 @@
-"""A host whose instances are tiny servers of this process: they answer pings as told, take frames, may end any time."""
+"""A fake host: its instances are small servers of this process that answer pings as told and may end at any time."""
 
 import asyncio
 import tempfile

@@ -1,4 +1,4 @@
-"""A pool whose instances, launches and clock fail as they are told to, and what must be so of it at every moment."""
+"""An instance pool on a fake host whose instances, launches and clock fail as told, and the pool's invariants."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Requests that are as much work as a request can be, for those who only hold against each what it does to others."""
+"""The requests that cost the most work, to measure how long each holds up other requests."""
 
 import json
 

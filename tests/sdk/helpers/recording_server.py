@@ -1,4 +1,4 @@
-"""A server that answers calls as it is told to, and keeps what it received, to the byte."""
+"""A server that answers as told, and records each request to the byte."""
 
 import ssl
 from collections.abc import Iterator, Mapping

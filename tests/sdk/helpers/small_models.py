@@ -1,4 +1,4 @@
-"""Small trained models, and rows to ask them about."""
+"""Small trained models, and rows to send to them."""
 
 import json
 from typing import Any

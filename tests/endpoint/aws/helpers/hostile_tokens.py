@@ -1,4 +1,4 @@
-"""Page tokens that nobody was ever given, each of a kind that some reader stumbles over."""
+"""Page tokens that no answer ever held; each kind makes some decoder fail."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What to call each operation with, service by service and in an order in which every call has something to answer."""
+"""The parameters of one call of each operation, in an order in which every call finds what it needs."""
 
 import json
 from datetime import UTC, datetime, timedelta

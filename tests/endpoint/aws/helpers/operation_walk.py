@@ -1,4 +1,4 @@
-"""A walk through all operations of a service: each is called once with boto3, in the order of its rows."""
+"""Calls every operation of a service once with boto3, in the order of its rows."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

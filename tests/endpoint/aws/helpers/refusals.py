@@ -1,4 +1,4 @@
-"""What becomes of a call that may be refused."""
+"""The outcome of a call: its answer, or the AWS error that refuses it."""
 
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""Holds an answer against botocore's model, more strictly than botocore does: what is missing, wrong, empty or odd."""
+"""Checks an answer against botocore's model more strictly than botocore: missing, wrong, empty and unknown members."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""CloudWatch with alarms, in this process: a clock that is a number, actions that are written down."""
+"""CloudWatch with alarms in this process: the clock is a number, and actions are recorded."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

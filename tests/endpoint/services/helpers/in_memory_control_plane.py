@@ -1,4 +1,4 @@
-"""A control plane at which a test can call operations, and play the controller that makes them so."""
+"""SageMaker's control plane over a database in memory; the test plays the controller."""
 
 from collections.abc import Mapping
 from typing import Any

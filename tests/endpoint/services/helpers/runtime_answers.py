@@ -1,4 +1,4 @@
-"""What the tests of the runtime API read from an answer."""
+"""Reads answers of the runtime API: errors, steps of `Server-Timing`, headers."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What gunicorn serves in these tests: a store in the folder that the environment names."""
+"""The application of the S3 server: a store in the folder that the environment names."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Objects and their listing over one tree, without a server: what they read of it can be watched, or meddled with."""
+"""S3's objects and listing over one folder tree, without a server; a test may watch or change what they read."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""A scaler over one variant that is numbers: a clock, a rate of requests, instances that are there when asked for."""
+"""A real scaler over a fake variant: a clock, a rate of requests and a count of instances, each a number."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Training without an endpoint around it: real records, a real object store, real processes, called as by the API."""
+"""SageMaker training in a folder, without an endpoint: real records, a real object store, real processes."""
 
 import asyncio
 import inspect
