@@ -95,7 +95,7 @@ build/peers/%/.ready: benchmarks/peers/%/requirements.txt
 
 # Eviction policies against another's simulator, to the last hit. It is GPL, and has an environment of its own: 0.2 GB.
 oracles: build/oracles/.ready
-	build/oracles/bin/python -m pytest --noconftest -p no:torpor tests/container/core/test_policy_oracles.py
+	build/oracles/bin/python -m pytest --noconftest -p no:torpor tests/container/core/policies/test_oracles.py
 
 build/oracles/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(@D)

@@ -98,16 +98,16 @@ def measured(requests: int, rounds: int) -> dict[str, Any]:
     }
 
 
-def compiled_of_these() -> bool:
+def compiled_of_these(compiled: Path = COMPILED) -> bool:
     """Whether the simulator was compiled. It ends if that was of other sources than these."""
-    if not COMPILED.is_dir():
+    if not compiled.is_dir():
         return False
     for package in map(ROOT.joinpath, SOURCES):
         for source in package.rglob("*.py"):
-            copy = COMPILED / source.relative_to(package.parent)
+            copy = compiled / source.relative_to(package.parent)
             if not copy.exists() or copy.read_bytes() != source.read_bytes():
                 raise SystemExit(
-                    f"{source.relative_to(ROOT)} has changed since: `make compiled` again, or remove {COMPILED}"
+                    f"{source.relative_to(ROOT)} has changed since: `make compiled` again, or remove {compiled}"
                 )
     return True
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests import zygotes
+from tests.helpers import zygotes
 from torpor_container.processes.zygote_client import ZygoteClient
 
 settings.register_profile("shared", deadline=None)

@@ -38,19 +38,17 @@ def heirs(kind: type) -> Iterator[type]:
         yield from heirs(heir)
 
 
-def test_without_one_nothing_compiled_takes_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulator, "COMPILED", tmp_path / "nowhere")
-    assert not simulator.compiled_of_these()
+def test_without_one_nothing_compiled_takes_part(tmp_path: Path) -> None:
+    assert not simulator.compiled_of_these(tmp_path / "nowhere")
 
 
-def test_one_of_other_sources_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulator, "COMPILED", tmp_path)
+def test_one_of_other_sources_ends_the_run(tmp_path: Path) -> None:
     for package in map(simulator.ROOT.joinpath, simulator.SOURCES):
         shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
-    assert simulator.compiled_of_these()
+    assert simulator.compiled_of_these(tmp_path)
 
     (tmp_path / "torpor" / "simulator" / "engine" / "kernel.py").write_text("")
     with pytest.raises(
         SystemExit, match=r"sdk/torpor/simulator/engine/kernel\.py has changed since: `make compiled` again"
     ):
-        simulator.compiled_of_these()
+        simulator.compiled_of_these(tmp_path)

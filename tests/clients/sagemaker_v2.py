@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from tests.clients.sagemaker_site import Site, Steps, close, site
+from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, close, sagemaker_endpoint
 
 POLL_S = 1
 
@@ -18,7 +18,7 @@ POLL_S = 1
 def main() -> int:
     step = Steps()
     os.environ["SAGEMAKER_SUPPRESS_V2_WARNING"] = "1"
-    with site() as around:
+    with sagemaker_endpoint() as around:
         import sagemaker
 
         print(f"sagemaker {sagemaker.__version__}")
@@ -47,7 +47,7 @@ def identity(step: Steps, session: Any) -> None:
         assert session.boto_session.resource("s3").Bucket(session.default_bucket()).creation_date
 
 
-def many_models(step: Steps, around: Site, session: Any) -> None:
+def many_models(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     from sagemaker import get_execution_role, image_uris
     from sagemaker.deserializers import CSVDeserializer, JSONDeserializer
     from sagemaker.multidatamodel import MultiDataModel
@@ -84,7 +84,7 @@ def many_models(step: Steps, around: Site, session: Any) -> None:
         gone(session, "many")
 
 
-def own_code(step: Steps, around: Site, session: Any) -> None:
+def own_code(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     """Script mode: the SDK uploads the code, and leaves it to the container to fetch it."""
     from sagemaker.deserializers import StringDeserializer
     from sagemaker.s3 import S3Uploader
@@ -129,7 +129,7 @@ def own_code(step: Steps, around: Site, session: Any) -> None:
         delete(predictor)
 
 
-def own_code_for_many(step: Steps, around: Site, session: Any) -> None:
+def own_code_for_many(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     from sagemaker.deserializers import StringDeserializer
     from sagemaker.multidatamodel import MultiDataModel
     from sagemaker.sklearn import SKLearnModel
@@ -149,7 +149,7 @@ def own_code_for_many(step: Steps, around: Site, session: Any) -> None:
         delete(predictor)
 
 
-def serverless(step: Steps, around: Site, session: Any) -> None:
+def serverless(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     from sagemaker.deserializers import JSONDeserializer
     from sagemaker.model import Model
     from sagemaker.multidatamodel import MultiDataModel
@@ -184,7 +184,7 @@ def serverless(step: Steps, around: Site, session: Any) -> None:
         delete(predictor)
 
 
-def variants(step: Steps, around: Site, session: Any) -> None:
+def variants(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     from sagemaker import container_def, get_execution_role, production_variant
     from sagemaker.deserializers import JSONDeserializer
     from sagemaker.predictor import Predictor

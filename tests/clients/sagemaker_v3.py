@@ -9,14 +9,14 @@ import json
 import sys
 from typing import Any
 
-from tests.clients.sagemaker_site import Site, Steps, close, site
+from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, close, sagemaker_endpoint
 
 POLL_S = 1
 
 
 def main() -> int:
     step = Steps()
-    with site() as around:
+    with sagemaker_endpoint() as around:
         from importlib.metadata import version
 
         from sagemaker.core.helper.session_helper import Session
@@ -43,7 +43,7 @@ def identity(step: Steps, session: Any) -> None:
         assert session.default_bucket() == "sagemaker-us-east-1-123456789012"
 
 
-def resources(step: Steps, around: Site, session: Any) -> None:
+def resources(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     from sagemaker.core.helper.session_helper import get_execution_role
     from sagemaker.core.resources import Endpoint, EndpointConfig, Model
     from sagemaker.core.shapes import ContainerDefinition, MultiModelConfig, ProductionVariant
@@ -90,7 +90,7 @@ def resources(step: Steps, around: Site, session: Any) -> None:
         assert not list(Model.get_all())
 
 
-def variants(step: Steps, around: Site, session: Any) -> None:
+def variants(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     from sagemaker.core.resources import Endpoint, EndpointConfig, Model
     from sagemaker.core.shapes import ContainerDefinition, DesiredWeightAndCapacity, ProductionVariant
 
@@ -117,7 +117,7 @@ def variants(step: Steps, around: Site, session: Any) -> None:
         endpoint.wait_for_delete(poll=POLL_S)
 
 
-def serverless(step: Steps, around: Site, session: Any) -> None:
+def serverless(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     """The SDK's own serverless shape is refused by boto3 before it is sent, so boto3 makes the config."""
     from sagemaker.core.resources import Endpoint, EndpointConfig, Model
     from sagemaker.core.shapes import ContainerDefinition, ProductionVariant, ProductionVariantServerlessConfig
@@ -149,7 +149,7 @@ def serverless(step: Steps, around: Site, session: Any) -> None:
         endpoint.wait_for_delete(poll=POLL_S)
 
 
-def model_builder(step: Steps, around: Site, session: Any) -> None:
+def model_builder(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     from sagemaker.core.helper.session_helper import get_execution_role
     from sagemaker.core.training.configs import SourceCode
     from sagemaker.serve.model_builder import ModelBuilder
@@ -184,7 +184,7 @@ def model_builder(step: Steps, around: Site, session: Any) -> None:
         close(text.removesuffix(";ready").split(","), [value + 1000 for value in around.expected["linear"]])
 
 
-def put(around: Site, session: Any, prefix: str, *names: str) -> str:
+def put(around: SageMakerEndpoint, session: Any, prefix: str, *names: str) -> str:
     """Upload artifacts; answer the prefix that they are below."""
     bucket = session.default_bucket()
     for name in names:
@@ -192,12 +192,12 @@ def put(around: Site, session: Any, prefix: str, *names: str) -> str:
     return f"s3://{bucket}/{prefix}/"
 
 
-def answers(endpoint: Any, around: Site, name: str, **target: str) -> None:
+def answers(endpoint: Any, around: SageMakerEndpoint, name: str, **target: str) -> None:
     """Fail unless the endpoint answers with this model's predictions."""
     close(json.loads(invoked(endpoint, around, **target)), around.expected[name])
 
 
-def invoked(endpoint: Any, around: Site, **target: str) -> str:
+def invoked(endpoint: Any, around: SageMakerEndpoint, **target: str) -> str:
     body = "\n".join(",".join(map(str, row)) for row in around.rows)
     answer = endpoint.invoke(body=body, content_type="text/csv", accept="application/json", **target)
     text: str = answer.body.read().decode()

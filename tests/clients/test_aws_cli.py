@@ -11,9 +11,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.clients.wiring import only_if_asked, variables
-from tests.endpoint.artifacts import ROW, booster, packed, predicted, put
-from tests.endpoint.live import LiveEndpoint
+from tests.clients.helpers.wiring import only_if_asked, variables
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted, put
 
 MIB = 1 << 20
 AWS = Path(sys.executable).with_name("aws")

@@ -4,9 +4,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.clients.wiring import only_if_asked, variables
-from tests.endpoint.artifacts import ROW, booster, packed, predicted
-from tests.endpoint.live import LiveEndpoint
+from tests.clients.helpers.wiring import only_if_asked, variables
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted
 
 HERE = Path(__file__).parent
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.clients.wiring import only_if_asked, variables
-from tests.endpoint.artifacts import ROW, booster, packed
-from tests.endpoint.live import LiveEndpoint
+from tests.clients.helpers.wiring import only_if_asked, variables
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed
 
 pytestmark = only_if_asked("terraform", "make clients-terraform")
 

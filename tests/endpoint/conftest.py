@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.endpoint.live import LiveEndpoint
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.page_calls import Reply, call
+from tests.endpoint.helpers.browser_requests import Reply, call
 from torpor_endpoint.aws.wire.asgi import App, Response, Scope, sent
 from torpor_endpoint.core.cross_origin import ours
 from torpor_endpoint.gateway import Gateway

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.endpoint.hostile_site import WITHIN_S, Rebinding, Site, browser, opened, page
-from tests.endpoint.live import LiveEndpoint
+from tests.endpoint.helpers.hostile_web_site import WITHIN_S, HostileWebSite, Rebinding, browser, opened, page
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 
 pytestmark = pytest.mark.skipif(browser() is None, reason="no Chromium is installed: apt-get install chromium")
 
@@ -38,7 +38,7 @@ class Visit:
 def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
     """One walk of one browser: a page of another site, of another port of the same host, of a name that is then led
     here, and of a friend."""
-    site = Site("127.0.0.1")
+    site = HostileWebSite("127.0.0.1")
     friend = f"friend.localhost:{site.port}"
     with LiveEndpoint(tmp_path_factory.mktemp("live"), "--allow-origin", f"http://{friend}") as live:
         _furnish(live.client("s3"), f"http://localhost:{site.port}")

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.notebooks.notebook_files import FOLDER, NOTEBOOKS, cells, imported, read, run
-from tests.processes import marked, soon
+from tests.helpers.notebook_files import FOLDER, NOTEBOOKS, cells, imported, read, run
+from tests.helpers.processes import marked
+from tests.helpers.waiting import soon
 
 MAY_IMPORT = {"torpor", "numpy", "pandas", "boto3"}
 METADATA = {

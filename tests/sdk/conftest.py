@@ -8,7 +8,7 @@ import pytest
 import typer.rich_utils  # noqa: F401  it looks at FORCE_COLOR as it is imported: before any test sets that
 
 import torpor
-from tests.sdk.sdk_models import CITIES, ROWS, shifted, train_booster
+from tests.sdk.helpers.small_models import CITIES, ROWS, shifted, train_booster
 from torpor.hosting.serving import SharedProcess
 
 

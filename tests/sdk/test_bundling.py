@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import torpor
-from tests.sdk.sdk_models import train_booster, train_linear
+from tests.sdk.helpers.small_models import train_booster, train_linear
 
 
 def names(artifact: Path) -> list[str]:

@@ -41,19 +41,19 @@ def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
     st.builds(Sharing, st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.sampled_from([0.0, 0.6])),
 )
 def test_whoever_begins_at_once_does_as_if_he_had_stood_in_line(story: list[int | str], sharing: Sharing) -> None:
-    in_line, at_once = Site(sharing), Site(sharing)
+    in_line, at_once = TwoModels(sharing), TwoModels(sharing)
     for number, what in enumerate(story):
         now_s = 0.25 * number
-        for site in (in_line, at_once):
+        for models in (in_line, at_once):
             if isinstance(what, str):
-                site.one_is_over(now_s)
-            elif site is in_line or not site.began(what, number):
-                site.turns.wait(site.lines[what], number, now_s)
-            site.go_on(now_s)
+                models.one_is_over(now_s)
+            elif models is in_line or not models.began(what, number):
+                models.turns.wait(models.lines[what], number, now_s)
+            models.go_on(now_s)
         assert at_once.story == in_line.story
 
 
-class Site:
+class TwoModels:
     """Two models, of which one may share a turn."""
 
     def __init__(self, sharing: Sharing) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.container.formats.format_models import ARTIFACTS, COLUMNS, Trained
+from tests.container.helpers.format_models import ARTIFACTS, COLUMNS, Trained
 
 
 @pytest.fixture(scope="session")

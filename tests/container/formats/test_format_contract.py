@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.container.formats.format_models import ARTIFACTS, COLUMNS, Trained
+from tests.container.helpers.format_models import ARTIFACTS, COLUMNS, Trained
 from torpor_container.content import Rows
 from torpor_container.errors import BadInput, LoadFailed, NotAcceptable, PredictionFailed, UnsupportedContentType
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect

@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import LabelEncoder, StandardScaler
 
-from tests.container.formats.format_models import Trained
+from tests.container.helpers.format_models import Trained
 from torpor_container.errors import AmbiguousArtifact, LoadFailed, UnknownFormat
 from torpor_container.formats import Conventions, contents, detect
 from torpor_container.formats.contents import Content

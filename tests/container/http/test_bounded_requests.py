@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.container.short_serving import Address, connected, post, serving, whole
+from tests.container.helpers.echo_server_process import Address, connected, post, serving, whole
 from torpor_container.http.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
 from torpor_container.http.server import LINE_MAX_BYTES
 

@@ -7,8 +7,8 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from tests.container.short_serving import Address, answer, connected, post, serving, whole
-from tests.processes import soon
+from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
+from tests.helpers.waiting import soon
 
 OTHER = post("/a?x")
 """A request for gunicorn, as it has a query."""

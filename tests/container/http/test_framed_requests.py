@@ -10,8 +10,9 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from tests.container.short_serving import Address, answer, connected, post, serving, whole
-from tests.processes import gone, soon
+from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
+from tests.helpers.processes import gone
+from tests.helpers.waiting import reached, soon
 from torpor_container.http import framed_requests
 from torpor_container.http.exchange import Tell
 from torpor_container.http.framed_requests import TARGET, FramedRequests
@@ -165,8 +166,7 @@ def test_a_model_that_many_call_holds_up_another_by_one_request_and_not_by_all()
         assert app.asked == [b"hot"] * 3  # of what the event loop may spend on them in one go
         assert len(app.written) == 1
         requests.read(called(b"rare", 1) + called(b"other", 1))  # while they wait
-        while requests.unanswered:
-            await asyncio.sleep(0)
+        await reached(lambda: not requests.unanswered)
         assert app.asked[3:9] == [b"hot", b"rare", b"other", b"hot", b"rare", b"hot"]
         assert len(app.asked) == 23
         assert len(list(FrameReader().read(b"".join(app.written)))) == 23
@@ -203,8 +203,7 @@ def test_a_write_that_fails_in_one_turn_does_not_end_the_turns_after_it() -> Non
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: faults.append(context["exception"]))
         with pytest.raises(ConnectionError):  # in the first turn, which the reader began
             requests.read(called(b"hot", 9))
-        for _ in range(10):
-            await asyncio.sleep(0)
+        await reached(lambda: len(app.asked) == 9)
         assert [type(fault) for fault in faults] == [ConnectionError]  # in the second one
         assert len(app.asked) == 9
         assert len(list(FrameReader().read(b"".join(app.written)))) == 3

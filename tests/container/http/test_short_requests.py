@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.container.short_serving import Address, answer, connected, post, serving, whole
-from tests.processes import soon
+from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
+from tests.helpers.waiting import soon
 from torpor_container.http.server import FIELD_MAX_BYTES
 from torpor_container.http.short_requests import RequestReader
 

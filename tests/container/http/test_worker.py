@@ -5,8 +5,8 @@ from contextlib import ExitStack, closing
 
 import pytest
 
-from tests.container.short_serving import Address, answer, post, serving
-from tests.processes import gone
+from tests.container.helpers.echo_server_process import Address, answer, post, serving
+from tests.helpers.processes import gone
 
 WAYS = ("/now/invocations", "/soon/invocations", "/a/invocations", "/a/invocations?")
 """An answer at once, one that is told later, one by a task, and one by gunicorn."""

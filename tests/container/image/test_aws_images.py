@@ -10,7 +10,7 @@ import pytest
 import xgboost
 from sklearn.linear_model import LinearRegression
 
-from tests.container.contract_platform import Platform
+from tests.container.helpers.contract_platform import Platform
 
 CSV = {"Content-Type": "text/csv"}
 ROWS = np.random.default_rng(2).random((80, 3))

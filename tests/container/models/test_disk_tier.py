@@ -2,89 +2,25 @@
 
 import asyncio
 import gzip
-import io
 import shutil
-import tarfile
 import threading
-from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.container.keeper_site import Site
-from torpor_container.artifacts.archives.unpack import UnpackLimits
+from tests.container.helpers.fake_store import FakeStore, disk_tier, tar
+from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
+from tests.helpers.waiting import reached
 from torpor_container.artifacts.disk import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
-from torpor_container.artifacts.location import Prefix
-from torpor_container.artifacts.stores.store import ArtifactHead, Listed
-from torpor_container.core.policies import LRU
-from torpor_container.core.residency import Residency
 from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.measuring.meter import Meter
 from torpor_container.measuring.timing import LoadStory, Timing
 from torpor_container.models.disk_tier import DiskTier
 
 CONTENT_BYTES = 20_000
-LIMITS = UnpackLimits(1_000_000, 100.0, 10)
-
-
-class FakeStore:
-    """A bucket in memory: content by key, every read counted, and a gate before each download."""
-
-    def __init__(self, **objects: bytes) -> None:
-        self.objects = objects
-        self.gate = asyncio.Event()
-        self.gate.set()
-        self.reads: Counter[str] = Counter()
-        self.files: dict[str, Path] = {}
-        self.pack: Callable[[bytes], bytes] = tar
-
-    async def head(self, key: str) -> ArtifactHead:
-        if key not in self.objects:
-            raise ArtifactMissing("bucket", key)
-        return ArtifactHead(len(self.pack(self.objects[key])), str(hash(self.objects[key])), self.files.get(key))
-
-    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
-        self.reads[key] += 1
-        await self.gate.wait()
-        into.write_bytes(self.pack(self.objects[key]))  # noqa: ASYNC240  it is a test's own small file
-
-    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
-        keys = sorted(key for key in self.objects if key.startswith(prefix))
-        return [Listed(key, len(self.objects[key]), str(hash(self.objects[key]))) for key in keys[: at_most + 1]]
-
-    async def some_keys(self, folder: str, at_most: int) -> list[str]:
-        return [key for key in self.objects if key.startswith(folder)][:at_most]
-
-    def lay(self, key: str, file: Path) -> None:
-        """The object lies here too, and can be read in place."""
-        file.write_bytes(tar(self.objects[key]))
-        self.files[key] = file
-
-
-def tar(content: bytes) -> bytes:
-    header, buffer = tarfile.TarInfo("model.bin"), io.BytesIO()
-    header.size = len(content)
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.addfile(header, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def disk_tier(
-    root: Path,
-    store: FakeStore,
-    budget_bytes: int = 10_000_000,
-    path: str = "",
-    revalidate: bool = False,
-    disk: UnpackedArtifacts | None = None,
-    meter: Meter | None = None,
-) -> DiskTier:
-    tier = disk or UnpackedArtifacts(root, budget_bytes, "bucket")
-    books = Residency(budget_bytes, LRU(), loads_max=4)
-    clock = asyncio.get_running_loop().time
-    return DiskTier(Prefix("s3", "bucket", path), store, tier, books, LIMITS, clock, revalidate, meter)
 
 
 async def content(on: DiskTier, name: str) -> bytes:
@@ -121,14 +57,14 @@ def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_pa
 def test_what_loads_not_is_looked_for_in_s3_again_and_fetched_if_it_is_newer(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"broken")
-        site = Site(disk_tier=disk_tier(tmp_path, store))
-        site.scene.broken = {"a"}
+        instance = KeeperWithFakes(disk_tier=disk_tier(tmp_path, store))
+        instance.models.broken = {"a"}
         for _ in range(2):
             with pytest.raises(LoadFailed):
-                await site.call("a")
+                await instance.call("a")
         assert store.reads == {"a": 1}
-        store.objects["a"], site.scene.broken = b"mended", set()
-        assert await site.call("a") == b"a"
+        store.objects["a"], instance.models.broken = b"mended", set()
+        assert await instance.call("a") == b"a"
         assert store.reads == {"a": 2}
 
     run(story())
@@ -269,52 +205,52 @@ def test_what_turns_out_too_large_once_it_is_unpacked_is_refused_and_leaves_noth
     run(story())
 
 
-def scripts(root: Path, **sizes_bytes: int) -> Site:
+def scripts(root: Path, **sizes_bytes: int) -> KeeperWithFakes:
     """Scripts, memory for all of them, and a disk for two small ones, but not for a third one's guess."""
     store = FakeStore(**{name: bytes(size_bytes) for name, size_bytes in sizes_bytes.items()})
-    site = Site(room=len(sizes_bytes), disk_tier=disk_tier(root, store, budget_bytes=130_000))
-    site.scene.scripts = set(sizes_bytes)
-    return site
+    instance = KeeperWithFakes(room=len(sizes_bytes), disk_tier=disk_tier(root, store, budget_bytes=130_000))
+    instance.models.scripts = set(sizes_bytes)
+    return instance
 
 
 def test_the_least_recently_used_idle_script_leaves_memory_when_its_folder_is_in_the_way(tmp_path: Path) -> None:
     async def story() -> None:
-        site = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
+        instance = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
         for name in "aba":
-            await site.call(name)
-        timing = Timing(site.clock)
-        async with site.keeper.lend("c", timing):
-            assert site.resident() == {"a", "c"}
+            await instance.call(name)
+        timing = Timing(instance.clock)
+        async with instance.keeper.lend("c", timing):
+            assert instance.resident() == {"a", "c"}
         assert timing.cold is not None
         assert timing.cold["victims"] == ["b"]
-        assert site.books.why_absent("b") == "c needs the room of its folder on disk"
-        assert await site.call("b") == b"b"
+        assert instance.books.why_absent("b") == "c needs the room of its folder on disk"
+        assert await instance.call("b") == b"b"
 
     run(story())
 
 
 def test_who_waits_for_busy_scripts_folders_gets_the_first_that_is_idle(tmp_path: Path) -> None:
     async def story() -> None:
-        site = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
-        async with site.keeper.lend("a", Timing(site.clock)):
-            async with site.keeper.lend("b", Timing(site.clock)):
-                waiting = asyncio.create_task(site.call("c"))
+        instance = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
+        async with instance.keeper.lend("a", Timing(instance.clock)):
+            async with instance.keeper.lend("b", Timing(instance.clock)):
+                waiting = asyncio.create_task(instance.call("c"))
                 done, _ = await asyncio.wait((waiting,), timeout=0.05)
                 assert not done
             assert await waiting == b"c"
-            assert site.resident() == {"a", "c"}
+            assert instance.resident() == {"a", "c"}
 
     run(story())
 
 
 def test_no_script_leaves_in_vain(tmp_path: Path) -> None:
     async def story() -> None:
-        site = scripts(tmp_path, a=CONTENT_BYTES, b=CONTENT_BYTES, large=4 * CONTENT_BYTES)
-        await site.call("a")
-        async with site.keeper.lend("b", Timing(site.clock)):
-            waiting = asyncio.create_task(site.call("large"))  # by its guess it needs the whole disk
+        instance = scripts(tmp_path, a=CONTENT_BYTES, b=CONTENT_BYTES, large=4 * CONTENT_BYTES)
+        await instance.call("a")
+        async with instance.keeper.lend("b", Timing(instance.clock)):
+            waiting = asyncio.create_task(instance.call("large"))  # by its guess it needs the whole disk
             await asyncio.wait((waiting,), timeout=0.05)
-            assert site.resident() == {"a", "b"}
+            assert instance.resident() == {"a", "b"}
         assert await waiting == b"large"
 
     run(story())
@@ -376,8 +312,7 @@ def test_a_caller_whose_time_is_up_while_it_downloads_leaves_nothing_on_disk(tmp
         store.gate.clear()
         tier = disk_tier(tmp_path, store)
         caller = asyncio.create_task(content(tier, "a"))
-        while not store.reads["a"]:
-            await asyncio.sleep(0)
+        await reached(lambda: store.reads["a"])
         caller.cancel()
         await asyncio.gather(caller, return_exceptions=True)
         store.gate.set()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.container.models.test_disk_tier import FakeStore, disk_tier
+from tests.container.helpers.fake_store import FakeStore, disk_tier
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.stores.store import ArtifactHead
 from torpor_container.measuring.timing import LoadStory

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.container.keeper_site import Site
+from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
 from torpor_container.errors import NotReady
 from torpor_container.models.keeper import WaitLimits
 
@@ -15,86 +15,86 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 10.0))
 
 
-def loads(site: Site) -> int:
-    return site.scene.counts()[("load", "a")]
+def loads(instance: KeeperWithFakes) -> int:
+    return instance.models.counts()[("load", "a")]
 
 
 def test_an_idle_model_leaves_at_once_and_is_loaded_by_the_next_call() -> None:
     async def story() -> None:
-        site = Site()
-        await site.call("a")
-        assert site.keeper.retire("a", "it was to be reloaded", doubt=True)["was"] == "resident"
-        assert site.keeper.at_hand("a") is None
-        assert await site.call("a") == b"a"
-        assert loads(site) == 2
-        assert "it was to be reloaded" in {decision.reason.partition(";")[0] for decision in site.decisions}
+        instance = KeeperWithFakes()
+        await instance.call("a")
+        assert instance.keeper.retire("a", "it was to be reloaded", doubt=True)["was"] == "resident"
+        assert instance.keeper.at_hand("a") is None
+        assert await instance.call("a") == b"a"
+        assert loads(instance) == 2
+        assert "it was to be reloaded" in {decision.reason.partition(";")[0] for decision in instance.decisions}
 
     run(story())
 
 
 def test_calls_in_flight_end_on_the_old_copy_and_those_after_wait_for_one_new_load() -> None:
     async def story() -> None:
-        site, gate = Site(), asyncio.Event()
-        await site.call("a")
-        site.scene.pause = gate.wait
-        busy = asyncio.create_task(site.call("a"))
+        instance, gate = KeeperWithFakes(), asyncio.Event()
+        await instance.call("a")
+        instance.models.pause = gate.wait
+        busy = asyncio.create_task(instance.call("a"))
         await asyncio.sleep(0)
-        assert site.keeper.retire("a", "why", doubt=True) == {"model": "a", "was": "resident", "in_flight": 1}
-        later = [asyncio.create_task(site.call("a")) for _ in range(5)]
+        assert instance.keeper.retire("a", "why", doubt=True) == {"model": "a", "was": "resident", "in_flight": 1}
+        later = [asyncio.create_task(instance.call("a")) for _ in range(5)]
         await asyncio.sleep(0)
-        assert (loads(site), site.loader.loaded[0].alive) == (1, True)
+        assert (loads(instance), instance.loader.loaded[0].alive) == (1, True)
         gate.set()
         assert await asyncio.gather(busy, *later) == [b"a"] * 6
-        assert loads(site) == 2
-        await site.settled()
-        assert (site.resident(), site.pins()) == ({"a"}, 0)
+        assert loads(instance) == 2
+        await instance.settled()
+        assert (instance.resident(), instance.pins()) == ({"a"}, 0)
 
     run(story())
 
 
 def test_a_model_that_is_loading_serves_those_who_waited_and_nobody_else() -> None:
     async def story() -> None:
-        site, gate = Site(), asyncio.Event()
-        site.scene.pause = gate.wait
-        first = asyncio.create_task(site.call("a"))
-        await site.scene.until("download", "a")
-        assert site.keeper.retire("a", "why", doubt=True)["was"] == "loading"
-        second = asyncio.create_task(site.call("a"))
+        instance, gate = KeeperWithFakes(), asyncio.Event()
+        instance.models.pause = gate.wait
+        first = asyncio.create_task(instance.call("a"))
+        await instance.models.until("download", "a")
+        assert instance.keeper.retire("a", "why", doubt=True)["was"] == "loading"
+        second = asyncio.create_task(instance.call("a"))
         gate.set()
         assert [await first, await second] == [b"a", b"a"]
-        assert loads(site) == 2
+        assert loads(instance) == 2
 
     run(story())
 
 
 def test_a_load_that_fails_while_it_is_retired_holds_nobody_up() -> None:
     async def story() -> None:
-        site, gate = Site(), asyncio.Event()
-        site.scene.pause, site.scene.broken = gate.wait, {"a"}
-        first = asyncio.create_task(site.call("a"))
-        await site.scene.until("download", "a")
-        site.keeper.retire("a", "why", doubt=True)
-        second = asyncio.create_task(site.call("a"))
+        instance, gate = KeeperWithFakes(), asyncio.Event()
+        instance.models.pause, instance.models.broken = gate.wait, {"a"}
+        first = asyncio.create_task(instance.call("a"))
+        await instance.models.until("download", "a")
+        instance.keeper.retire("a", "why", doubt=True)
+        second = asyncio.create_task(instance.call("a"))
         await asyncio.sleep(0)
         gate.set()
         failures = await asyncio.gather(first, second, return_exceptions=True)
         assert [str(failure) for failure in failures] == ["a is broken"] * 2
-        site.scene.broken = set()
-        assert await site.call("a") == b"a"
+        instance.models.broken = set()
+        assert await instance.call("a") == b"a"
 
     run(story())
 
 
 def test_who_waits_for_an_old_copy_to_end_waits_as_long_as_for_any_load() -> None:
     async def story() -> None:
-        site, gate = Site(patience=WaitLimits(ready_wait_s=0.02)), asyncio.Event()
-        await site.call("a")
-        site.scene.pause = gate.wait
-        busy = asyncio.create_task(site.call("a"))
+        instance, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.02)), asyncio.Event()
+        await instance.call("a")
+        instance.models.pause = gate.wait
+        busy = asyncio.create_task(instance.call("a"))
         await asyncio.sleep(0)
-        site.keeper.retire("a", "why", doubt=False)
+        instance.keeper.retire("a", "why", doubt=False)
         with pytest.raises(NotReady):
-            await site.call("a")
+            await instance.call("a")
         gate.set()
         assert await busy == b"a"
 
@@ -103,9 +103,9 @@ def test_who_waits_for_an_old_copy_to_end_waits_as_long_as_for_any_load() -> Non
 
 def test_a_model_that_is_not_here_is_simply_loaded() -> None:
     async def story() -> None:
-        site = Site()
-        assert site.keeper.retire("a", "why", doubt=True) == {"model": "a", "was": "absent", "in_flight": 0}
-        assert await site.call("a") == b"a"
-        assert loads(site) == 1
+        instance = KeeperWithFakes()
+        assert instance.keeper.retire("a", "why", doubt=True) == {"model": "a", "was": "absent", "in_flight": 0}
+        assert await instance.call("a") == b"a"
+        assert loads(instance) == 1
 
     run(story())

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.container.keeper_site import SIZE_BYTES, FakeDiskTier, FakeLoader, Scene
+from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, FakeDiskTier, FakeLoader, FakeModels
 from torpor_container.core.policies import TinyLFU
 from torpor_container.core.residency import Admit, Decision, Lead, Residency
 from torpor_container.measuring.timing import Timing
@@ -13,45 +13,45 @@ def books(room: int, story: list[Decision]) -> Residency:
     return Residency(room * SIZE_BYTES, TinyLFU(), 4, story.append)
 
 
-def visit(site: Residency, name: str) -> bool:
+def visit(instance: Residency, name: str) -> bool:
     """One call from the first byte to the last. True if the model left at once."""
-    if isinstance(site.request(name, 0.0), Lead):
-        assert isinstance(site.admit(name, SIZE_BYTES, 0.0), Admit)
-        site.loaded(name, SIZE_BYTES, 0.5, 0.0)
-    assert not site.spent(name, 1.0), "nobody leaves while it is in use"
-    site.released(name)
-    return site.spent(name, 1.0)
+    if isinstance(instance.request(name, 0.0), Lead):
+        assert isinstance(instance.admit(name, SIZE_BYTES, 0.0), Admit)
+        instance.loaded(name, SIZE_BYTES, 0.5, 0.0)
+    assert not instance.spent(name, 1.0), "nobody leaves while it is in use"
+    instance.released(name)
+    return instance.spent(name, 1.0)
 
 
 def test_a_visitor_to_a_full_instance_leaves_and_the_next_finds_its_room() -> None:
     story: list[Decision] = []
-    site = books(3, story)
-    assert [visit(site, name) for name in "abab"] == [False] * 4
-    assert [visit(site, name) for name in "cde"] == [True] * 3
-    assert site.planned_bytes == 2 * SIZE_BYTES
+    instance = books(3, story)
+    assert [visit(instance, name) for name in "abab"] == [False] * 4
+    assert [visit(instance, name) for name in "cde"] == [True] * 3
+    assert instance.planned_bytes == 2 * SIZE_BYTES
     for name in "cde":
-        site.unloaded(name, 0.1, 2.0)
+        instance.unloaded(name, 0.1, 2.0)
     left = [decision for decision in story if decision.action == "evict"]
     assert [(decision.model, decision.for_model) for decision in left] == [("c", ""), ("d", ""), ("e", "")]
     assert left[0].reason.startswith("served, and not kept by the policy")
-    assert {name for name, _ in site} == {"a", "b"}
+    assert {name for name, _ in instance} == {"a", "b"}
 
 
 def test_the_keeper_lets_a_visitor_go_when_its_last_caller_is_served() -> None:
     async def story() -> None:
-        scene, site = Scene(), books(3, [])
-        loader = FakeLoader(scene)
-        keeper = Keeper(FakeDiskTier(scene), loader, site, WaitLimits(), asyncio.get_running_loop().time)
+        models, instance = FakeModels(), books(3, [])
+        loader = FakeLoader(models)
+        keeper = Keeper(FakeDiskTier(models), loader, instance, WaitLimits(), asyncio.get_running_loop().time)
 
         async def call(name: str) -> None:
             async with keeper.lend(name, Timing(asyncio.get_running_loop().time)):
-                await scene.pause()
+                await models.pause()
 
         for name in "aabb":
             await call(name)
         await asyncio.gather(call("c"), call("c"))
         await keeper.close()
         assert {runner.name for runner in loader.loaded} == {"a", "b"}
-        assert scene.counts()["load", "c"] == scene.counts()["unload", "c"] == 1
+        assert models.counts()["load", "c"] == models.counts()["unload", "c"] == 1
 
     asyncio.run(asyncio.wait_for(story(), 10.0))

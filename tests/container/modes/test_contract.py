@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 import xgboost
 
-from tests.container.contract_platform import WITHIN_S, Answer, Platform
+from tests.container.helpers.contract_platform import WITHIN_S, Answer, Platform
+from tests.helpers.waiting import until
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.zygote_client import ZygoteClient
 
@@ -335,8 +336,7 @@ def test_an_unload_waits_for_those_in_flight_and_takes_no_more(scripted: Platfor
     invoking = call("invoke", "POST", "/models/busy/invoke", str(pipe).encode())
     with pipe.open("w") as held:  # opens when the call is inside its model
         unloading = call("unload", "DELETE", "/models/busy")
-        while scripted.get("/models/busy").status == 200:
-            time.sleep(0.005)
+        until(lambda: scripted.get("/models/busy").status != 200)
         assert scripted.invoke("busy", b"").status == 404
         assert "unload" not in answers
         held.write("done")
@@ -466,14 +466,13 @@ def call(path: Path, method: str, target: str, body: bytes = b"") -> tuple[int, 
 
 
 def until_pinged(path: Path, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if call(path, "GET", "/ping")[0] == 200:
-                return
-        except OSError:
-            time.sleep(0.02)
-    raise AssertionError("it does not answer its ping")
+    def answered() -> bool:
+        assert process.poll() is None
+        with suppress(OSError):
+            return bool(call(path, "GET", "/ping")[0] == 200)
+        return False
+
+    until(answered, 30.0, 0.02)
 
 
 LARGE = """

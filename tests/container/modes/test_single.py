@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from tests.helpers.waiting import reached
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import Found, ModelLoader, Placed
 from torpor_container.modes.single import Single
@@ -24,8 +25,7 @@ def test_a_load_that_fails_in_any_way_says_so(tmp_path: Path, caplog: pytest.Log
     async def story() -> str | None:
         single = Single(cast(ModelLoader, Forbidden()), tmp_path, None, "", lambda: 0.0, WaitLimits(1.0, 1.0), 1.0)
         await single.start()
-        while single.failure is None:
-            await asyncio.sleep(0)
+        await reached(lambda: single.failure is not None)
         await single.close()
         return single.unready()
 

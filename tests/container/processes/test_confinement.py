@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.helpers.waiting import reached
 from torpor_container.content import TOOLKIT
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Residency
@@ -112,8 +113,7 @@ def test_an_instance_that_stays_over_its_budget_is_replaced(used: list[int], rep
         relief = Relief(tier, settled, lambda: told.append("replace"), pauses_s=(0.0, 0.0, 0.0))
         relief.begin()
         relief.begin()
-        while used:
-            await asyncio.sleep(0.001)
+        await reached(lambda: not used, look_s=0.001)
         await asyncio.sleep(0)
         await relief.close()
         return told

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.zygotes import LIGHT
+from tests.helpers.zygotes import LIGHT
 from torpor_container.formats.script.environment import VARIABLES, Place, environment
 from torpor_container.processes.inherited_variables import INHERITED, inherited
 from torpor_container.processes.zygote_client import Job, OwnedZygote
@@ -47,13 +47,13 @@ def test_a_child_cannot_read_what_the_zygote_s_owner_was_started_with(
 ) -> None:
     """A forked process shows what its parent was started with in /proc, whatever its own variables are."""
     monkeypatch.setenv("GITHUB_TOKEN", "secret-of-the-shell")
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "helpers"))
     log = tmp_path / "told"
 
     async def story() -> None:
         parent = await OwnedZygote.start(tmp_path / "s", LIGHT)
         try:
-            child = await parent.fork(Job("warm_jobs:tell_what_it_was_started_with", log=log))
+            child = await parent.fork(Job("zygote_jobs:tell_what_it_was_started_with", log=log))
             assert await child.wait() == 0
         finally:
             await parent.close()

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from tests.helpers.waiting import reached
 from torpor_container.processes.threads import Threads
 
 
@@ -16,8 +17,7 @@ def test_a_thread_that_hangs_is_given_up_and_its_place_taken_anew() -> None:
         assert threads.lost == 1
         assert await asyncio.wait_for(threads.run(str.upper, "next"), 5.0) == "NEXT"
         go_on.set()
-        while threads.lost:
-            await asyncio.sleep(0)
+        await reached(lambda: not threads.lost)
         threads.close()
 
     asyncio.run(story())

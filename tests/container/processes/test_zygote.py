@@ -7,8 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,14 @@ from typing import Any
 
 import pytest
 
-from tests.zygotes import LIGHT, zygote
+from tests.container.helpers.lingering_child import lingering, told
+from tests.helpers.processes import gone
+from tests.helpers.waiting import soon
+from tests.helpers.zygotes import LIGHT, zygote
 from torpor_container.processes.zygote_client import Job, OwnedZygote, ZygoteClient
 
-FOLDER = Path(__file__).parents[1]
-MODULES = os.pathsep.join((str(FOLDER), str(FOLDER.parents[1]), os.environ.get("PYTHONPATH", "")))
+HELPERS = Path(__file__).parents[1] / "helpers"
+MODULES = os.pathsep.join((str(HELPERS), str(HELPERS.parents[2]), os.environ.get("PYTHONPATH", "")))
 
 
 OF_THE_OPERATOR = {"AWS_PROFILE": "work", "AWS_ENDPOINT_URL_S3": "http://elsewhere"}
@@ -56,40 +58,17 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 30.0))
 
 
-def soon(true: Callable[[], bool], within_s: float = 5.0) -> bool:
-    """Whether it becomes so in time."""
-    deadline = time.monotonic() + within_s
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    return true()
-
-
-def gone(pid: int) -> bool:
-    """Whether a process ends in time. One that nobody has buried yet is gone too."""
-    return soon(lambda: _state(pid) in ("", "Z"))
-
-
-def _state(pid: int) -> str:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    return ""
-
-
 def rests(pid: int) -> int:
     """How often a process has stopped working of its own accord: one that tries again at once never does."""
     (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("voluntary")]
     return int(line.split()[1])
 
 
-async def told(pipe: int) -> str:
-    return (await asyncio.to_thread(os.read, pipe, 100)).decode()
-
-
 def test_a_child_gets_its_environment_its_log_its_arguments_and_its_descriptors(ground: Ground) -> None:
     async def story() -> None:
         read, write = os.pipe()
         log = ground.folder / "log"
-        child = await ground.parent.fork(Job("warm_jobs:tell", {"word": "hello"}, {"COLOUR": "green"}, log), [write])
+        child = await ground.parent.fork(Job("zygote_jobs:tell", {"word": "hello"}, {"COLOUR": "green"}, log), [write])
         assert await child.wait() == 0
         assert await told(read) == "hello"
         assert log.read_text() == "green None\n"  # the threads that the parent must not start are the child's to start
@@ -103,7 +82,7 @@ def test_a_child_gets_its_environment_its_log_its_arguments_and_its_descriptors(
 def test_a_child_inherits_nothing_that_is_to_be_forgotten(ground: Ground, forgotten: tuple[str, ...]) -> None:
     async def story() -> None:
         read, write = os.pipe()
-        job = Job("warm_jobs:tell_of_aws", {}, {"AWS_ENDPOINT_URL": "http://here"}, forgotten=forgotten)
+        job = Job("zygote_jobs:tell_of_aws", {}, {"AWS_ENDPOINT_URL": "http://here"}, forgotten=forgotten)
         await (await ground.parent.fork(job, [write])).wait()
         seen = set((await told(read)).split())
         assert "AWS_ENDPOINT_URL" in seen
@@ -120,23 +99,12 @@ def test_a_child_inherits_nothing_that_is_to_be_forgotten(ground: Ground, forgot
 )
 def test_the_way_a_child_ends_is_reported(ground: Ground, how: str, code: int, guarded: bool) -> None:
     async def story() -> None:
-        job = Job("warm_jobs:leave", {"how": how}, log=ground.folder / "ends", guarded=guarded)
+        job = Job("zygote_jobs:leave", {"how": how}, log=ground.folder / "ends", guarded=guarded)
         child = await ground.parent.fork(job)
         assert await child.wait() == code
         assert not child.running
 
     run(story())
-
-
-async def lingering(parent: ZygoteClient, guarded: bool = False) -> tuple[list[int], Any]:
-    """A child that started two processes: all three numbers, and its handle."""
-    read, write = os.pipe()
-    try:
-        child = await parent.fork(Job("warm_jobs:linger", guarded=guarded), [write])
-        return [child.pid, *map(int, (await told(read)).split())], child
-    finally:
-        os.close(read)
-        os.close(write)
 
 
 def test_a_killed_child_takes_along_what_it_started_even_what_went_its_own_way(ground: Ground) -> None:
@@ -156,7 +124,7 @@ def test_when_the_line_closes_the_child_ends_with_all_it_started(ground: Ground,
         line = socket.socket(socket.AF_UNIX)
         line.connect(str(ground.path))
         read, write = os.pipe()
-        socket.send_fds(line, [Job("warm_jobs:linger", guarded=guarded).message()], [write])
+        socket.send_fds(line, [Job("zygote_jobs:linger", guarded=guarded).message()], [write])
         started, away = map(int, (await told(read)).split())
         (own,) = [pid for pid in ground.children() if pid != away]
         line.close()
@@ -170,7 +138,7 @@ def test_when_the_line_closes_the_child_ends_with_all_it_started(ground: Ground,
 @pytest.mark.parametrize("message", [b"hello\n", b"[]\n", b'{"run": "nowhere:nothing"}\n', b"half a line", b""])
 def test_a_request_that_makes_no_sense_harms_nobody_else(ground: Ground, message: bytes) -> None:
     async def story() -> None:
-        await (await ground.parent.fork(Job("warm_jobs:leave", {"how": "0"}))).wait()  # it opens what it needs first
+        await (await ground.parent.fork(Job("zygote_jobs:leave", {"how": "0"}))).wait()  # it opens what it needs first
         assert soon(lambda: not ground.children())
         before = ground.open_files()
         read, write = os.pipe()
@@ -178,7 +146,7 @@ def test_a_request_that_makes_no_sense_harms_nobody_else(ground: Ground, message
             line.connect(str(ground.path))
             if message:
                 socket.send_fds(line, [message], [read, write])
-        child = await ground.parent.fork(Job("warm_jobs:leave", {"how": "0"}))
+        child = await ground.parent.fork(Job("zygote_jobs:leave", {"how": "0"}))
         assert await child.wait() == 0
         assert soon(lambda: ground.open_files() <= before)
         os.close(read)
@@ -190,7 +158,7 @@ def test_a_request_that_makes_no_sense_harms_nobody_else(ground: Ground, message
 def test_a_job_too_large_for_the_socket_is_refused_before_it_is_sent(ground: Ground) -> None:
     async def story() -> None:
         with pytest.raises(ValueError, match="200000"):
-            await ground.parent.fork(Job("warm_jobs:leave", environment={"BIG": "x" * 300_000}))
+            await ground.parent.fork(Job("zygote_jobs:leave", environment={"BIG": "x" * 300_000}))
 
     run(story())
 
@@ -199,7 +167,7 @@ def test_the_parent_has_one_thread_however_many_children_it_had(ground: Ground) 
     """A fork of a process with threads may hang."""
 
     async def story() -> None:
-        child = await ground.parent.fork(Job("warm_jobs:leave", {"how": "0"}))
+        child = await ground.parent.fork(Job("zygote_jobs:leave", {"how": "0"}))
         await child.wait()
         assert len(os.listdir(f"/proc/{ground.pid}/task")) == 1
 
@@ -208,7 +176,7 @@ def test_the_parent_has_one_thread_however_many_children_it_had(ground: Ground) 
 
 def test_fifty_children_leave_no_zombie_and_no_open_descriptor(ground: Ground) -> None:
     async def story() -> None:
-        parent, job = ground.parent, Job("warm_jobs:leave", {"how": "0"})
+        parent, job = ground.parent, Job("zygote_jobs:leave", {"how": "0"})
         await (await parent.fork(job)).wait()
         assert soon(lambda: not ground.children())
         before = ground.open_files()
@@ -224,7 +192,7 @@ def test_one_that_may_open_nothing_more_rests_between_its_tries_until_it_may(gro
         usual = resource.prlimit(ground.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(ground.pid, resource.RLIMIT_NOFILE, (0, usual[1]))
         try:
-            waiting = asyncio.create_task(ground.parent.fork(Job("warm_jobs:leave", {"how": "0"})))
+            waiting = asyncio.create_task(ground.parent.fork(Job("zygote_jobs:leave", {"how": "0"})))
             rested = rests(ground.pid)
             assert await asyncio.to_thread(soon, lambda: rests(ground.pid) >= rested + 3)
             assert not waiting.done()
@@ -238,9 +206,9 @@ def test_one_that_may_open_nothing_more_rests_between_its_tries_until_it_may(gro
 OWNER = """
 import asyncio, sys, time
 from pathlib import Path
-from tests.container.processes.test_zygote import lingering
+from tests.container.helpers.lingering_child import lingering
 from torpor_container.processes.zygote_client import OwnedZygote
-from tests.zygotes import LIGHT
+from tests.helpers.zygotes import LIGHT
 
 async def main():
     parent = await OwnedZygote.start(Path(sys.argv[1]), LIGHT)
@@ -278,7 +246,7 @@ def test_when_the_zygote_is_killed_its_children_go_and_their_ends_are_told(
         assert [pid for pid in (own, started) if not gone(pid)] == []
         os.kill(away, signal.SIGKILL)
         with pytest.raises(OSError):
-            await parent.fork(Job("warm_jobs:leave"))
+            await parent.fork(Job("zygote_jobs:leave"))
         await parent.close()
         assert not parent.running
 

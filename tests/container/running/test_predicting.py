@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.waiting import reached
 from torpor_container.core.turns import ModelQueue, Sharing, Turns
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.threads import Threads
@@ -39,9 +40,9 @@ def asked(predictors: Predictors, model: Model, body: bytes) -> "asyncio.Task[Re
     return asyncio.ensure_future(predictors.predict(model.line, model.work, Invocation(body)))
 
 
-async def until(model: Model, turns: int) -> None:
-    while len(model.turns) < turns:
-        await asyncio.sleep(0.001)
+async def turns_of(model: Model, count: int) -> None:
+    """Return once the model has begun so many turns."""
+    await reached(lambda: len(model.turns) >= count, look_s=0.001)
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -53,7 +54,7 @@ def test_a_quiet_model_is_served_next_however_many_wait_for_a_busy_one() -> None
         predictors, busy, quiet = made(Sharing()), Model(), Model()
         quiet.let.set()
         many = [asked(predictors, busy, b"%d" % number) for number in range(20)]
-        await until(busy, 1)
+        await turns_of(busy, 1)
         one = asked(predictors, quiet, b"quiet")
         one.add_done_callback(lambda _: served.append(len(busy.turns)))
         served: list[int] = []
@@ -70,7 +71,7 @@ def test_those_who_come_while_a_turn_goes_on_share_the_next_one() -> None:
     async def story() -> None:
         predictors, model = made(Sharing(batch_size=8)), Model(shares=True)
         first = asked(predictors, model, b"0")
-        await until(model, 1)
+        await turns_of(model, 1)
         rest = [asked(predictors, model, b"%d" % number) for number in range(1, 12)]
         await asyncio.sleep(0)  # they stand in line
         model.let.set()
@@ -86,7 +87,7 @@ def test_in_a_shared_turn_each_has_his_own_outcome_and_what_the_work_raises_is_e
     async def story() -> None:
         predictors, model = made(Sharing(batch_size=3)), Model(shares=True)
         first = asked(predictors, model, b"first")
-        await until(model, 1)
+        await turns_of(model, 1)
         calls = [asked(predictors, model, body) for body in (b"1", b"bad", b"3", b"4", b"all", b"6")]
         await asyncio.sleep(0)
         model.let.set()
@@ -101,7 +102,7 @@ def test_who_leaves_while_he_waits_is_not_predicted_for_and_costs_no_thread() ->
     async def story() -> None:
         predictors, model = made(Sharing()), Model()
         first, second, third = (asked(predictors, model, body) for body in (b"1", b"2", b"3"))
-        await until(model, 1)
+        await turns_of(model, 1)
         second.cancel()
         with pytest.raises(asyncio.CancelledError):
             await second
@@ -120,7 +121,7 @@ def test_a_shared_turn_goes_on_for_whoever_stays_and_its_thread_is_given_up_once
         before = asked(predictors, other, b"before")
         first, second = asked(predictors, stuck, b"1"), asked(predictors, stuck, b"2")
         await before
-        await until(stuck, 1)
+        await turns_of(stuck, 1)
         assert stuck.turns == [[b"1", b"2"]]
         first.cancel()
         waits = asked(predictors, other, b"waits")
@@ -139,7 +140,7 @@ def test_who_still_waits_when_it_closes_does_not_wait_for_ever() -> None:
     async def story() -> None:
         predictors, model = made(Sharing()), Model()
         calls = [asked(predictors, model, body) for body in (b"1", b"2", b"3")]
-        await until(model, 1)
+        await turns_of(model, 1)
         predictors.close()
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 3

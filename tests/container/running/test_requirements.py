@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.container.script_processes import write_script
+from tests.container.helpers.script_processes import write_script
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.invocation import Invocation

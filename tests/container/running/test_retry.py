@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.container.contract_platform import Platform
-from tests.container.script_processes import write_script
+from tests.container.helpers.contract_platform import Platform
+from tests.container.helpers.script_processes import write_script
 from torpor_container.errors import ModelDied, NotCalled
 from torpor_container.invocation import Reply
 from torpor_container.processes.zygote_client import ZygoteClient

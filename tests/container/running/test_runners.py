@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.waiting import reached
 from torpor_container.core.pace import CHEAP_S, LONG_S, TRIAL
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import BadInput, ContainerError, PredictionFailed, TimedOut
@@ -174,8 +175,7 @@ def test_a_model_that_waits_too_long_is_given_up_each_time() -> None:
             with pytest.raises(TimedOut):
                 await ask()
             let.set()
-            while len(model.threads) < number:
-                await asyncio.sleep(0.001)
+            await reached(lambda: len(model.threads) >= number, look_s=0.001)  # noqa: B023  it is awaited here
 
     run(model, story, timeout_s=0.01)
 

@@ -9,8 +9,8 @@ from time import monotonic
 
 import pytest
 
-from tests.container.script_processes import write_script
-from tests.processes import gone
+from tests.container.helpers.script_processes import write_script
+from tests.helpers.processes import gone
 from torpor_container.errors import LoadFailed, TimedOut
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.environment import VARIABLES

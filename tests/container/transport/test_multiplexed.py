@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 import uvloop
 
-from tests.container.sudden import hang_up
+from tests.container.helpers.connections import hang_up
 from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, Frame, FrameReader, encoded, upgrade
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import (
@@ -54,7 +54,7 @@ class Server(asyncio.Protocol):
         self.transport.write(encoded(frame.number, status, b"x-asked: %b\r\n" % frame.body, body))
 
 
-class Site:
+class FramedServer:
     """A server at a socket, and the connections that it has had."""
 
     def __init__(self, path: Path) -> None:
@@ -77,8 +77,8 @@ class Site:
 
 
 @asynccontextmanager
-async def site(folder: Path, connect: bool = True) -> AsyncIterator[Site]:
-    found = Site(folder / "i")
+async def framed_server(folder: Path, connect: bool = True) -> AsyncIterator[FramedServer]:
+    found = FramedServer(folder / "i")
     listening = await asyncio.get_running_loop().create_unix_server(found.serve, str(folder / "i"))
     try:
         assert not connect or await found.connection.connect(5.0)
@@ -106,7 +106,7 @@ def body(outcome: UpstreamAnswer | UpstreamError) -> bytes:
 
 def test_answers_find_their_requests_in_any_order(tmp_path: Path) -> None:
     async def story() -> None:
-        async with site(tmp_path) as at:
+        async with framed_server(tmp_path) as at:
             first, second, third = at.send(b"1"), at.send(b"2"), at.send(b"3")
             asked = await at.server.until_asked(3)
             assert [(one.status, one.headers, one.body) for one in asked] == [
@@ -126,7 +126,7 @@ def test_answers_find_their_requests_in_any_order(tmp_path: Path) -> None:
 
 def test_nothing_is_sent_before_the_server_agreed(tmp_path: Path) -> None:
     async def story() -> None:
-        async with site(tmp_path, connect=False) as at:
+        async with framed_server(tmp_path, connect=False) as at:
             assert not at.connection.send([], b"1", 5.0, never)
             assert not at.connection.open
 
@@ -136,7 +136,7 @@ def test_nothing_is_sent_before_the_server_agreed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("greeting", [b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", b"no HTTP"])
 def test_a_server_that_speaks_no_frames_is_left_alone(tmp_path: Path, greeting: bytes) -> None:
     async def story() -> None:
-        async with site(tmp_path, connect=False) as at:
+        async with framed_server(tmp_path, connect=False) as at:
             at.greeting = greeting
             assert not await at.connection.connect(5.0)
             assert not at.connection.send([], b"1", 5.0, never)
@@ -146,7 +146,7 @@ def test_a_server_that_speaks_no_frames_is_left_alone(tmp_path: Path, greeting: 
 
 def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
     async def story() -> None:
-        async with site(tmp_path, connect=False) as at:
+        async with framed_server(tmp_path, connect=False) as at:
             at.greeting = b""
             assert not await at.connection.connect(0.05)
             assert not at.connection.open
@@ -160,7 +160,7 @@ def test_where_nobody_listens_it_does_not_open(tmp_path: Path) -> None:
 
 def test_requests_that_wait_when_the_connection_breaks_fail_and_a_new_one_can_be_opened(tmp_path: Path) -> None:
     async def story() -> None:
-        async with site(tmp_path) as at:
+        async with framed_server(tmp_path) as at:
             waiting = [at.send(b"1"), at.send(b"2")]
             asked = await at.server.until_asked(2)
             at.server.answer(asked[1], b"b")
@@ -179,7 +179,7 @@ def test_requests_that_wait_when_the_connection_breaks_fail_and_a_new_one_can_be
 
 def test_requests_that_wait_when_it_is_closed_fail(tmp_path: Path) -> None:
     async def story() -> None:
-        async with site(tmp_path) as at:
+        async with framed_server(tmp_path) as at:
             told = at.send(b"1")
             at.connection.close()
             assert isinstance(await told, UpstreamBroken)
@@ -189,7 +189,7 @@ def test_requests_that_wait_when_it_is_closed_fail(tmp_path: Path) -> None:
 
 def test_a_request_that_takes_too_long_ends_alone(tmp_path: Path) -> None:
     async def story() -> None:
-        async with site(tmp_path) as at:
+        async with framed_server(tmp_path) as at:
             patient, hasty, later = at.send(b"1"), at.send(b"2", 0.02), at.send(b"3", 0.04)
             for told, limit in ((hasty, "0.02 s"), (later, "0.04 s")):
                 outcome = await told
@@ -206,7 +206,7 @@ def test_a_request_that_takes_too_long_ends_alone(tmp_path: Path) -> None:
 
 def test_a_request_that_gets_no_answer_fails_alone(tmp_path: Path) -> None:
     async def story() -> None:
-        async with site(tmp_path) as at:
+        async with framed_server(tmp_path) as at:
             first, second = at.send(b"1"), at.send(b"2")
             asked = await at.server.until_asked(2)
             at.server.answer(asked[0], b"it is too long", status=NO_ANSWER)
@@ -221,7 +221,7 @@ def test_a_request_that_gets_no_answer_fails_alone(tmp_path: Path) -> None:
 
 def test_a_server_that_announces_too_long_an_answer_is_disconnected(tmp_path: Path) -> None:
     async def story() -> None:
-        async with site(tmp_path) as at:
+        async with framed_server(tmp_path) as at:
             told = at.send(b"1")
             (asked,) = await at.server.until_asked(1)
             at.server.transport.write(START.pack(asked.number, 200, 0, 2**32 - 1))
@@ -240,7 +240,7 @@ def test_a_callback_that_raises_does_not_keep_others_from_their_outcome(
         raise RuntimeError(f"told of {outcome}")
 
     async def story() -> None:
-        async with site(tmp_path) as at:
+        async with framed_server(tmp_path) as at:
             assert at.connection.send([], b"1", 5.0, fails)
             told = at.send(b"2")
             for frame in await at.server.until_asked(2):
@@ -270,7 +270,7 @@ def test_a_request_to_a_server_that_has_just_gone_counts_as_never_sent(
     """However many turns of the loop it takes to hear of it."""
 
     async def story() -> None:
-        async with site(tmp_path) as at:
+        async with framed_server(tmp_path) as at:
             earlier = at.send(b"read")
             await at.server.until_asked(1)
             hang_up(at.server.transport)

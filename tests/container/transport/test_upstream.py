@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from tests.container.sudden import hang_up
+from tests.container.helpers.connections import hang_up
 from torpor_container.transport.upstream import (
     JOINED_MAX_BYTES,
     Upstream,

@@ -5,35 +5,35 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.busy_instance import DIMENSIONS, busy, collecting
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.pool_world import World
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.busy_instance import DIMENSIONS, busy, collecting
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.metrics import metrics
 
 
 def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_path: Path) -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            registry, collector = collecting(world)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            registry, collector = collecting(fake)
             series = registry.series(metrics.CONCURRENT_REQUESTS_PER_MODEL, DIMENSIONS)
 
             async def told() -> list[tuple[float, float]]:
                 await collector.refresh()
                 return [(tally.count, tally.sum) for _, tally in series.buckets(0, 2e9)]
 
-            await asyncio.sleep(-world.epoch() % 60)
+            await asyncio.sleep(-fake.epoch() % 60)
             assert await told() == []
-            world.pool.traffic.held = 3
+            fake.pool.traffic.held = 3
             assert await told() == [(1, 3)]
             async with busy(tmp_path / "i") as member:
-                world.pool.offer(member)
-                world.pool.traffic.held, member.in_flight = 0, 2
+                fake.pool.offer(member)
+                fake.pool.traffic.held, member.in_flight = 0, 2
                 assert await told() == [(2, 2)]
                 await asyncio.sleep(60.0)
                 assert await told() == [(2, 2), (1, 2)]
-                world.pool.traffic.held = 5
+                fake.pool.traffic.held = 5
                 assert await told() == [(2, 2), (2, 7)]
 
     run(story())
@@ -42,12 +42,12 @@ def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_pa
 @pytest.mark.parametrize("gap_s", [0.0, 0.004, 0.011, 1.0, 4.0])
 def test_processor_use_is_the_same_when_it_is_asked_for_again_and_again(tmp_path: Path, gap_s: float) -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            registry, collector = collecting(world)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            registry, collector = collecting(fake)
             cpu = registry.series(metrics.CPU_UTILIZATION, DIMENSIONS)
             async with busy(tmp_path / "i") as member:
-                world.pool.offer(member)
+                fake.pool.offer(member)
                 for pause_s in (20.0, gap_s, gap_s, 20.0, gap_s, gap_s, gap_s):
                     await collector.refresh()
                     assert [tally.sum for _, tally in cpu.buckets(0, 2e9)] in ([], [pytest.approx(50.0, abs=0.3)])

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.mortal_host import Mood, MortalHost
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost, Mood
+from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint
@@ -26,7 +26,7 @@ OTHER_MACHINE = replace(OLD, container=Container("torpor", environment={"A": "1"
 class Shop:
     """A deployment whose instances have disks."""
 
-    def __init__(self, host: MortalHost, folder: Path) -> None:
+    def __init__(self, host: FakeHost, folder: Path) -> None:
         self.host = host
         self.live = LiveEndpoint("Shop", "arn")
         self._folder = folder / "shop"
@@ -57,7 +57,7 @@ class Shop:
 
 def played(folder: Path, story: Callable[[Shop], Awaitable[None]]) -> None:
     async def whole() -> None:
-        with MortalHost() as host:
+        with FakeHost() as host:
             shop = Shop(host, folder)
             await story(shop)
             await shop.deployment.close("the test ends")

@@ -3,8 +3,8 @@
 import asyncio
 import time
 
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint
@@ -23,7 +23,7 @@ VARIANTS = (
 
 def test_after_a_restart_what_may_sleep_sleeps_until_somebody_calls() -> None:
     async def story() -> None:
-        with MortalHost() as host:
+        with FakeHost() as host:
             live = LiveEndpoint("shop", "arn")
             deployment = Deployment(live, InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time))
             deployment.start(VARIANTS)

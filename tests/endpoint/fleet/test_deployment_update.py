@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.passages import passage
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.passages import passage
+from tests.endpoint.helpers.virtual_time import run
+from tests.helpers.waiting import reached
 from torpor_endpoint.core.lifecycle import EndpointEvent, move
 from torpor_endpoint.core.scaling import SHRINK_S
 from torpor_endpoint.fleet.controller import Controller
@@ -37,7 +38,7 @@ BEFORE_A_LOOK_S = PERIOD_S / 2
 HOUR_S = 3600.0
 
 
-class HostWithoutRoomForBad(MortalHost):
+class HostWithoutRoomForBad(FakeHost):
     async def launch(self, spec: LaunchSpec) -> Launched:
         if spec.slot.variant == "bad":
             await asyncio.sleep(1.0)
@@ -48,7 +49,7 @@ class HostWithoutRoomForBad(MortalHost):
 class Shop:
     """One endpoint that has served a variant `a` for an hour, and nobody called; its sizer looks once a second."""
 
-    def __init__(self, host: MortalHost) -> None:
+    def __init__(self, host: FakeHost) -> None:
         self.live = LiveEndpoint("shop", "arn")
         self.fleet = Fleet()
         self.fleet.serve(self.live)
@@ -186,7 +187,7 @@ def test_an_update_that_fails_gives_back_what_nobody_uses_and_a_fixed_count_alwa
 
 def test_the_controller_passes_on_which_counts_were_asked_for() -> None:
     async def story() -> None:
-        with MortalHost() as host:
+        with FakeHost() as host:
             database, fleet = opened(":memory:"), Fleet()
             store = Store(database, time.time)
             endpoint = EndpointRecord("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (TO_ZERO,))
@@ -195,9 +196,10 @@ def test_the_controller_passes_on_which_counts_were_asked_for() -> None:
             factory = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time)
             controller = Controller(store, fleet, factory, time.time, lambda name: asyncio.sleep(0))
             await controller.start()
-            async with asyncio.timeout(10.0):
-                while store.endpoint("shop") != replace(endpoint, modified_s=store.endpoints()[0].modified_s):
-                    await asyncio.sleep(0.01)
+            await reached(
+                lambda: store.endpoint("shop") == replace(endpoint, modified_s=store.endpoints()[0].modified_s),
+                look_s=0.01,
+            )
             assert fleet.instance_counts("shop") == {"a": 1}
             await controller.close()
             database.close()

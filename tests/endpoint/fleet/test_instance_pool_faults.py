@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.endpoint.mortal_host import Mood, MortalHost
-from tests.endpoint.passages import passage
-from tests.endpoint.pool_world import SLOT, World
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost, Mood
+from tests.endpoint.helpers.passages import passage
+from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
 from torpor_endpoint.fleet.members import StartTrouble
 from torpor_endpoint.fleet.paces import PACES
@@ -34,19 +34,19 @@ class End(StrEnum):
 @given(st.lists(st.sampled_from(End), max_size=12))
 def test_the_more_starts_fail_the_longer_the_pause_and_one_that_was_ready_is_followed_soon(ends: list[End]) -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            await world.scale(1)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.scale(1)
             failed = deaths = 0
             for end in ends:
-                ended_at_s = await come_to(end, world)
+                ended_at_s = await come_to(end, fake)
                 failed = failed + 1 if end in (End.NO_LAUNCH, End.DIES_STARTING) else 0
                 deaths = 0 if end is End.DIES_LATE else deaths + (end is End.DIES_SOON)
                 await asyncio.sleep(PACES.restart_pause_s(failed, deaths) - 0.001)
                 assert host.tries_s[SLOT][-1] <= ended_at_s, "it was tried again at once"
                 await asyncio.sleep(0.002)
                 assert host.tries_s[SLOT][-1] > ended_at_s, "it was not tried again"
-            await world.end()
+            await fake.end()
 
     run(story())
 
@@ -56,9 +56,9 @@ def test_one_model_that_ends_every_instance_soon_never_makes_the_others_callers_
     assert PACES.restart_pause_s(100, 0) == PACES.restart_pauses_s[-1]
 
 
-async def come_to(end: End, world: World) -> float:
+async def come_to(end: End, fake: PoolOnFakeHost) -> float:
     """Let the incarnation that is being launched come to this end: when that was."""
-    pool, host, before = world.pool, world.host, world.pool.trouble
+    pool, host, before = fake.pool, fake.host, fake.pool.trouble
     host.launches_to_fail = 1 if end is End.NO_LAUNCH else 0
     host.mood = Mood.BAD if end is End.DIES_STARTING else Mood.GOOD
     if end is not End.NO_LAUNCH:
@@ -67,239 +67,239 @@ async def come_to(end: End, world: World) -> float:
         host.living[SLOT].die()
     never_ready = end in (End.NO_LAUNCH, End.DIES_STARTING)
     await pool.until(lambda: not pool.ready and (not never_ready or pool.trouble is not before))
-    return world.now()
+    return fake.now()
 
 
 def test_who_waits_for_an_instance_learns_that_it_can_not_be_launched() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
             host.launches_to_fail = 1000
-            await world.scale(1)
-            await world.pool.until(lambda: world.pool.hopeless)
-            assert world.now() < 5.0
-            assert world.pool.trouble is not None
-            assert world.pool.trouble.reason == "there is no room"
+            await fake.scale(1)
+            await fake.pool.until(lambda: fake.pool.hopeless)
+            assert fake.now() < 5.0
+            assert fake.pool.trouble is not None
+            assert fake.pool.trouble.reason == "there is no room"
             await asyncio.sleep(120.0)
             assert len(host.tries_s[SLOT]) < 12
-            await world.end()
+            await fake.end()
 
     run(story())
 
 
 def test_one_that_was_ready_and_cannot_start_again_is_tried_with_patience() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            await world.ready(1)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
             host.launches_to_fail = 1000
             host.living[SLOT].die()
             await asyncio.sleep(4.5)
             assert 3 <= len(host.tries_s[SLOT]) <= 6  # a hot loop would make dozens of them
-            assert world.pool.hopeless
+            assert fake.pool.hopeless
             host.launches_to_fail = 0
-            await world.pool.until(lambda: bool(world.pool.ready))
-            await world.end()
+            await fake.pool.until(lambda: bool(fake.pool.ready))
+            await fake.end()
 
     run(story())
 
 
 def test_a_fault_that_nobody_foresaw_does_not_leave_the_slot_empty_for_ever() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
             host.launches_to_fail, host.failure = 2, RuntimeError("an odd answer")
-            await world.scale(1)
-            await world.pool.until(lambda: world.pool.trouble is not None)
-            assert world.pool.trouble == StartTrouble("RuntimeError: an odd answer", 1, False)
-            await world.pool.until(lambda: bool(world.pool.ready))
-            await world.end()
+            await fake.scale(1)
+            await fake.pool.until(lambda: fake.pool.trouble is not None)
+            assert fake.pool.trouble == StartTrouble("RuntimeError: an odd answer", 1, False)
+            await fake.pool.until(lambda: bool(fake.pool.ready))
+            await fake.end()
 
     run(story())
 
 
 def test_a_host_that_fails_to_empty_a_slot_does_not_leave_it_empty_for_ever() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            await world.ready(1)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
             host.ends_to_fail = 1
             host.living[SLOT].die()
-            await world.pool.until(lambda: not world.pool.ready)
-            await world.pool.until(lambda: bool(world.pool.ready))
+            await fake.pool.until(lambda: not fake.pool.ready)
+            await fake.pool.until(lambda: bool(fake.pool.ready))
             assert host.ends_to_fail == 0
-            await world.end()
+            await fake.end()
 
     run(story())
 
 
 def test_a_slot_whose_host_fails_at_its_end_is_told_of_and_free_again() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            await world.ready(1)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
             host.ends_to_fail = 1
-            await world.scale(0)
+            await fake.scale(0)
             await asyncio.sleep(PACES.grace_s + 1.0)
-            assert world.numbers.all_free
-            assert world.lives[-1].stopped_s is not None
-            await world.end()
+            assert fake.numbers.all_free
+            assert fake.lives[-1].stopped_s is not None
+            await fake.end()
 
     run(story())
 
 
 def test_what_went_wrong_is_forgotten_by_the_next_one_who_wakes_it() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
             host.launches_to_fail = 3
-            await world.scale(1)
-            await world.pool.until(lambda: world.pool.hopeless)
-            await world.scale(0)
-            await world.wake(0)
-            assert world.pool.trouble is None
-            await world.pool.until(lambda: bool(world.pool.ready))
-            await world.end()
+            await fake.scale(1)
+            await fake.pool.until(lambda: fake.pool.hopeless)
+            await fake.scale(0)
+            await fake.wake(0)
+            assert fake.pool.trouble is None
+            await fake.pool.until(lambda: bool(fake.pool.ready))
+            await fake.end()
 
     run(story())
 
 
 def test_one_that_dies_before_its_emulated_delay_is_over_is_never_offered() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host, start_delay_s=8.0)
-            await world.scale(1)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host, start_delay_s=8.0)
+            await fake.scale(1)
             await asyncio.sleep(4.0)
             host.living[SLOT].die()
             await asyncio.sleep(8.0)
-            assert (len(world.pool.ready), len(host.tries_s[SLOT])) == (0, 2)
+            assert (len(fake.pool.ready), len(host.tries_s[SLOT])) == (0, 2)
             await asyncio.sleep(4.0)
-            assert [member.slot for member in world.pool.ready] == [SLOT]
-            await world.end()
+            assert [member.slot for member in fake.pool.ready] == [SLOT]
+            await fake.end()
 
     run(story())
 
 
 def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
             host.dies_slowly_s = 100.0
-            await world.ready(1)
-            await world.request(0)
-            began_s = world.now()
-            await world.end()
-            assert world.now() - began_s == pytest.approx(PACES.grace_s)
-            assert world.lives[-1].why_stopped == "it is closed"
+            await fake.ready(1)
+            await fake.request(0)
+            began_s = fake.now()
+            await fake.end()
+            assert fake.now() - began_s == pytest.approx(PACES.grace_s)
+            assert fake.lives[-1].why_stopped == "it is closed"
 
     run(story())
 
 
 def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
             host.dies_slowly_s = 100.0
-            await world.ready(1)
-            (member,) = world.pool.ready
+            await fake.ready(1)
+            (member,) = fake.pool.ready
             member.in_flight += 1
-            assert member.multiplexed.send([], b"", 1000.0, lambda outcome: world.pool.released(member))
-            began_s = world.now()
-            await world.end()
-            assert world.now() - began_s == pytest.approx(PACES.grace_s)
+            assert member.multiplexed.send([], b"", 1000.0, lambda outcome: fake.pool.released(member))
+            began_s = fake.now()
+            await fake.end()
+            assert fake.now() - began_s == pytest.approx(PACES.grace_s)
 
     run(story())
 
 
 def test_an_instance_that_was_not_wanted_before_it_was_ready_says_so_in_the_ledger() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
             host.mood = Mood.BAD
-            await world.scale(1)
+            await fake.scale(1)
             await asyncio.sleep(1.0)
-            await world.end()
-            assert [life.why_stopped for life in world.lives] == ["", "it is closed"]
+            await fake.end()
+            assert [life.why_stopped for life in fake.lives] == ["", "it is closed"]
 
     run(story())
 
 
 def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
             host.launches_to_fail = 1000
-            live = LiveEndpoint("shop", "arn", {"v": world.pool})
-            router = Router(Fleet(), lambda: 0.0, world.now, strict=False)
+            live = LiveEndpoint("shop", "arn", {"v": fake.pool})
+            router = Router(Fleet(), lambda: 0.0, fake.now, strict=False)
             with pytest.raises(RuntimeFault) as fault:
-                await router.send(passage("shop", route=Route(live, "v", world.pool, None)))
+                await router.send(passage("shop", route=Route(live, "v", fake.pool, None)))
             assert fault.value.situation is Situation.NOT_READY
             assert "there is no room" in str(fault.value.fields["detail"])
-            world.wanted = 1  # it has been woken
-            await world.end()
+            fake.wanted = 1  # it has been woken
+            await fake.end()
 
     run(story())
 
 
 def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_a_lost_one_is_made_anew() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            await world.ready(1)
-            (member,) = world.pool.ready
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
+            (member,) = fake.pool.ready
             assert member.multiplexed.open
             host.living[SLOT].hang_up()
             await asyncio.sleep(0.001)
             assert not member.multiplexed.open
             await asyncio.sleep(PACES.health_period_s + 0.1)
             assert member.multiplexed.open
-            assert world.pool.offered(member)
-            await world.end()
+            assert fake.pool.offered(member)
+            await fake.end()
 
     run(story())
 
 
 def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            await world.ready(2)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(2)
             host.launches_to_fail = 1000
             host.living[Slot("shop", "v", 0)].die()
-            await world.pool.until(lambda: len(world.pool.ready) == 1)
-            await world.scale(1)
+            await fake.pool.until(lambda: len(fake.pool.ready) == 1)
+            await fake.scale(1)
             await asyncio.sleep(1.0)
-            assert [str(member.slot) for member in world.pool.ready] == ["shop/v/1"]
-            await world.pool.close("it is closed")
+            assert [str(member.slot) for member in fake.pool.ready] == ["shop/v/1"]
+            await fake.pool.close("it is closed")
 
     run(story())
 
 
 def test_one_that_is_gone_can_be_retired_before_its_end_is_told() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            await world.ready(1)
-            (member,) = world.pool.ready
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
+            (member,) = fake.pool.ready
             member.happened(InstanceEvent.TIMED_OUT)
-            await world.end()
+            await fake.end()
 
     run(story())
 
 
 def test_a_start_that_was_given_up_is_none_of_the_next_ones() -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            await world.ready(1)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
             host.launches_to_fail = 1000
-            await world.scale(2)
-            await world.pool.until(lambda: world.pool.hopeless)
-            await world.scale(1)
+            await fake.scale(2)
+            await fake.pool.until(lambda: fake.pool.hopeless)
+            await fake.scale(1)
             host.launches_to_fail = 0
-            await world.scale(2)
-            assert not world.pool.hopeless
-            await world.ready(2)
-            await world.end()
+            await fake.scale(2)
+            assert not fake.pool.hopeless
+            await fake.ready(2)
+            await fake.end()
 
     run(story())

@@ -8,50 +8,64 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.pool_world import World
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
 
-Happening = Callable[[World, int], Coroutine[Any, Any, None]]
+Happening = Callable[[PoolOnFakeHost, int], Coroutine[Any, Any, None]]
 
 HAPPENINGS = (
-    World.scale, World.wake, World.request, World.reply, World.suspect, World.death, World.mood, World.moods_to_come,
-    World.launches_fail, World.slow_ends, World.clock_jumps, World.close,
-    World.wait, World.wait, World.wait, World.request, World.scale,
-)  # fmt: skip
+    PoolOnFakeHost.scale,
+    PoolOnFakeHost.wake,
+    PoolOnFakeHost.request,
+    PoolOnFakeHost.reply,
+    PoolOnFakeHost.suspect,
+    PoolOnFakeHost.death,
+    PoolOnFakeHost.mood,
+    PoolOnFakeHost.moods_to_come,
+    PoolOnFakeHost.launches_fail,
+    PoolOnFakeHost.slow_ends,
+    PoolOnFakeHost.clock_jumps,
+    PoolOnFakeHost.close,
+    PoolOnFakeHost.wait,
+    PoolOnFakeHost.wait,
+    PoolOnFakeHost.wait,
+    PoolOnFakeHost.request,
+    PoolOnFakeHost.scale,
+)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.integers(0, 5)), max_size=40))
 def test_whatever_happens_a_pool_keeps_its_promises(happenings: list[tuple[Happening, int]]) -> None:
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
             for happens, n in happenings:
-                await happens(world, n)
-                world.check()
-            await world.end()
+                await happens(fake, n)
+                fake.check()
+            await fake.end()
 
     run(story())
 
 
 @pytest.mark.parametrize("turns", range(12))
-@pytest.mark.parametrize("happens", [World.suspect, World.death])
+@pytest.mark.parametrize("happens", [PoolOnFakeHost.suspect, PoolOnFakeHost.death])
 def test_one_that_is_not_wanted_any_more_while_it_is_looked_at_goes_all_the_same(
     happens: Happening, turns: int
 ) -> None:
     """A cancellation must not be lost, at whichever turn of the event loop it comes."""
 
     async def story() -> None:
-        with MortalHost() as host:
-            world = World(host)
-            await world.ready(1)
-            await world.request(0)
-            await happens(world, 0)
-            await world.reply(0)
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
+            await fake.request(0)
+            await happens(fake, 0)
+            await fake.reply(0)
             for _ in range(turns):
                 await asyncio.sleep(0)
-            await world.scale(0)
-            await world.end()
+            await fake.scale(0)
+            await fake.end()
 
     run(story(), within_s=300.0)

@@ -5,8 +5,8 @@ from dataclasses import fields
 
 import pytest
 
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_container.settings import Settings
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -40,7 +40,7 @@ def start(live: LiveEndpoint, environment: dict[str, str]) -> None:
     variant = Variant("v", "m", Container("torpor", environment=environment), instances_min=0)
 
     async def story() -> None:
-        with MortalHost() as host:
+        with FakeHost() as host:
             deployment = Deployment(live, InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time))
             deployment.start([variant])
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.processes import children, gone, soon, stop
-from tests.zygotes import LIGHT
+from tests.helpers.processes import children, gone, stop
+from tests.helpers.waiting import reached, soon
+from tests.helpers.zygotes import LIGHT
 from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_container.transport.upstream import Upstream, UpstreamError
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Slot
@@ -107,11 +108,12 @@ def run(runner: asyncio.Runner) -> Callable[[Story], None]:
 
 
 async def pinged(upstream: Upstream) -> None:
-    while True:
+    async def answered() -> bool:
         with suppress(UpstreamError):
-            if (await upstream.send("GET", "/ping", (), [], 2.0)).status == 200:
-                return
-        await asyncio.sleep(0.01)
+            return (await upstream.send("GET", "/ping", (), [], 2.0)).status == 200
+        return False
+
+    await reached(answered, 60.0, 0.01)
 
 
 def test_a_slot_holds_one_instance_however_often_it_is_launched(at: Ground, run: Callable[[Story], None]) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.processes import marked, soon
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.helpers.processes import marked
+from tests.helpers.waiting import soon
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Multi Model Server needs Java"),

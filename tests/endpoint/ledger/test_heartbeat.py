@@ -2,18 +2,18 @@
 
 import asyncio
 
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.pool_world import World
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.ledger.heartbeat import PERIOD_S, LedgerHeartbeat
 
 
 def test_a_variant_that_sleeps_is_told_of_until_it_is_gone() -> None:
     async def story() -> None:
-        with MortalHost() as host:
+        with FakeHost() as host:
             fleet, told = Fleet(), list[tuple[str, str]]()
-            fleet.serve(LiveEndpoint("shop", "arn", {"v": World(host).pool}))
+            fleet.serve(LiveEndpoint("shop", "arn", {"v": PoolOnFakeHost(host).pool}))
             calling = asyncio.create_task(LedgerHeartbeat(fleet, lambda *one: told.append(one)).run())
             await asyncio.sleep(2.5 * PERIOD_S)
             assert told == 3 * [("shop", "v")]

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.processes import marked, soon
+from tests.helpers.processes import marked
+from tests.helpers.waiting import soon
 
 
 @pytest.fixture(scope="module")

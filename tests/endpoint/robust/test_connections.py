@@ -3,7 +3,7 @@
 import http.client
 from pathlib import Path
 
-from tests.endpoint.live import LiveEndpoint
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 
 MIB = 1024 * 1024
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.endpoint.live import LiveEndpoint
-from tests.processes import soon
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from tests.helpers.waiting import soon
 
 
 def test_told_to_stop_while_its_parts_are_made_it_stops_at_once(tmp_path: Path) -> None:

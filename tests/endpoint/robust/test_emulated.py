@@ -4,9 +4,9 @@ import random
 import time
 from pathlib import Path
 
-from tests.endpoint import requests_of
-from tests.endpoint.artifacts import ROW, booster, packed, put
-from tests.endpoint.live import LiveEndpoint, Variant, many
+from tests.endpoint.helpers import endpoint_pages
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put
 from torpor_endpoint.core.emulation import AWS
 
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 20}}
@@ -16,7 +16,7 @@ def test_a_serverless_wake_takes_as_long_as_on_aws(tmp_path: Path) -> None:
     with LiveEndpoint(tmp_path, "--emulate", "aws", "--seed", "11") as live:
         put(live.folder("m"), {"a.tar.gz": packed({"model.json": booster()})})
         live.deploy("Slow", Variant(many("m", {"TORPOR_IDLE_SECONDS": "1"}), members=SERVERLESS))
-        assert requests_of.asleep(live, "Slow")
+        assert endpoint_pages.asleep(live, "Slow")
         dice = random.Random(11)
         _, wake_s = (AWS["serverless"].at(dice.gauss()) for _ in range(2))  # the first was the deployment's
         began_s = time.monotonic()

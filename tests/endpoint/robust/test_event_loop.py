@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint.worst_requests import WARMING, WORST, request
+from tests.endpoint.helpers.worst_requests import WARMING, WORST, request
 
-SERVER = Path(__file__).parent.parent / "lagging_server.py"
+SERVER = Path(__file__).parents[1] / "helpers" / "lag_measuring_endpoint.py"
 MOST_MS = 50.0
 TRIES = 3
 """A thread of its own, or the system, may take some processor time by chance, but not each time."""

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint import requests_of
-from tests.endpoint.artifacts import put, script
-from tests.endpoint.constants import SLEEPER, constant, number_of, sleeper, traffic
-from tests.endpoint.live import LiveEndpoint, Variant, many, one
-from tests.processes import children, gone, soon
-from tests.zygotes import LIGHT
+from tests.endpoint.helpers import endpoint_pages
+from tests.endpoint.helpers.constant_models import SLEEPER, constant, number_of, sleeper, traffic
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import put, script
+from tests.helpers.processes import children, gone
+from tests.helpers.waiting import soon
+from tests.helpers.zygotes import LIGHT
 from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import InstanceLife
@@ -78,12 +79,12 @@ def answers(live: LiveEndpoint, name: str) -> list[float]:
 def test_the_zygote_is_killed_while_all_sleep(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.deploy(name, sleepy())
-    assert requests_of.asleep(live, name)
+    assert endpoint_pages.asleep(live, name)
     parent = zygote(live)
     os.kill(parent, signal.SIGKILL)
     assert gone(parent)
     assert answers(live, name) == list(MODELS.values())
-    assert requests_of.launches(live, name) == 2
+    assert endpoint_pages.launches(live, name) == 2
 
 
 def test_the_zygote_is_killed_while_an_endpoint_is_created(shop: tuple[LiveEndpoint, str]) -> None:
@@ -101,12 +102,12 @@ def test_the_zygote_is_killed_while_an_endpoint_is_created(shop: tuple[LiveEndpo
 def test_the_zygote_is_killed_under_load(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.deploy(name, Variant(many("shop/models"), members={"InstanceType": "ml.m5.large", "InitialInstanceCount": 2}))
-    before = {instance["id"] for instance in requests_of.instances(live, name)}
+    before = {instance["id"] for instance in endpoint_pages.instances(live, name)}
     with traffic(live, name, MODELS, callers=4) as seen:
         assert soon(lambda: seen.right > 50, 20.0)
         os.kill(zygote(live), signal.SIGKILL)
-        assert soon(lambda: before.isdisjoint(instance["id"] for instance in requests_of.instances(live, name)))
-        assert soon(lambda: len(requests_of.instances(live, name)) == 2, 20.0)
+        assert soon(lambda: before.isdisjoint(instance["id"] for instance in endpoint_pages.instances(live, name)))
+        assert soon(lambda: len(endpoint_pages.instances(live, name)) == 2, 20.0)
         reached = seen.right
         assert soon(lambda: seen.right > reached + 50, 20.0)
     assert seen.wrong == []
@@ -117,24 +118,24 @@ def test_the_zygote_is_killed_under_load(shop: tuple[LiveEndpoint, str]) -> None
 def test_an_instance_is_killed_while_it_starts(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     put(live.folder("slow"), {"model.tar.gz": script(SLOW_TO_LOAD)})
-    others = set(requests_of.forked(live))
+    others = set(endpoint_pages.forked(live))
     live.create(name, Variant(one("slow/model.tar.gz")))
-    assert soon(lambda: requests_of.launches(live, name) == 1, 20.0)
-    os.kill(min(set(requests_of.forked(live)) - others), signal.SIGKILL)
+    assert soon(lambda: endpoint_pages.launches(live, name) == 1, 20.0)
+    os.kill(min(set(endpoint_pages.forked(live)) - others), signal.SIGKILL)
     assert live.settled(name)["EndpointStatus"] == "InService"
     assert float(live.invoke(name, b"0")["Body"].strip(b"[] \n")) == 0.0
-    assert requests_of.launches(live, name) == 2
+    assert endpoint_pages.launches(live, name) == 2
 
 
 def test_an_instance_that_can_not_start_again_is_tried_until_it_can(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     put(live.folder("broken"), {"model.tar.gz": sleeper()})
-    others = set(requests_of.forked(live))
+    others = set(endpoint_pages.forked(live))
     live.deploy(name, Variant(one("broken/model.tar.gz")))
     live.invoke(name, b"0")
     put(live.folder("broken"), {"model.tar.gz": script(BROKEN)})
-    os.kill(min(set(requests_of.forked(live)) - others), signal.SIGKILL)
-    assert soon(lambda: requests_of.launches(live, name) == 3, 20.0)
+    os.kill(min(set(endpoint_pages.forked(live)) - others), signal.SIGKILL)
+    assert soon(lambda: endpoint_pages.launches(live, name) == 3, 20.0)
     assert live.sagemaker.describe_endpoint(EndpointName=name)["EndpointStatus"] == "InService"
     with pytest.raises(ClientError, match="No instance of production variant"):  # at once, and with the reason
         live.invoke(name, b"0")
@@ -145,13 +146,13 @@ def test_an_instance_that_can_not_start_again_is_tried_until_it_can(shop: tuple[
 def test_an_endpoint_that_slept_when_all_was_killed_sleeps_until_somebody_calls(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.deploy(name, sleepy())
-    assert requests_of.asleep(live, name)
+    assert endpoint_pages.asleep(live, name)
     live.kill()
     live.start()
     assert soon(lambda: answers_pages(live), 30.0)
-    assert (requests_of.present(live, name), requests_of.launches(live, name)) == (0, 1)
+    assert (endpoint_pages.present(live, name), endpoint_pages.launches(live, name)) == (0, 1)
     assert answers(live, name) == list(MODELS.values())
-    assert requests_of.launches(live, name) == 2
+    assert endpoint_pages.launches(live, name) == 2
 
 
 def served(live: LiveEndpoint, name: str) -> bool:
@@ -162,7 +163,7 @@ def served(live: LiveEndpoint, name: str) -> bool:
 
 def answers_pages(live: LiveEndpoint) -> bool:
     with suppress(OSError):  # nobody listens yet
-        return bool(requests_of.page(live, "endpoints"))
+        return bool(endpoint_pages.page(live, "endpoints"))
     return False
 
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 
-from tests.endpoint.passages import passage
+from tests.endpoint.helpers.passages import passage
+from tests.helpers.waiting import reached
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
@@ -67,12 +68,6 @@ class Shop:
         return asyncio.create_task(self.router.send(passage("shop", route=route, limits=self.limits)))
 
 
-async def so(true: Callable[[], bool]) -> None:
-    """Let the others go on until it is so; `run` bounds it."""
-    while not true():
-        await asyncio.sleep(0)
-
-
 def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 10.0))
 
@@ -81,7 +76,7 @@ def test_who_waits_for_a_pool_that_closes_is_sent_to_look_elsewhere_and_wakes_no
     async def story() -> None:
         shop = Shop()
         calls = [shop.call() for _ in range(3)]
-        await so(lambda: (shop.pool.traffic.held, len(shop.host.running)) == (3, 1))
+        await reached(lambda: (shop.pool.traffic.held, len(shop.host.running)) == (3, 1))
         await shop.pool.close("the test ends")
         late = shop.call()
         ends = await asyncio.gather(*calls, late, return_exceptions=True)
@@ -96,9 +91,9 @@ def test_who_waits_for_instances_that_are_taken_away_wakes_another() -> None:
     async def story() -> None:
         shop = Shop()
         calls = [shop.call() for _ in range(3)]
-        await so(lambda: (shop.pool.traffic.held, len(shop.host.running)) == (3, 1))
+        await reached(lambda: (shop.pool.traffic.held, len(shop.host.running)) == (3, 1))
         shop.pool.scale(0, "not wanted")
-        await so(lambda: shop.pool.size == 1)
+        await reached(lambda: shop.pool.size == 1)
         assert shop.pool.traffic.held == 3
         await shop.pool.close("the test ends")
         await asyncio.gather(*calls, return_exceptions=True)
@@ -110,7 +105,7 @@ def test_a_slot_is_free_again_once_its_instance_is_gone_and_not_before() -> None
     async def story() -> None:
         shop = Shop()
         shop.pool.scale(2, "wanted")
-        await so(lambda: len(shop.host.running) == 2)
+        await reached(lambda: len(shop.host.running) == 2)
         shop.pool.scale(0, "not wanted")
         assert shop.numbers.take() == 2
         await shop.pool.close("the test ends")

@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError
 
 from benchmarks.hostile.files import Hostile, booster, of_kind
 from benchmarks.scene import ROW
-from tests.endpoint import requests_of
-from tests.endpoint.live import LiveEndpoint, Variant, many
+from tests.endpoint.helpers import endpoint_pages
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 
 KINDS = (
     "XGBoost JSON, 300,000,000 classes",
@@ -42,7 +42,7 @@ def test_no_hostile_file_ends_the_instance_or_disturbs_its_neighbour(hostile: Li
             with pytest.raises(ClientError, match="ModelError"):
                 hostile.invoke("mixed", ROW, TargetModel=f"{number}.tar.gz")
         assert hostile.invoke("mixed", ROW, TargetModel="good.tar.gz")["Body"] == right, kind
-    assert requests_of.launches(hostile, "mixed") == 1
+    assert endpoint_pages.launches(hostile, "mixed") == 1
 
 
 def test_a_quarantined_model_is_served_once_a_good_one_is_uploaded_in_its_place(hostile: LiveEndpoint) -> None:

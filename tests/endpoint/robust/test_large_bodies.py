@@ -7,9 +7,9 @@ import numpy as np
 import xgboost
 
 from benchmarks.memory import peak_growth
-from tests.endpoint.artifacts import COLUMNS, ROW, booster, put
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.processes import descendants
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import COLUMNS, ROW, booster, put
+from tests.helpers.processes import descendants
 
 MIB = 1024 * 1024
 CELL = "0.12345678901234567"

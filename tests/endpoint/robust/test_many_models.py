@@ -4,11 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.endpoint import requests_of
-from tests.endpoint.artifacts import put
-from tests.endpoint.constants import MIB, Traffic, constant, number_of, traffic
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.processes import soon
+from tests.endpoint.helpers import endpoint_pages
+from tests.endpoint.helpers.constant_models import MIB, Traffic, constant, number_of, traffic
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import put
+from tests.helpers.waiting import soon
 
 BALLAST_BYTES = 4 * MIB
 
@@ -19,7 +19,7 @@ def test_two_hundred_first_calls_make_one_download_and_one_load(live: LiveEndpoi
     with ThreadPoolExecutor(64) as threads:
         calls = [threads.submit(live.invoke, "single-flight", b"1", TargetModel="a.tar") for _ in range(200)]
         assert {number_of(call.result(60.0)) for call in calls} == {7.0}
-    actions = [record["action"] for record in requests_of.decisions(live, "single-flight", "a.tar")]
+    actions = [record["action"] for record in endpoint_pages.decisions(live, "single-flight", "a.tar")]
     assert sorted(actions) == ["download", "downloaded", "load", "loaded"]
 
 
@@ -28,7 +28,7 @@ def room_for(live: LiveEndpoint, models: int, probe: str) -> dict[str, str]:
     put(live.folder(probe), {"models/a.tar": constant(1.0)})
     live.deploy(probe, Variant(many(f"{probe}/models")))
     live.invoke(probe, b"1", TargetModel="a.tar")
-    used_bytes = requests_of.instance(live, probe)["used_bytes"]
+    used_bytes = endpoint_pages.instance(live, probe)["used_bytes"]
     live.sagemaker.delete_endpoint(EndpointName=probe)
     return {"TORPOR_MEMORY_MIB": str((used_bytes + models * (BALLAST_BYTES + MIB)) // MIB)}
 
@@ -40,7 +40,7 @@ def crowd(live: LiveEndpoint, endpoint: str, calls: int) -> Traffic:
     live.deploy(endpoint, Variant(many(f"{endpoint}/models", room_for(live, 8, f"probe-{endpoint}"))))
     with traffic(live, endpoint, models, callers=64) as seen:
         soon(lambda: seen.right + len(seen.wrong) + len(seen.errors) >= calls, 120.0)
-    assert len(requests_of.instance(live, endpoint)["models"]) <= 12
+    assert len(endpoint_pages.instance(live, endpoint)["models"]) <= 12
     return seen
 
 
@@ -60,7 +60,7 @@ def test_after_two_hundred_models_came_and_went_the_memory_is_back(live: LiveEnd
     def parade(names: list[str]) -> int:
         for name in names:
             assert number_of(live.invoke("parade", b"1", TargetModel=name)) == models[name]
-        return requests_of.settled_bytes(live, "parade")
+        return endpoint_pages.settled_bytes(live, "parade")
 
     first, *rest = sorted(models)
     before_bytes = parade([first, *rest[:19]])  # the first calls touch the framework's pages and start the threads

@@ -3,17 +3,18 @@
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError
 
-from tests.endpoint import requests_of
-from tests.endpoint.artifacts import put
-from tests.endpoint.constants import Traffic, constant, number_of, sleeper, traffic
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.processes import children, gone, marked, serving, soon, state
+from tests.endpoint.helpers import endpoint_pages
+from tests.endpoint.helpers.constant_models import Traffic, constant, number_of, sleeper, traffic
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import put
+from tests.helpers.processes import children, gone, marked, serving, state
+from tests.helpers.waiting import soon, until
 from torpor_endpoint.storage.data_dir import DataDir
 
 MODELS = {"a.tar": 1.0, "b.tar": 2.0}
@@ -42,14 +43,13 @@ def shop(own: LiveEndpoint) -> LiveEndpoint:
 
 def answers(live: LiveEndpoint, within_s: float = 20.0) -> list[float]:
     """What the models say, once the endpoint takes requests."""
-    deadline = time.monotonic() + within_s
-    while True:
-        try:
+
+    def said() -> list[float]:
+        with suppress(ClientError, HTTPClientError):  # nobody listens yet, or nobody is ready
             return [number_of(live.invoke("shop", b"1", TargetModel=model)) for model in MODELS]
-        except (ClientError, HTTPClientError):  # nobody listens yet, or nobody is ready
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+        return []
+
+    return until(said, within_s, 0.05)
 
 
 def stop(live: LiveEndpoint) -> None:
@@ -116,8 +116,8 @@ def test_an_instance_killed_under_load_costs_its_own_requests_at_most(shop: Live
 
 def kill_the_instance(live: LiveEndpoint, seen: Traffic) -> None:
     """Once it serves; and wait until another one does."""
-    assert soon(lambda: seen.right > 0 and len(requests_of.instances(live, "shop")) == 1)
-    before = requests_of.instance(live, "shop")["id"]
+    assert soon(lambda: seen.right > 0 and len(endpoint_pages.instances(live, "shop")) == 1)
+    before = endpoint_pages.instance(live, "shop")["id"]
     os.kill(instance_pid(live), signal.SIGKILL)
     assert soon(lambda: replaced(live, before), 20.0)
     reached = seen.right
@@ -131,7 +131,7 @@ def instance_pid(live: LiveEndpoint) -> int:
 
 
 def replaced(live: LiveEndpoint, before: str) -> bool:
-    now = requests_of.instances(live, "shop")
+    now = endpoint_pages.instances(live, "shop")
     return bool(now) and now[0]["id"] != before
 
 
@@ -143,7 +143,7 @@ def test_a_stop_lets_requests_in_flight_end_and_then_leaves_nothing(shop: LiveEn
         target=lambda: seen.append(float(shop.invoke("shop", b"1.5", TargetModel=SLOW)["Body"].strip(b"[] \n")))
     )
     caller.start()
-    assert soon(lambda: requests_of.instance(shop, "shop")["in_flight"] == 1)
+    assert soon(lambda: endpoint_pages.instance(shop, "shop")["in_flight"] == 1)
     assert shop.stop() == 0
     caller.join(10.0)
     assert seen == [1.5]

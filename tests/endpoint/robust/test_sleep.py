@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint import requests_of
-from tests.endpoint.artifacts import put
-from tests.endpoint.constants import constant, number_of
-from tests.endpoint.live import LiveEndpoint, Variant, many, one
-from tests.processes import soon
+from tests.endpoint.helpers import endpoint_pages
+from tests.endpoint.helpers.constant_models import constant, number_of
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import put
+from tests.helpers.waiting import soon
 
 SLEEPS: dict[str, dict[str, Any]] = {
     "serverless": {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 100}},
@@ -38,11 +38,11 @@ def sleepy(own: LiveEndpoint, request: pytest.FixtureRequest) -> Iterator[tuple[
     container = many(f"{name}/models", {"TORPOR_IDLE_SECONDS": "1"})
     yield own, own.deploy(name, Variant(container, members=SLEEPS[name]))
     own.sagemaker.delete_endpoint(EndpointName=name)
-    assert soon(lambda: not requests_of.forked(own))
+    assert soon(lambda: not endpoint_pages.forked(own))
 
 
 def asleep(live: LiveEndpoint, name: str) -> bool:
-    return requests_of.asleep(live, name) and not requests_of.forked(live)
+    return endpoint_pages.asleep(live, name) and not endpoint_pages.forked(live)
 
 
 def test_one_call_wakes_it_and_finds_its_disk_as_it_was(sleepy: tuple[LiveEndpoint, str]) -> None:
@@ -51,9 +51,9 @@ def test_one_call_wakes_it_and_finds_its_disk_as_it_was(sleepy: tuple[LiveEndpoi
     for _ in range(2):
         assert asleep(live, name)
         assert number_of(live.invoke(name, b"1", TargetModel="a.tar")) == 5.0
-        slots.append(requests_of.instance(live, name)["slot"])
+        slots.append(endpoint_pages.instance(live, name)["slot"])
     assert slots[0] == slots[1]
-    actions = [record["action"] for record in requests_of.decisions(live, name, "a.tar")]
+    actions = [record["action"] for record in endpoint_pages.decisions(live, name, "a.tar")]
     assert actions == ["found", "load", "loaded"]
 
 
@@ -63,7 +63,7 @@ def test_fifty_callers_make_one_wake(sleepy: tuple[LiveEndpoint, str]) -> None:
     with ThreadPoolExecutor(50) as threads:
         calls = [threads.submit(live.invoke, name, b"1", TargetModel="a.tar") for _ in range(50)]
         assert {number_of(call.result(60.0)) for call in calls} == {5.0}
-    assert len(requests_of.forked(live)) == 1
+    assert len(endpoint_pages.forked(live)) == 1
 
 
 def test_an_update_of_what_sleeps_comes_to_its_end(sleepy: tuple[LiveEndpoint, str]) -> None:
@@ -87,7 +87,7 @@ def test_strictly_zero_is_refused_where_aws_has_none_and_only_serverless_wakes(t
             with pytest.raises(ClientError, match="ValidationException"):
                 live.create(name, Variant(many("shop/models"), members=SLEEPS[name]))
         assert number_of(live.invoke("one", b"1")) == 5.0
-        assert soon(lambda: not requests_of.forked(live), 20.0)
+        assert soon(lambda: not endpoint_pages.forked(live), 20.0)
         with pytest.raises(ClientError, match="has no capacity to process this request"):
             live.invoke("many", b"1", TargetModel="a.tar")
         assert number_of(live.invoke("one", b"1")) == 5.0

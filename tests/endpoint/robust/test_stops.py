@@ -3,8 +3,8 @@
 import time
 from pathlib import Path
 
-from tests.endpoint.live import LiveEndpoint
-from tests.processes import descendants, gone, stop
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from tests.helpers.processes import descendants, gone, stop
 
 STOP_MAX_S = 5.0
 

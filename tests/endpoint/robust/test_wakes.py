@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.endpoint import requests_of
-from tests.endpoint.artifacts import put
-from tests.endpoint.constants import constant
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.processes import descendants, soon
+from tests.endpoint.helpers import endpoint_pages
+from tests.endpoint.helpers.constant_models import constant
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import put
+from tests.helpers.processes import descendants
+from tests.helpers.waiting import soon
 
 MODELS = {f"m{number:02}.tar": float(number) for number in range(20)}
 TO_ZERO = {
@@ -61,27 +62,27 @@ def number_on(line: socket.socket) -> float:
 
 def test_two_hundred_calls_at_once_over_twenty_models_are_one_wake(own: LiveEndpoint) -> None:
     deploy(own, "crowd")
-    assert requests_of.asleep(own, "crowd")
-    before = requests_of.launches(own, "crowd")
+    assert endpoint_pages.asleep(own, "crowd")
+    before = endpoint_pages.launches(own, "crowd")
     models = list(MODELS) * 10
     assert at_once(own, [("crowd", model) for model in models]) == [MODELS[model] for model in models]
-    assert requests_of.launches(own, "crowd") == before + 1
+    assert endpoint_pages.launches(own, "crowd") == before + 1
 
 
 def test_ten_endpoints_that_sleep_are_woken_together(own: LiveEndpoint) -> None:
     names = [f"dawn-{number}" for number in range(10)]
     deploy(own, *names)
-    assert requests_of.asleep(own, *names)
-    before = requests_of.launches(own, *names)
+    assert endpoint_pages.asleep(own, *names)
+    before = endpoint_pages.launches(own, *names)
     calls = list(zip(names, MODELS, strict=False))
     assert at_once(own, calls) == [MODELS[model] for _, model in calls]
-    assert requests_of.launches(own, *names) == before + 10
+    assert endpoint_pages.launches(own, *names) == before + 10
 
 
 def test_at_zero_nothing_runs_but_the_endpoint_and_a_zygote(own: LiveEndpoint) -> None:
     deploy(own, "alone")
     assert at_once(own, [("alone", "m07.tar")]) == [7.0]
-    assert soon(lambda: not requests_of.forked(own) and not sockets(own), 20.0)
+    assert soon(lambda: not endpoint_pages.forked(own) and not sockets(own), 20.0)
     assert len(descendants(own.pid)) <= len(own.worker_pids()) + 1
 
 

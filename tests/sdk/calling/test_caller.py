@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torpor
-from tests.sdk.call_site import Received, Reply, Site, reply, served, session_of
-from tests.sdk.sdk_models import CITIES, ROWS, answers
+from tests.sdk.helpers.recording_server import Received, RecordingServer, Reply, reply, served, session_of
+from tests.sdk.helpers.small_models import CITIES, ROWS, answers
 from torpor.calling.caller import Caller
 from torpor.errors import EndpointUnreachable, NoAnswer, TorporError
 
@@ -27,8 +27,8 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\
 WITHIN_S = 10.0
 
 
-def caller_of(site: Site, **options: object) -> Caller:
-    return Caller(site.url, session=session_of(), **options)  # type: ignore[arg-type]
+def caller_of(server: RecordingServer, **options: object) -> Caller:
+    return Caller(server.url, session=session_of(), **options)  # type: ignore[arg-type]
 
 
 # -- what is sent --------------------------------------------------------------------------------------------------
@@ -62,8 +62,8 @@ def said(received: Received) -> tuple[str, bytes, dict[str, str]]:
 
 
 def test_a_request_is_the_one_that_boto3_sends() -> None:
-    with served() as site, caller_of(site) as caller:
-        boto3 = Session("AKIA", "secret").client("sagemaker-runtime", "us-east-1", endpoint_url=site.url)
+    with served() as server, caller_of(server) as caller:
+        boto3 = Session("AKIA", "secret").client("sagemaker-runtime", "us-east-1", endpoint_url=server.url)
 
         @settings(max_examples=40)
         @given(texts, st.binary(max_size=50), st.dictionaries(st.sampled_from(sorted(MEMBERS)), texts))
@@ -72,7 +72,7 @@ def test_a_request_is_the_one_that_boto3_sends() -> None:
             boto3.invoke_endpoint(
                 EndpointName=endpoint, Body=body, **{MEMBERS[name]: value for name, value in members.items()}
             )
-            ours, theirs = site.received[-2:]
+            ours, theirs = server.received[-2:]
             assert said(ours) == said(theirs)
 
         both()
@@ -80,27 +80,27 @@ def test_a_request_is_the_one_that_boto3_sends() -> None:
 
 
 def test_a_header_that_would_be_two_is_refused() -> None:
-    with served() as site, caller_of(site) as caller:
+    with served() as server, caller_of(server) as caller:
         with pytest.raises(ValueError, match="x-amzn-sagemaker-target-model has a line break"):
             caller.invoke("houses", target_model="a\r\nhost: elsewhere")
         with pytest.raises(ValueError, match="endpoint is empty"):
             caller.invoke("")
-        assert site.received == []
+        assert server.received == []
 
 
 @pytest.mark.parametrize("body", [[1, 2, 3], 5, None])
 def test_a_body_that_is_neither_bytes_nor_text_is_refused_before_it_is_sent(body: object) -> None:
-    with served() as site, caller_of(site) as caller:
+    with served() as server, caller_of(server) as caller:
         with pytest.raises(TypeError, match=f"a body is bytes or text, not {type(body).__name__}"):
             caller.invoke("houses", body)  # type: ignore[arg-type]  # that is the point
-        assert site.received == []
+        assert server.received == []
 
 
 def test_text_goes_as_utf8_and_any_bytes_go_as_they_are() -> None:
-    with served() as site, caller_of(site) as caller:
+    with served() as server, caller_of(server) as caller:
         for body in ("Zürich", bytearray(b"ab"), memoryview(b"cd")):
             caller.invoke("houses", body)
-        assert [one.body for one in site.received] == ["Zürich".encode(), b"ab", b"cd"]
+        assert [one.body for one in server.received] == ["Zürich".encode(), b"ab", b"cd"]
 
 
 # -- what comes back -----------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_an_answer_says_what_boto3s_says() -> None:
         "x-amzn-RequestId": "request-1",
         "Server-Timing": "load;dur=11.9, predict;dur=0.5",
     }
-    with served(reply(200, headers, b"1,2")) as site, caller_of(site) as caller:
+    with served(reply(200, headers, b"1,2")) as server, caller_of(server) as caller:
         answer = caller.invoke("houses", ROW)
     assert (answer.status, answer.body, answer.content_type) == (200, b"1,2", "text/csv")
     assert (answer.invoked_production_variant, answer.custom_attributes) == ("blue", "trace=7")
@@ -121,26 +121,26 @@ def test_an_answer_says_what_boto3s_says() -> None:
 
 def test_what_an_answer_does_not_say_is_empty() -> None:
     chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n4.2\r\n0\r\n\r\n"
-    with served(Reply(chunked)) as site, caller_of(site) as caller:
+    with served(Reply(chunked)) as server, caller_of(server) as caller:
         answer = caller.invoke("houses", ROW)
     assert (answer.body, answer.content_type, answer.custom_attributes, answer.steps_ms) == (b"4.2", "", "", {})
 
 
 # -- connections ---------------------------------------------------------------------------------------------------
 def test_a_connection_is_kept_and_one_that_the_server_closed_is_not_used() -> None:
-    with served(reply(), Reply(reply().raw, hangs_up=True), reply()) as site, caller_of(site) as caller:
+    with served(reply(), Reply(reply().raw, hangs_up=True), reply()) as server, caller_of(server) as caller:
         caller.invoke("houses", ROW)
         caller.invoke("houses", ROW)
-        assert site.hung_up.wait(WITHIN_S)
+        assert server.hung_up.wait(WITHIN_S)
         caller.invoke("houses", ROW)
-    first, second, third = (one.connection for one in site.received)
+    first, second, third = (one.connection for one in server.received)
     assert first == second != third
 
 
 def test_a_connection_that_the_server_ends_is_given_up() -> None:
-    with served(reply(200, {"connection": "close"}), reply()) as site, caller_of(site) as caller:
+    with served(reply(200, {"connection": "close"}), reply()) as server, caller_of(server) as caller:
         assert [caller.invoke("houses", ROW).body for _ in range(2)] == [b"4.2", b"4.2"]
-    assert len({one.connection for one in site.received}) == 2
+    assert len({one.connection for one in server.received}) == 2
 
 
 def test_a_process_that_forks_shares_no_connection() -> None:
@@ -157,17 +157,17 @@ if child:
     assert os.waitpid(child, 0)[1] == 0
 caller.close()
 """
-    with served() as site:
-        subprocess.run([sys.executable, "-c", script, site.url], check=True)
-    used = {(one.path.split("/")[2], one.connection) for one in site.received}
-    assert len(site.received) == 3
+    with served() as server:
+        subprocess.run([sys.executable, "-c", script, server.url], check=True)
+    used = {(one.path.split("/")[2], one.connection) for one in server.received}
+    assert len(server.received) == 3
     assert sorted(name for name, _ in used) == ["child", "parent"]
     assert len({connection for _, connection in used}) == 2
 
 
 def test_a_closed_caller_says_so() -> None:
-    with served() as site:
-        with caller_of(site) as caller:
+    with served() as server:
+        with caller_of(server) as caller:
             caller.invoke("houses", ROW)
         with pytest.raises(TorporError, match="this caller is closed: make another"):
             caller.invoke("houses", ROW)
@@ -176,26 +176,26 @@ def test_a_closed_caller_says_so() -> None:
 # -- what is repeated ----------------------------------------------------------------------------------------------
 def test_what_the_service_did_not_begin_is_called_again_after_a_while() -> None:
     waited_s: list[float] = []
-    with served(BUSY, FULL, SLOW, reply()) as site, caller_of(site, attempts=4, sleep=waited_s.append) as caller:
+    with served(BUSY, FULL, SLOW, reply()) as server, caller_of(server, attempts=4, sleep=waited_s.append) as caller:
         assert caller.invoke("houses", ROW).body == b"4.2"
-    assert len(site.received) == 4
+    assert len(server.received) == 4
     assert waited_s[0] == 3.0
     assert 0 <= waited_s[1] <= 2 >= waited_s[2] / 2 >= 0
 
 
 def test_at_last_the_refusal_is_told() -> None:
-    with served(BUSY) as site, caller_of(site, attempts=2, sleep=lambda wait_s: None) as caller:
+    with served(BUSY) as server, caller_of(server, attempts=2, sleep=lambda wait_s: None) as caller:
         with pytest.raises(torpor.InvokeError, match="wait") as refusal:
             caller.invoke("houses", ROW)
-    assert (refusal.value.code, refusal.value.status, len(site.received)) == ("ModelNotReadyException", 429, 2)
+    assert (refusal.value.code, refusal.value.status, len(server.received)) == ("ModelNotReadyException", 429, 2)
 
 
 @pytest.mark.parametrize("broken", [b"", b"HTTP/1.1 200", reply(body=b"4.2").raw[:-1], b"nonsense\r\n\r\n"])
 def test_an_answer_that_broke_off_is_not_asked_for_again(broken: bytes) -> None:
-    with served(Reply(broken, hangs_up=True)) as site, caller_of(site) as caller:
+    with served(Reply(broken, hangs_up=True)) as server, caller_of(server) as caller:
         with pytest.raises(NoAnswer, match="no whole answer came"):
             caller.invoke("houses", ROW)
-    assert len(site.received) == 1
+    assert len(server.received) == 1
 
 
 def test_an_answer_that_does_not_come_is_not_waited_for_without_end() -> None:

@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.sdk.call_site import served, session_of
+from tests.sdk.helpers.recording_server import served, session_of
 from torpor.calling.caller import Caller
 from torpor.calling.destination import Destination
 from torpor.errors import EndpointUnreachable, TorporError
@@ -66,9 +66,9 @@ def test_host_and_prefix_are_those_of_the_url(url: str, host: str, prefix: str) 
 
 
 def test_calls_go_below_the_path_of_the_url(nothing: pytest.MonkeyPatch) -> None:
-    with served() as site, Caller(f"{site.url}/behind/", session=session_of()) as caller:
+    with served() as recording, Caller(f"{recording.url}/behind/", session=session_of()) as caller:
         caller.invoke("houses")
-    assert site.received[0].path == "/behind/endpoints/houses/invocations"
+    assert recording.received[0].path == "/behind/endpoints/houses/invocations"
 
 
 # -- in whose name -------------------------------------------------------------------------------------------------
@@ -80,18 +80,18 @@ def test_aws_wants_a_region_and_credentials(nothing: pytest.MonkeyPatch) -> None
 
 
 def test_an_endpoint_of_ones_own_wants_neither(nothing: pytest.MonkeyPatch) -> None:
-    with served() as site, Caller(site.url) as caller:
+    with served() as recording, Caller(recording.url) as caller:
         caller.invoke("houses")
-    assert "Credential=torpor/" in site.received[0].headers["authorization"]
-    assert "/us-east-1/sagemaker/aws4_request" in site.received[0].headers["authorization"]
+    assert "Credential=torpor/" in recording.received[0].headers["authorization"]
+    assert "/us-east-1/sagemaker/aws4_request" in recording.received[0].headers["authorization"]
 
 
 def test_a_variable_may_name_it_too(nothing: pytest.MonkeyPatch) -> None:
-    with served() as site:
-        nothing.setenv("AWS_ENDPOINT_URL", site.url)
+    with served() as recording:
+        nothing.setenv("AWS_ENDPOINT_URL", recording.url)
         with Caller() as caller:
             caller.invoke("houses")
-    assert len(site.received) == 1
+    assert len(recording.received) == 1
 
 
 def test_whoever_is_reached_by_https_wants_a_region(nothing: pytest.MonkeyPatch) -> None:
@@ -102,9 +102,9 @@ def test_whoever_is_reached_by_https_wants_a_region(nothing: pytest.MonkeyPatch)
 def test_region_and_credentials_are_those_of_the_usual_chain(nothing: pytest.MonkeyPatch, tmp_path: Path) -> None:
     profile = "region = eu-central-1\naws_access_key_id = MINE\naws_secret_access_key = s\naws_session_token = t"
     (tmp_path / "config").write_text(f"[profile work]\n{profile}\n")
-    with served() as site, Caller(site.url, session=Session(profile="work")) as caller:
+    with served() as recording, Caller(recording.url, session=Session(profile="work")) as caller:
         caller.invoke("houses")
-    [received] = site.received
+    [received] = recording.received
     assert "Credential=MINE/" in received.headers["authorization"]
     assert "/eu-central-1/sagemaker/aws4_request" in received.headers["authorization"]
     assert received.headers["x-amz-security-token"] == "t"
@@ -121,10 +121,10 @@ echo '{{"Version": 1, "AccessKeyId": "KEY'$(wc -l < {tmp_path}/count | tr -d ' '
 """
     )
     (tmp_path / "config").write_text(f"[default]\ncredential_process = sh {script}\n")
-    with served() as site, Caller(site.url, session=get_session()) as caller:
+    with served() as recording, Caller(recording.url, session=get_session()) as caller:
         caller.invoke("houses")
         caller.invoke("houses")
-    named = [one.headers["authorization"] for one in site.received]
+    named = [one.headers["authorization"] for one in recording.received]
     first, second = (line.partition("Credential=KEY")[2].partition("/")[0] for line in named)
     assert 0 < int(first) < int(second)
 
@@ -165,17 +165,23 @@ def trusting(certificate: Path) -> Session:
 def test_a_server_whose_certificate_is_trusted_is_called(
     nothing: pytest.MonkeyPatch, tls: SSLContext, certificate: Path
 ) -> None:
-    with served(tls=tls) as site, Caller(site.url, region="us-east-1", session=trusting(certificate)) as caller:
+    with (
+        served(tls=tls) as recording,
+        Caller(recording.url, region="us-east-1", session=trusting(certificate)) as caller,
+    ):
         assert [caller.invoke("houses").body for _ in range(2)] == [b"4.2", b"4.2"]
-    assert len({one.connection for one in site.received}) == 1
-    assert site.received[0].headers["host"] == site.url.removeprefix("https://")
+    assert len({one.connection for one in recording.received}) == 1
+    assert recording.received[0].headers["host"] == recording.url.removeprefix("https://")
 
 
 def test_any_other_is_told_nothing(nothing: pytest.MonkeyPatch, tls: SSLContext) -> None:
-    with served(tls=tls) as site, Caller(site.url, region="us-east-1", session=session_of(), attempts=1) as caller:
+    with (
+        served(tls=tls) as recording,
+        Caller(recording.url, region="us-east-1", session=session_of(), attempts=1) as caller,
+    ):
         with pytest.raises(EndpointUnreachable, match="CERTIFICATE_VERIFY_FAILED"):
             caller.invoke("houses")
-    assert site.received == []
+    assert recording.received == []
 
 
 @contextmanager
@@ -210,14 +216,14 @@ def proxy() -> Iterator[tuple[str, list[list[str]]]]:
 def test_the_proxy_of_the_environment_is_taken_for_https_alone(
     nothing: pytest.MonkeyPatch, tls: SSLContext, certificate: Path
 ) -> None:
-    with proxy() as (address, asked), served(tls=tls) as site, served() as own:
+    with proxy() as (address, asked), served(tls=tls) as recording, served() as own:
         nothing.setenv("HTTPS_PROXY", f"http://me:p%40ss@{address}")
         nothing.setenv("HTTP_PROXY", f"http://{address}")
-        for url in (site.url, own.url):
+        for url in (recording.url, own.url):
             with Caller(url, region="us-east-1", session=trusting(certificate)) as caller:
                 assert caller.invoke("houses").body == b"4.2"
     [lines] = asked
-    assert lines[0].startswith(f"CONNECT {site.url.removeprefix('https://')} ")
+    assert lines[0].startswith(f"CONNECT {recording.url.removeprefix('https://')} ")
     assert "proxy-authorization: Basic bWU6cEBzcw==" in lines
 
 

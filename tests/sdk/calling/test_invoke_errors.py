@@ -9,7 +9,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.session import get_session
 
-from tests.sdk.call_site import Reply, reply, served, session_of
+from tests.sdk.helpers.recording_server import Reply, reply, served, session_of
 from torpor.calling.answer import Answer
 from torpor.calling.caller import Caller
 from torpor.calling.invoke_errors import InvokeError, ModelError, refused
@@ -34,11 +34,13 @@ Refusal = Callable[[Reply], tuple[InvokeError, ClientError]]
 def refusal() -> Iterator[Refusal]:
     """The Caller's error and boto3's, to the same answer. Neither calls again."""
     once = Config(retries={"total_max_attempts": 1})
-    with served() as site, Caller(site.url, session=session_of(), attempts=1) as caller:
-        runtime = Session("AKIA", "secret").client("sagemaker-runtime", "us-east-1", endpoint_url=site.url, config=once)
+    with served() as server, Caller(server.url, session=session_of(), attempts=1) as caller:
+        runtime = Session("AKIA", "secret").client(
+            "sagemaker-runtime", "us-east-1", endpoint_url=server.url, config=once
+        )
 
         def told(answer: Reply) -> tuple[InvokeError, ClientError]:
-            site.replies[:] = [answer]
+            server.replies[:] = [answer]
             with pytest.raises(InvokeError) as ours:
                 caller.invoke("houses")
             with pytest.raises(ClientError) as theirs:

@@ -20,7 +20,7 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 import torpor
-from tests.sdk.sdk_models import CITIES, ROWS
+from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.calling.connection import without_proxy
 from torpor.calling.defaults import URL
 from torpor.cli import app

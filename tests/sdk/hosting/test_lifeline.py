@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import children, descendants, stop
+from tests.helpers.processes import children, descendants, stop
 from torpor.hosting.process import ChildEndpoint
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pidfds and lifelines are Linux's")

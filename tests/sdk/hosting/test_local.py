@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 import torpor
-from tests.sdk.sdk_models import CITIES, ROWS, answers, train_booster
+from tests.sdk.helpers.small_models import CITIES, ROWS, answers, train_booster
 from torpor.demo import until_asleep
 from torpor.errors import EndpointFailed
 from torpor.hosting.deploying import EndpointPlan, deploy

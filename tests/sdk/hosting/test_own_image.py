@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from typer.testing import CliRunner
 
 import torpor
-from tests.sdk.sdk_models import CITIES, ROWS
+from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.cli import app
 from torpor.hosting.process import ChildEndpoint, Start
 

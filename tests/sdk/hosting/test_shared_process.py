@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.sdk.sdk_models import CITIES, ROWS
+from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.errors import EndpointFailed, TorporError
 from torpor.hosting.options import BUCKET, EndpointOptions
 from torpor.hosting.serving import Local, SharedProcess

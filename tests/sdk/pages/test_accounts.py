@@ -12,7 +12,7 @@ from typer import BadParameter
 from typer.testing import CliRunner, Result
 
 import torpor
-from tests.ledger_site import FIRST_USE, NOON_S, Site, invocation, life, served
+from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, invocation, life, served
 from torpor.calling.connection import EndpointConnection
 from torpor.cli import app
 from torpor.cli.commands.cold_starts import percentile
@@ -31,10 +31,10 @@ AGES = "100000d"
 
 
 @dataclass(frozen=True)
-class Stand:
+class ServedLedger:
     """A ledger of one cold and one warm call, behind a port."""
 
-    site: Site
+    recorded: LedgerWithPages
     connection: EndpointConnection
 
     def run(self, *arguments: str, width: int = 100) -> Result:
@@ -48,26 +48,26 @@ class Stand:
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Iterator[Stand]:
-    site = Site(tmp_path, now_s=NOON_S + 3600)
-    site.ledger.lived(life())
-    site.ledger.lived(life(endpoint="odd", instance="i-2", size="ml.m4.xlarge"))
-    site.ledger.invoked(invocation(NOON_S, COLD, model="Houston_TX.tar.gz", cold=FIRST_USE))
-    site.ledger.invoked(invocation(NOON_S + 1, model="Houston_TX.tar.gz"))
-    site.ledger.invoked(invocation(NOON_S + 2, endpoint="odd", instance="i-2", model=""))
-    with served(site.app()) as url:
-        yield Stand(site, EndpointConnection(url))
-    site.ledger.close()
+def stand(tmp_path: Path) -> Iterator[ServedLedger]:
+    recorded = LedgerWithPages(tmp_path, now_s=NOON_S + 3600)
+    recorded.ledger.lived(life())
+    recorded.ledger.lived(life(endpoint="odd", instance="i-2", size="ml.m4.xlarge"))
+    recorded.ledger.invoked(invocation(NOON_S, COLD, model="Houston_TX.tar.gz", cold=FIRST_USE))
+    recorded.ledger.invoked(invocation(NOON_S + 1, model="Houston_TX.tar.gz"))
+    recorded.ledger.invoked(invocation(NOON_S + 2, endpoint="odd", instance="i-2", model=""))
+    with served(recorded.app()) as url:
+        yield ServedLedger(recorded, EndpointConnection(url))
+    recorded.ledger.close()
 
 
-def test_a_cold_start_comes_back_as_it_was_told(stand: Stand) -> None:
+def test_a_cold_start_comes_back_as_it_was_told(stand: ServedLedger) -> None:
     (found,) = accounts.cold_starts(stand.connection, Which("houses"))
     told = ColdStart(NOON_S, "houses", "v", "Houston_TX.tar.gz", "i-1", 200, sum(COLD.values()), COLD, "r", 100, 50)
     assert found == ColdStart(**{**vars(told), "loaded_bytes": 2**20, "victims": ("old",), "reason": "first use"})
     assert accounts.cold_starts(stand.connection, Which("houses", NOON_S + 1)) == []
 
 
-def test_costs_come_back_with_shares_that_add_up(stand: Stand) -> None:
+def test_costs_come_back_with_shares_that_add_up(stand: ServedLedger) -> None:
     found = accounts.costs(stand.connection, Which(since_s=NOON_S))
     houses, odd = found.variants
     assert houses.usd == pytest.approx(0.115)
@@ -76,12 +76,12 @@ def test_costs_come_back_with_shares_that_add_up(stand: Stand) -> None:
     assert [way.usd for way in odd.on_aws][2] is None
 
 
-def test_an_endpoint_that_the_ledger_does_not_know_is_refused(stand: Stand) -> None:
+def test_an_endpoint_that_the_ledger_does_not_know_is_refused(stand: ServedLedger) -> None:
     with pytest.raises(EndpointRefused, match="nothing of an endpoint 'nobody'"):
         accounts.costs(stand.connection, Which("nobody"))
 
 
-def test_cold_starts_has_a_column_for_each_step_that_was_waited_for(stand: Stand) -> None:
+def test_cold_starts_has_a_column_for_each_step_that_was_waited_for(stand: ServedLedger) -> None:
     shown = stand.shown("cold-starts", "--since", AGES, width=150)
     heading, row, p99 = (next(line for line in shown if found in line) for found in ("time", "Houston", "p99"))
     assert heading.split()[2:9] == ["total", "wake", "download", "load", "predict", "overhead", "memory"]
@@ -90,7 +90,7 @@ def test_cold_starts_has_a_column_for_each_step_that_was_waited_for(stand: Stand
     assert row.rstrip().endswith("1.0 MiB  first use; old left")
 
 
-def test_in_a_narrow_terminal_no_figure_is_cut(stand: Stand) -> None:
+def test_in_a_narrow_terminal_no_figure_is_cut(stand: ServedLedger) -> None:
     shown = stand.shown("cold-starts", "houses", "--since", AGES, width=80)
     assert max(map(len, shown)) <= 80
     assert not [line for line in shown if "…" in line]
@@ -105,14 +105,14 @@ def test_in_a_narrow_terminal_no_figure_is_cut(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize("command", ["costs", "cold-starts"])
-def test_a_name_that_is_markup_elsewhere_is_shown_as_it_is(stand: Stand, command: str) -> None:
-    stand.site.ledger.invoked(invocation(NOON_S + 3, COLD, model="a[/b]:smile:.tar.gz", cold=FIRST_USE))
+def test_a_name_that_is_markup_elsewhere_is_shown_as_it_is(stand: ServedLedger, command: str) -> None:
+    stand.recorded.ledger.invoked(invocation(NOON_S + 3, COLD, model="a[/b]:smile:.tar.gz", cold=FIRST_USE))
     done = stand.run(command, "houses", "--since", AGES)
     assert done.exception is None
     assert "a[/b]:smile:.tar.gz" in STYLE.sub("", done.stdout)
 
 
-def test_costs_shows_what_is_known_and_says_what_is_not(stand: Stand) -> None:
+def test_costs_shows_what_is_known_and_says_what_is_not(stand: ServedLedger) -> None:
     shown = stand.shown("costs", "--since", AGES)
     houses, odd = (next(line.split() for line in shown if line.startswith(name)) for name in ("houses", "odd"))
     assert (houses[2:], odd[2:]) == (["ml.m5.large", "1.000", "2", "1", "$0.1150"],
@@ -123,15 +123,15 @@ def test_costs_shows_what_is_known_and_says_what_is_not(stand: Stand) -> None:
 
 @pytest.mark.parametrize("command", ["costs", "cold-starts"])
 def test_nothing_to_show_is_said(tmp_path: Path, command: str) -> None:
-    empty = Site(tmp_path)
+    empty = LedgerWithPages(tmp_path)
     with served(empty.app()) as url:
-        done = Stand(empty, EndpointConnection(url)).run(command)
+        done = ServedLedger(empty, EndpointConnection(url)).run(command)
     empty.ledger.close()
     assert (done.exit_code, done.stdout.count("\n")) == (0, 1)
     assert done.stdout.startswith("no ")
 
 
-def test_a_span_that_is_none_is_said_to_be(stand: Stand) -> None:
+def test_a_span_that_is_none_is_said_to_be(stand: ServedLedger) -> None:
     done = stand.run("costs", "--since", "soon", width=120)
     assert done.exit_code == 2
     assert "'soon' is no span of time" in done.stderr
@@ -158,7 +158,7 @@ def test_percentiles_are_of_what_is_shown() -> None:
 
 
 # -- data frames ---------------------------------------------------------------------------------------------------
-def test_cold_starts_are_a_data_frame(stand: Stand) -> None:
+def test_cold_starts_are_a_data_frame(stand: ServedLedger) -> None:
     pytest.importorskip("pandas")
     from torpor.pages.frames import cold_starts_frame
 
@@ -170,7 +170,7 @@ def test_cold_starts_are_a_data_frame(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize("by", ["variant", "model"])
-def test_costs_are_data_frames_that_add_up(stand: Stand, by: str) -> None:
+def test_costs_are_data_frames_that_add_up(stand: ServedLedger, by: str) -> None:
     pytest.importorskip("pandas")
     from torpor.pages.frames import costs_frame
 
@@ -182,7 +182,7 @@ def test_costs_are_data_frames_that_add_up(stand: Stand, by: str) -> None:
     assert odd["usd"].isna().all()
 
 
-def test_alternatives_are_a_data_frame_too(stand: Stand) -> None:
+def test_alternatives_are_a_data_frame_too(stand: ServedLedger) -> None:
     pytest.importorskip("pandas")
     from torpor.pages.frames import costs_frame
 
@@ -193,7 +193,7 @@ def test_alternatives_are_a_data_frame_too(stand: Stand) -> None:
         costs_frame(found, "moon")
 
 
-def test_an_endpoint_tells_of_itself_alone(stand: Stand) -> None:
+def test_an_endpoint_tells_of_itself_alone(stand: ServedLedger) -> None:
     pytest.importorskip("pandas")
     process = SimpleNamespace(connection=stand.connection, client=lambda service: None)
     houses = torpor.Local(process, EndpointPlan("houses", "s3://b/p/"))  # type: ignore[arg-type]  # all of a process that it uses

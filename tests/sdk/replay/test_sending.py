@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import torpor
-from tests.ledger_site import NOON_S, Site, invocation
-from tests.sdk.sdk_models import CITIES, ROWS
+from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation
+from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointUnreachable, TorporError
 from torpor.replay.outcome import NOT_TOLD, Replayed
@@ -96,10 +96,10 @@ def test_each_request_is_sent_when_its_time_has_come() -> None:
 
 
 def test_a_ledger_is_read_by_whichever_thread_has_the_turn(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+    written = LedgerWithPages(tmp_path)
     for second in range(200):
-        site.ledger.invoked(invocation(NOON_S + second, model="ab"[second % 2]))
-    site.ledger.close()
+        written.ledger.invoked(invocation(NOON_S + second, model="ab"[second % 2]))
+    written.ledger.close()
     with served(lambda model: FINE) as connection:
         done = replay(LedgerFile(tmp_path / "ledger.sqlite"), Target(connection, "shared"), body, ReplayPace(1_000, 4))
     assert done.counts == {"200": 200}

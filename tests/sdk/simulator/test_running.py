@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import torpor
-from tests.ledger_site import Site, invocation
+from tests.helpers.ledger_with_pages import LedgerWithPages, invocation
 from torpor.simulator.fitting import write as write_profiles
 from torpor.simulator.outcome import Result
 from torpor.simulator.running import DecisionDigest, Given, Spreads, drawn_anew, load, recounted, run, simulate
@@ -198,16 +198,16 @@ def test_the_offline_reference_misses_no_more_than_any_live_policy() -> None:
 # -- ledgers -----------------------------------------------------------------------------------------------------------
 def ledger(folder: Path, *endpoints: str) -> Path:
     """Of each: a wake of 0.5 s, three loads of 0.2 s, and warm requests of 30 ms, of which 10 ms are not predicting."""
-    site = Site(folder)
+    written = LedgerWithPages(folder)
     for endpoint in endpoints:
         for number, model in enumerate("abc"):
             steps = {"wake": 0.5, "load": 0.2, "queue": 0.0, "predict": 0.02, "overhead": 0.01}
             cold = ColdLoad(bytes=MIB, victims=[], reason="first use", took_s=0.2, efforts={})
-            site.ledger.invoked(invocation(SINCE_S + number, steps, model=model, endpoint=endpoint, cold=cold))
+            written.ledger.invoked(invocation(SINCE_S + number, steps, model=model, endpoint=endpoint, cold=cold))
         for number in range(30):
             steps = {"predict": 0.02, "overhead": 0.01}
-            site.ledger.invoked(invocation(SINCE_S + 60 + number, steps, model="abc"[number % 3], endpoint=endpoint))
-    site.ledger.close()
+            written.ledger.invoked(invocation(SINCE_S + 60 + number, steps, model="abc"[number % 3], endpoint=endpoint))
+    written.ledger.close()
     return folder / "ledger.sqlite"
 
 
@@ -220,13 +220,13 @@ def test_a_ledger_is_played_with_what_was_measured_in_it(tmp_path: Path) -> None
 
 
 def test_what_a_ledger_refused_is_not_played_and_the_result_says_so(tmp_path: Path) -> None:
-    site = Site(tmp_path)
+    written = LedgerWithPages(tmp_path)
     for number in range(4):
         wrong = {"download": 0.003, "overhead": 0.001}
-        site.ledger.invoked(invocation(SINCE_S + 80 + number, wrong, model=f"typo-{number % 2}", status=400))
+        written.ledger.invoked(invocation(SINCE_S + 80 + number, wrong, model=f"typo-{number % 2}", status=400))
     told = "4 requests for 2 names that only ever got errors: no models, and left out"
     path = ledger(tmp_path, "houses")
-    site.ledger.close()
+    written.ledger.close()
     for profiles in (None, unit("abc")):
         result = simulate(path, profiles)
         assert (result.requests, result.cold, result.assumed) == (33, 3, (told,))

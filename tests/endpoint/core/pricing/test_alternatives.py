@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ledger_site import life
+from tests.helpers.ledger_with_pages import life
 from torpor_endpoint.core.ledger import Sums
 from torpor_endpoint.core.pricing.accounts import ModelTraffic, VariantUse, Window
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative, alternatives, peak

@@ -2,33 +2,33 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.endpoint.services.autoscaling.autoscaling_desk import Desk
-from tests.endpoint.services.autoscaling.scaling_site import ScalingDesk
+from tests.endpoint.services.helpers.in_memory_autoscaling import InMemoryAutoscaling
+from tests.endpoint.services.helpers.scaling_of_fake_variant import FakeVariantScaling
 
 
 @pytest.fixture(scope="session")
-def autoscaling_desk() -> Iterator[Desk]:
-    desk = Desk()
-    yield desk
-    desk.database.close()
+def session_autoscaling() -> Iterator[InMemoryAutoscaling]:
+    autoscaling = InMemoryAutoscaling()
+    yield autoscaling
+    autoscaling.database.close()
 
 
 @pytest.fixture
-def desk(autoscaling_desk: Desk) -> Desk:
+def autoscaling(session_autoscaling: InMemoryAutoscaling) -> InMemoryAutoscaling:
     """With nothing registered."""
-    autoscaling_desk.clear()
-    return autoscaling_desk
+    session_autoscaling.clear()
+    return session_autoscaling
 
 
 @pytest.fixture(scope="module")
-def scaling_desk() -> Iterator[ScalingDesk]:
-    desk = ScalingDesk()
-    yield desk
-    desk.close()
+def module_scaling() -> Iterator[FakeVariantScaling]:
+    autoscaling = FakeVariantScaling()
+    yield autoscaling
+    autoscaling.close()
 
 
 @pytest.fixture
-def scaled(scaling_desk: ScalingDesk) -> ScalingDesk:
+def scaled(module_scaling: FakeVariantScaling) -> FakeVariantScaling:
     """At noon, one instance, nothing registered; every delay as on AWS."""
-    scaling_desk.site.begin_anew()
-    return scaling_desk
+    module_scaling.variant.begin_anew()
+    return module_scaling

@@ -6,24 +6,24 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.autoscaling.autoscaling_desk import OF, Desk
+from tests.endpoint.services.helpers.in_memory_autoscaling import OF, InMemoryAutoscaling
 from torpor_endpoint.core.autoscaling.schedules import At, BadSchedule, Cron, Rate, parse
 
 MARCH = datetime(2027, 3, 1, tzinfo=UTC)
 MAY = datetime(2027, 5, 1, tzinfo=UTC)
 
 
-def actions(desk: Desk, **members: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = desk.client.describe_scheduled_actions(ServiceNamespace="sagemaker", **members)[
-        "ScheduledActions"
-    ]
+def actions(autoscaling: InMemoryAutoscaling, **members: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = autoscaling.client.describe_scheduled_actions(
+        ServiceNamespace="sagemaker", **members
+    )["ScheduledActions"]
     return found
 
 
-def test_an_action_is_described_as_it_was_put(desk: Desk) -> None:
-    desk.register()
-    desk.schedule(Schedule="cron(0 8 ? * MON-FRI *)", Timezone="Europe/Berlin", StartTime=MARCH, EndTime=MAY)
-    (action,) = actions(desk, ScheduledActionNames=["hourly"], ResourceId=OF["ResourceId"])
+def test_an_action_is_described_as_it_was_put(autoscaling: InMemoryAutoscaling) -> None:
+    autoscaling.register()
+    autoscaling.schedule(Schedule="cron(0 8 ? * MON-FRI *)", Timezone="Europe/Berlin", StartTime=MARCH, EndTime=MAY)
+    (action,) = actions(autoscaling, ScheduledActionNames=["hourly"], ResourceId=OF["ResourceId"])
     assert {name: action[name] for name in OF} == OF
     assert (action["Schedule"], action["Timezone"]) == ("cron(0 8 ? * MON-FRI *)", "Europe/Berlin")
     assert (action["StartTime"], action["EndTime"]) == (MARCH, MAY)
@@ -31,23 +31,23 @@ def test_an_action_is_described_as_it_was_put(desk: Desk) -> None:
     assert action["ScheduledActionARN"].endswith(":resource/sagemaker/endpoint/ep/variant/v:scheduledActionName/hourly")
 
 
-def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(desk: Desk) -> None:
-    desk.register()
-    desk.schedule(StartTime=MARCH, EndTime=MAY, Timezone="UTC")
-    desk.client.put_scheduled_action(**OF, ScheduledActionName="hourly", Schedule="rate(2 hours)")
-    (action,) = actions(desk)
+def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(autoscaling: InMemoryAutoscaling) -> None:
+    autoscaling.register()
+    autoscaling.schedule(StartTime=MARCH, EndTime=MAY, Timezone="UTC")
+    autoscaling.client.put_scheduled_action(**OF, ScheduledActionName="hourly", Schedule="rate(2 hours)")
+    (action,) = actions(autoscaling)
     assert (action["Schedule"], action["Timezone"]) == ("rate(2 hours)", "UTC")
     assert action["ScalableTargetAction"] == {"MinCapacity": 2}
     assert "StartTime" not in action
     assert "EndTime" not in action
 
 
-def test_what_no_target_may_have_no_action_may_bring(desk: Desk) -> None:
+def test_what_no_target_may_have_no_action_may_bring(autoscaling: InMemoryAutoscaling) -> None:
     sleepless = {**OF, "ResourceId": "endpoint/ep/variant/sleepless"}
-    desk.register(**sleepless)
+    autoscaling.register(**sleepless)
     action = {"Schedule": "rate(1 hour)", "ScalableTargetAction": {"MinCapacity": 0}}
     with pytest.raises(ClientError, match="it never sleeps"):
-        desk.client.put_scheduled_action(**sleepless, ScheduledActionName="hourly", **action)
+        autoscaling.client.put_scheduled_action(**sleepless, ScheduledActionName="hourly", **action)
 
 
 @pytest.mark.parametrize(
@@ -62,29 +62,33 @@ def test_what_no_target_may_have_no_action_may_bring(desk: Desk) -> None:
         ({"ScalableTargetAction": {"MaxCapacity": -2}}, "Maximum capacity cannot be less than 0"),
     ],
 )
-def test_an_action_that_could_not_act_is_refused(desk: Desk, members: dict[str, Any], why: str) -> None:
-    desk.register()
+def test_an_action_that_could_not_act_is_refused(
+    autoscaling: InMemoryAutoscaling, members: dict[str, Any], why: str
+) -> None:
+    autoscaling.register()
     with pytest.raises(ClientError, match=f"ValidationException.*{why}"):
-        desk.schedule(**members)
-    assert actions(desk) == []
+        autoscaling.schedule(**members)
+    assert actions(autoscaling) == []
 
 
-def test_a_new_action_needs_a_schedule_and_something_to_do(desk: Desk) -> None:
-    desk.register()
+def test_a_new_action_needs_a_schedule_and_something_to_do(autoscaling: InMemoryAutoscaling) -> None:
+    autoscaling.register()
     with pytest.raises(ClientError, match="ScalableTargetAction must be set"):
-        desk.client.put_scheduled_action(**OF, ScheduledActionName="hourly", Schedule="rate(1 hour)")
+        autoscaling.client.put_scheduled_action(**OF, ScheduledActionName="hourly", Schedule="rate(1 hour)")
     with pytest.raises(ClientError, match="Schedule must be set"):
-        desk.client.put_scheduled_action(**OF, ScheduledActionName="hourly", ScalableTargetAction={"MinCapacity": 1})
+        autoscaling.client.put_scheduled_action(
+            **OF, ScheduledActionName="hourly", ScalableTargetAction={"MinCapacity": 1}
+        )
 
 
-def test_an_action_needs_its_target_and_its_name(desk: Desk) -> None:
+def test_an_action_needs_its_target_and_its_name(autoscaling: InMemoryAutoscaling) -> None:
     with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scalable target registered for"):
-        desk.schedule()
-    desk.register()
-    desk.schedule()
-    desk.client.delete_scheduled_action(**OF, ScheduledActionName="hourly")
+        autoscaling.schedule()
+    autoscaling.register()
+    autoscaling.schedule()
+    autoscaling.client.delete_scheduled_action(**OF, ScheduledActionName="hourly")
     with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scheduled action found for"):
-        desk.client.delete_scheduled_action(**OF, ScheduledActionName="hourly")
+        autoscaling.client.delete_scheduled_action(**OF, ScheduledActionName="hourly")
 
 
 @pytest.mark.parametrize(
@@ -138,13 +142,13 @@ def test_what_is_no_schedule_is_not_read(expression: str) -> None:
     ids=["0W", "ABC#1", "ABCL", "too long a rate", "too late a start"],
 )
 def test_an_action_that_no_calendar_has_is_refused_and_keeps_nobody_from_scaling(
-    desk: Desk, changed: dict[str, Any]
+    autoscaling: InMemoryAutoscaling, changed: dict[str, Any]
 ) -> None:
-    desk.register()
+    autoscaling.register()
     with pytest.raises(ClientError, match=r"ValidationException.*[Ss]chedule"):
-        desk.client.put_scheduled_action(
+        autoscaling.client.put_scheduled_action(
             **OF,
             **{"ScheduledActionName": "never", "Schedule": "cron(0 0 * * ? *)", **changed},
             ScalableTargetAction={"MinCapacity": 1},
         )
-    assert desk.client.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"] == []
+    assert autoscaling.client.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"] == []

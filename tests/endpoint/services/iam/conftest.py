@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.iam.iam_desk import database, iam_over, trust
+from tests.endpoint.services.helpers.in_memory_iam import database, iam_over, trust
 from torpor_endpoint.storage.record_table import Database
 
 

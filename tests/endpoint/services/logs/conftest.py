@@ -1,4 +1,4 @@
-"""One boto3 client for all tests of Logs, over a site that is new for each."""
+"""One boto3 client for all tests of CloudWatch Logs; each test has log files of its own."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,29 +6,29 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.logs.logs_site import LogsSite
+from tests.endpoint.services.helpers.logs_over_folder import LogsOverFolder
 from torpor_endpoint.aws import in_process
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[LogsSite]:
-    site = LogsSite(tmp_path)
-    yield site
-    site.database.close()
+def log_files(tmp_path: Path) -> Iterator[LogsOverFolder]:
+    log_files = LogsOverFolder(tmp_path)
+    yield log_files
+    log_files.database.close()
 
 
 @pytest.fixture(scope="session")
 def connected(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A client and the list whose last site it speaks to."""
-    sites: list[LogsSite] = []
-    boto = LogsSite(tmp_path_factory.mktemp("logs")).client()
+    """A client, and a list: the client reads the last log files in it."""
+    all_log_files: list[LogsOverFolder] = []
+    boto = LogsOverFolder(tmp_path_factory.mktemp("logs")).client()
     boto.meta.events.register_first(
-        "before-send.cloudwatch-logs", lambda request, **_: in_process.answer(sites[-1].service, request)
+        "before-send.cloudwatch-logs", lambda request, **_: in_process.answer(all_log_files[-1].service, request)
     )
-    return boto, sites
+    return boto, all_log_files
 
 
 @pytest.fixture
-def boto(connected: Any, site: LogsSite) -> Any:
-    connected[1].append(site)
+def boto(connected: Any, log_files: LogsOverFolder) -> Any:
+    connected[1].append(log_files)
     return connected[0]

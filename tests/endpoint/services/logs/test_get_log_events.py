@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.logs.logs_site import GROUP, NOON_MS, STREAM, LogsSite
+from tests.endpoint.services.helpers.logs_over_folder import GROUP, NOON_MS, STREAM, LogsOverFolder
 from torpor_endpoint.services.logs.files.book import Book
 
 ONE = {"logGroupName": GROUP, "logStreamName": STREAM}
@@ -20,9 +20,9 @@ def code(caught: pytest.ExceptionInfo[ClientError]) -> str:
     return str(caught.value.response["Error"]["Code"])
 
 
-def test_lines_have_the_time_at_which_they_were_first_seen(site: LogsSite, boto: Any) -> None:
-    site.say("a\nb\n", NOON_MS)
-    site.say("c\r\n\nd\n", NOON_MS + 1000)
+def test_lines_have_the_time_at_which_they_were_first_seen(log_files: LogsOverFolder, boto: Any) -> None:
+    log_files.say("a\nb\n", NOON_MS)
+    log_files.say("c\r\n\nd\n", NOON_MS + 1000)
     events = boto.get_log_events(**ONE)["events"]
     assert [(event["timestamp"] - NOON_MS, event["message"]) for event in events] == [
         (0, "a"),
@@ -32,8 +32,8 @@ def test_lines_have_the_time_at_which_they_were_first_seen(site: LogsSite, boto:
     ]
 
 
-def test_forward_pages_end_with_the_token_that_was_given(site: LogsSite, boto: Any) -> None:
-    site.say("".join(f"{number}\n" for number in range(5)), NOON_MS)
+def test_forward_pages_end_with_the_token_that_was_given(log_files: LogsOverFolder, boto: Any) -> None:
+    log_files.say("".join(f"{number}\n" for number in range(5)), NOON_MS)
     seen, token, pages = [], None, 0
     while True:
         answer = boto.get_log_events(**ONE, startFromHead=True, limit=2, **({"nextToken": token} if token else {}))
@@ -43,12 +43,12 @@ def test_forward_pages_end_with_the_token_that_was_given(site: LogsSite, boto: A
             break
         token = answer["nextForwardToken"]
     assert (seen, pages) == (["0", "1", "2", "3", "4"], 4)
-    site.say("5\n", NOON_MS + 1000)
+    log_files.say("5\n", NOON_MS + 1000)
     assert told(boto.get_log_events(**ONE, nextToken=token, startFromHead=True)) == ["5"]
 
 
-def test_the_latest_come_first_and_backward_pages_lead_to_the_head(site: LogsSite, boto: Any) -> None:
-    site.say("".join(f"{number}\n" for number in range(5)), NOON_MS)
+def test_the_latest_come_first_and_backward_pages_lead_to_the_head(log_files: LogsOverFolder, boto: Any) -> None:
+    log_files.say("".join(f"{number}\n" for number in range(5)), NOON_MS)
     newest = boto.get_log_events(**ONE, limit=2)
     assert told(newest) == ["3", "4"]
     middle = boto.get_log_events(**ONE, limit=2, nextToken=newest["nextBackwardToken"])
@@ -60,34 +60,34 @@ def test_the_latest_come_first_and_backward_pages_lead_to_the_head(site: LogsSit
     assert beyond["nextBackwardToken"] == oldest["nextBackwardToken"]
 
 
-def test_a_time_range_holds_its_start_and_not_its_end(site: LogsSite, boto: Any) -> None:
+def test_a_time_range_holds_its_start_and_not_its_end(log_files: LogsOverFolder, boto: Any) -> None:
     for second in range(4):
-        site.say(f"{second}\n", NOON_MS + 1000 * second)
+        log_files.say(f"{second}\n", NOON_MS + 1000 * second)
     span = {"startTime": NOON_MS + 1000, "endTime": NOON_MS + 3000}
     assert told(boto.get_log_events(**ONE, **span)) == ["1", "2"]
     assert told(boto.get_log_events(**ONE, **span, startFromHead=True)) == ["1", "2"]
     assert told(boto.get_log_events(**ONE, startTime=NOON_MS + 9000)) == []
 
 
-def test_a_line_of_two_moments_is_of_the_first(site: LogsSite, boto: Any) -> None:
-    site.say("half", NOON_MS)
-    site.say(" and half\nnext\n", NOON_MS + 1000)
+def test_a_line_of_two_moments_is_of_the_first(log_files: LogsOverFolder, boto: Any) -> None:
+    log_files.say("half", NOON_MS)
+    log_files.say(" and half\nnext\n", NOON_MS + 1000)
     events = boto.get_log_events(**ONE, startTime=NOON_MS + 1)["events"]
     assert [event["message"] for event in events] == ["next"]
     assert told(boto.get_log_events(**ONE, endTime=NOON_MS + 1000)) == ["half and half"]
 
 
-def test_a_last_line_without_its_end_is_shown_when_it_has_rested(site: LogsSite, boto: Any) -> None:
-    site.say("done\nTraceback", NOON_MS)
-    site.now_ms = NOON_MS + 1000
+def test_a_last_line_without_its_end_is_shown_when_it_has_rested(log_files: LogsOverFolder, boto: Any) -> None:
+    log_files.say("done\nTraceback", NOON_MS)
+    log_files.now_ms = NOON_MS + 1000
     assert told(boto.get_log_events(**ONE)) == ["done"]
-    site.now_ms = NOON_MS + 6000
+    log_files.now_ms = NOON_MS + 6000
     assert told(boto.get_log_events(**ONE)) == ["done", "Traceback"]
 
 
-def test_a_page_has_a_mebibyte_at_most(site: LogsSite, boto: Any) -> None:
+def test_a_page_has_a_mebibyte_at_most(log_files: LogsOverFolder, boto: Any) -> None:
     line = "x" * 99_999 + "\n"
-    site.say(line * 25, NOON_MS)
+    log_files.say(line * 25, NOON_MS)
     first = boto.get_log_events(**ONE, startFromHead=True)
     assert len(first["events"]) == 10
     assert len(boto.get_log_events(**ONE)["events"]) == 10
@@ -95,18 +95,20 @@ def test_a_page_has_a_mebibyte_at_most(site: LogsSite, boto: Any) -> None:
     assert len(second["events"]) == 10
 
 
-def test_a_token_of_before_the_log_was_begun_anew_leads_to_its_new_beginning(site: LogsSite, boto: Any) -> None:
-    site.say("old\n" * 100, NOON_MS)
+def test_a_token_of_before_the_log_was_begun_anew_leads_to_its_new_beginning(
+    log_files: LogsOverFolder, boto: Any
+) -> None:
+    log_files.say("old\n" * 100, NOON_MS)
     token = boto.get_log_events(**ONE)["nextForwardToken"]
-    os.truncate(site.path(), 0)
-    site.say("new\n", NOON_MS + 1000)
+    os.truncate(log_files.path(), 0)
+    log_files.say("new\n", NOON_MS + 1000)
     assert told(boto.get_log_events(**ONE, nextToken=token, startFromHead=True)) == ["new"]
 
 
-def test_times_survive_a_restart(site: LogsSite, boto: Any, connected: Any) -> None:
-    site.say("a\n", NOON_MS)
-    site.say("b\n", NOON_MS + 1000)
-    again = LogsSite(site.folder)
+def test_times_survive_a_restart(log_files: LogsOverFolder, boto: Any, connected: Any) -> None:
+    log_files.say("a\n", NOON_MS)
+    log_files.say("b\n", NOON_MS + 1000)
+    again = LogsOverFolder(log_files.folder)
     connected[1].append(again)
     again.say("c\n", NOON_MS + 2000)
     events = boto.get_log_events(**ONE)["events"]
@@ -115,16 +117,16 @@ def test_times_survive_a_restart(site: LogsSite, boto: Any, connected: Any) -> N
 
 
 @pytest.mark.parametrize("damage", ["", "no number\n", "0\n5 5\n3 9\n", "0\n1 2 3\n"])
-def test_damaged_marks_cost_the_times_and_nothing_else(site: LogsSite, damage: str) -> None:
-    log = site.say("a\nb\n", NOON_MS)
+def test_damaged_marks_cost_the_times_and_nothing_else(log_files: LogsOverFolder, damage: str) -> None:
+    log = log_files.say("a\nb\n", NOON_MS)
     log.with_suffix(".marks").write_text(damage)
     marks = Book().noted(log)
     assert (marks.size_bytes, marks.times_ms) == (4, (NOON_MS,))
 
 
-def test_marks_that_were_torn_lose_their_last_line_only(site: LogsSite) -> None:
-    log = site.say("a\n", NOON_MS)
-    site.say("b\n", NOON_MS + 1000)
+def test_marks_that_were_torn_lose_their_last_line_only(log_files: LogsOverFolder) -> None:
+    log = log_files.say("a\n", NOON_MS)
+    log_files.say("b\n", NOON_MS + 1000)
     beside = log.with_suffix(".marks")
     beside.write_text(beside.read_text()[:-3])
     os.utime(log, ns=((NOON_MS + 2000) * 1_000_000,) * 2)
@@ -132,8 +134,8 @@ def test_marks_that_were_torn_lose_their_last_line_only(site: LogsSite) -> None:
     assert Book().noted(log).times_ms == (NOON_MS, NOON_MS + 2000)
 
 
-def test_what_is_not_there_is_not_found(site: LogsSite, boto: Any) -> None:
-    site.say("a\n", NOON_MS)
+def test_what_is_not_there_is_not_found(log_files: LogsOverFolder, boto: Any) -> None:
+    log_files.say("a\n", NOON_MS)
     for unknown in ("AllTraffic/i-1", "../houses", "AllTraffic", "a/../b"):
         with pytest.raises(ClientError) as caught:
             boto.get_log_events(logGroupName=GROUP, logStreamName=unknown)
@@ -143,8 +145,8 @@ def test_what_is_not_there_is_not_found(site: LogsSite, boto: Any) -> None:
     assert code(caught) == "ResourceNotFoundException"
 
 
-def test_a_group_is_named_or_identified_and_not_both(site: LogsSite, boto: Any) -> None:
-    site.say("a\n", NOON_MS)
+def test_a_group_is_named_or_identified_and_not_both(log_files: LogsOverFolder, boto: Any) -> None:
+    log_files.say("a\n", NOON_MS)
     arn = f"arn:aws:logs:us-east-1:123456789012:log-group:{GROUP}"
     assert told(boto.get_log_events(logGroupIdentifier=arn, logStreamName=STREAM)) == ["a"]
     with pytest.raises(ClientError, match="InvalidParameterException"):
@@ -153,6 +155,6 @@ def test_a_group_is_named_or_identified_and_not_both(site: LogsSite, boto: Any) 
         boto.get_log_events(**ONE, nextToken="mine")
 
 
-def test_bytes_that_are_no_text_are_shown_as_far_as_they_go(site: LogsSite, boto: Any) -> None:
-    site.path().write_bytes(b"caf\xe9 \xf0\x9f\x8f\xa0\n")
+def test_bytes_that_are_no_text_are_shown_as_far_as_they_go(log_files: LogsOverFolder, boto: Any) -> None:
+    log_files.path().write_bytes(b"caf\xe9 \xf0\x9f\x8f\xa0\n")
     assert told(boto.get_log_events(**ONE)) == ["caf\ufffd \U0001f3e0"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.endpoint.artifacts import booster, packed, put, script
-from tests.endpoint.live import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import booster, packed, put, script
 
 ECHO = """
 import json

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.artifacts import COLUMNS, ROW, booster, packed, predicted, put, script
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.endpoint.services.runtime.runtime_answers import code_and_status, refusal, steps_of
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import COLUMNS, ROW, booster, packed, predicted, put, script
+from tests.endpoint.services.helpers.runtime_answers import code_and_status, refusal, steps_of
 
 MIB = 1024 * 1024
 AT_ONCE_S = 1.0

@@ -10,7 +10,7 @@ import pytest
 import xgboost
 
 import torpor
-from tests.endpoint.live import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from torpor_endpoint.storage.data_dir import DataDir
 
 COLUMNS = 3

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.endpoint.artifacts import put, script
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.endpoint.services.runtime.runtime_answers import refusal
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import put, script
+from tests.endpoint.services.helpers.runtime_answers import refusal
 
 SLEEPING = "import time\ntime.sleep(600)"
 # (mode, TargetModel): HTTP calls where two retries are allowed. Standard mode shows ModelNotReadyException at once.

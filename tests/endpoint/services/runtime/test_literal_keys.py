@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, booster, packed, predicted
-from tests.endpoint.live import LiveEndpoint, Variant, many, one
-from tests.endpoint.services.runtime.runtime_answers import refusal
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted
+from tests.endpoint.services.helpers.runtime_answers import refusal
 
 KEYS = ("/lead/job.tar.gz", "out//job/model.tar.gz")
 

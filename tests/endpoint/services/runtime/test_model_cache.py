@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, booster, packed, predicted, put
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.endpoint.services.runtime.runtime_answers import eventually, refusal, steps_of
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted, put
+from tests.endpoint.services.helpers.runtime_answers import refusal, steps_of
+from tests.helpers.waiting import until
 
 
 class Crash:
@@ -54,8 +55,8 @@ def test_with_the_cache_disabled_nothing_is_left_of_a_model_after_its_call(live:
     for _ in range(3):
         steps = steps_of(live.invoke("Uncaching", ROW, TargetModel="good.json"))
         assert {"download", "load"} <= steps.keys()
-        eventually(lambda: not resident(live, "Uncaching"))
-        eventually(lambda: not any(path.exists() for path in folders_of(disk)))
+        until(lambda: not resident(live, "Uncaching"))
+        until(lambda: not any(path.exists() for path in folders_of(disk)))
 
 
 def test_an_overwritten_object_serves_its_old_version_until_its_instance_is_a_new_one(live: LiveEndpoint) -> None:

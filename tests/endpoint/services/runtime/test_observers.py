@@ -7,10 +7,10 @@ from dataclasses import asdict, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.passages import passage
-from tests.endpoint.pool_world import World
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.passages import passage
+from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
@@ -90,13 +90,13 @@ class Books:
         return sum(numbers[0] for (name, _, _), numbers in self.told().items() if name == metric.name)
 
 
-def routes(host: MortalHost) -> list[Route]:
+def routes(host: FakeHost) -> list[Route]:
     """To an instance of a variant, and to a serverless one."""
-    world = World(host)
-    live = LiveEndpoint("shop", "arn", {"v": world.pool})
-    sleepy = World(host).pool
+    fake = PoolOnFakeHost(host)
+    live = LiveEndpoint("shop", "arn", {"v": fake.pool})
+    sleepy = PoolOnFakeHost(host).pool
     sleepy.variant = replace(sleepy.variant, serverless=Serverless(1024, 20, 5))
-    return [Route(live, "v", world.pool, "/a.tar.gz"), Route(live, "w", sleepy, "b.tar.gz")]
+    return [Route(live, "v", fake.pool, "/a.tar.gz"), Route(live, "w", sleepy, "b.tar.gz")]
 
 
 def served(status: int, headers: list[tuple[bytes, bytes]], instances: int = 1) -> Served:
@@ -139,7 +139,7 @@ def test_however_many_are_told_together_the_sums_are_those_of_each_by_itself(
 ) -> None:
     async def story() -> None:
         one_by_one, together, each = Books(), Books(), Pages()
-        with MortalHost() as host:
+        with FakeHost() as host:
             way = routes(host)
             for number, (which, outcome, at_s, steps) in enumerate(told):
                 one_by_one.add(ended(way[which], outcome, NOON_S + at_s, steps))
@@ -178,7 +178,7 @@ def test_nobody_who_ended_waits_for_others_for_long_nor_for_more_than_so_many() 
             assert len(books.ledger.instances()) == books.count(metrics.INVOCATIONS)
             return len(books.ledger.instances())
 
-        with MortalHost() as host:
+        with FakeHost() as host:
             route, _ = routes(host)
 
             async def ends(wait_s: float = 0.0) -> None:
@@ -208,7 +208,7 @@ def test_a_request_that_one_observer_fails_on_is_no_loss_to_other_requests_and_o
     async def story() -> None:
         books = Books()
         odd = (wire.EFFORT.lower().encode(), b"much")
-        with MortalHost() as host:
+        with FakeHost() as host:
             route, _ = routes(host)
             for headers in ([HIT], [HIT, odd], [HIT]):
                 books.add(ended(route, served(200, headers)))
@@ -223,7 +223,7 @@ def test_what_never_reached_a_variant_or_a_model_is_counted_as_that() -> None:
     async def story() -> None:
         books = Books()
         no_capacity, broken, not_ready, full = FAULTS
-        with MortalHost() as host:
+        with FakeHost() as host:
             route, _ = routes(host)
             for outcome in (no_capacity, broken, not_ready, full, served(400, [REFUSED])):
                 books.add(ended(route, outcome))

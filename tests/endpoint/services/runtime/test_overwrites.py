@@ -13,8 +13,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, booster, predicted, put, script
-from tests.endpoint.live import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import ROW, booster, predicted, put, script
 
 WAITING = """
 def model_fn(model_dir):

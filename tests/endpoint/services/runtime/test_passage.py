@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.mortal_host import MortalHost
-from tests.endpoint.pool_world import World
-from tests.endpoint.virtual_time import run
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
@@ -122,8 +122,8 @@ class Caller:
 
 @asynccontextmanager
 async def shop() -> AsyncIterator[LiveEndpoint]:
-    with MortalHost() as host:
-        yield LiveEndpoint("shop", "arn", {"v": World(host).pool})
+    with FakeHost() as host:
+        yield LiveEndpoint("shop", "arn", {"v": PoolOnFakeHost(host).pool})
 
 
 def app(router: Router, observers: Observers, **more: Any) -> RuntimeApp:

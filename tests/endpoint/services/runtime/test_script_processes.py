@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint import requests_of
-from tests.endpoint.artifacts import put, script
-from tests.endpoint.live import LiveEndpoint, Variant, many, one
-from tests.endpoint.services.runtime.runtime_answers import refusal
-from tests.processes import soon
+from tests.endpoint.helpers import endpoint_pages
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import put, script
+from tests.endpoint.services.helpers.runtime_answers import refusal
+from tests.helpers.waiting import soon
 
 TELLING = """
 import os, subprocess, sys
@@ -107,7 +107,7 @@ def test_who_waits_in_line_behind_a_call_that_ends_the_script_is_served_by_the_n
             time.sleep(0.4)  # who came with a call that hangs is out of time with it
         behind = [pool.submit(live.invoke, name, b"stay", **members) for _ in range(3)]
         if how == "leave":
-            assert soon(lambda: requests_of.instance(live, name)["in_flight"] == 4)
+            assert soon(lambda: endpoint_pages.instance(live, name)["in_flight"] == 4)
             inside.open("w").close()  # now it may
         assert bad.result()["OriginalStatusCode"] == (0 if how == "hang" else 507)
         assert [call.result()["Body"] for call in behind] == [b"here"] * 3

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, booster, put, script
-from tests.endpoint.live import LiveEndpoint, Variant, many
-from tests.endpoint.services.runtime.runtime_answers import eventually, refusal, steps_of
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.model_artifacts import ROW, booster, put, script
+from tests.endpoint.services.helpers.runtime_answers import refusal, steps_of
+from tests.helpers.waiting import until
 
 SLEEPING = """
 import time
@@ -77,6 +78,6 @@ def test_an_error_shows_its_time_too(live: LiveEndpoint, timed: str, call: dict[
 def test_a_call_that_wakes_its_variant_shows_how_long_that_took(live: LiveEndpoint, timed: str) -> None:
     less = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 5}}
     live.deploy("Woken", Variant(many("timed", {"TORPOR_IDLE_SECONDS": "0.1"}), members=less))
-    eventually(lambda: live.shown("Woken")[0]["wanted"] == 0)
+    until(lambda: live.shown("Woken")[0]["wanted"] == 0)
     steps = steps_of(live.invoke("Woken", ROW, TargetModel="good.json"))
     assert steps["wake"] > 1

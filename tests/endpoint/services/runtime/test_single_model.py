@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.artifacts import ROW, booster, packed, predicted, put, script
-from tests.endpoint.live import LiveEndpoint, Variant, one
-from tests.endpoint.services.runtime.runtime_answers import refusal
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, one
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted, put, script
+from tests.endpoint.services.helpers.runtime_answers import refusal
 
 FICKLE = """
 import os, time

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.services.s3.s3_server import Server, client, serving
+from tests.endpoint.services.helpers.s3_server import Server, client, serving
 
 
 @pytest.fixture(scope="session")

@@ -2,18 +2,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.endpoint.services.sagemaker.control_desk import Desk
+from tests.endpoint.services.helpers.in_memory_control_plane import InMemoryControlPlane
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    desk = Desk()
-    yield desk
-    desk.close()
+def control_plane() -> Iterator[InMemoryControlPlane]:
+    control_plane = InMemoryControlPlane()
+    yield control_plane
+    control_plane.close()
 
 
 @pytest.fixture
-def strict_desk() -> Iterator[Desk]:
-    desk = Desk(strict=True)
-    yield desk
-    desk.close()
+def strict_control_plane() -> Iterator[InMemoryControlPlane]:
+    control_plane = InMemoryControlPlane(strict=True)
+    yield control_plane
+    control_plane.close()

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint import requests_of
-from tests.endpoint.artifacts import put, script
-from tests.endpoint.constants import constant, number_of, traffic
-from tests.endpoint.live import LiveEndpoint, Variant, many, one
-from tests.processes import soon
+from tests.endpoint.helpers import endpoint_pages
+from tests.endpoint.helpers.constant_models import constant, number_of, traffic
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import put, script
+from tests.helpers.waiting import soon
 
 BROKEN = many("status/old", {"SAGEMAKER_SUBMIT_DIRECTORY": "s3://status/../.."})
 """An instance with this code ends as soon as it starts."""
@@ -146,10 +146,10 @@ def test_capacity_goes_up_and_down_and_loses_no_request(shop: LiveEndpoint) -> N
     shop.deploy("scale", Variant(many("status/old")))
     with traffic(shop, "scale", {"a.tar": 1.0}, callers=2) as seen:
         assert rescale(shop, "scale", DesiredInstanceCount=3)["CurrentInstanceCount"] == 3
-        assert len(requests_of.instances(shop, "scale")) == 3
+        assert len(endpoint_pages.instances(shop, "scale")) == 3
         assert rescale(shop, "scale", DesiredInstanceCount=1)["CurrentInstanceCount"] == 1
     assert (seen.wrong, seen.errors) == ([], [])
-    assert len(requests_of.instances(shop, "scale")) == 1
+    assert len(endpoint_pages.instances(shop, "scale")) == 1
 
 
 def test_two_variants_share_the_traffic_by_weight(shop: LiveEndpoint) -> None:

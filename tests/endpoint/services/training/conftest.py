@@ -1,13 +1,13 @@
-"""A site for each training test, over the zygote of all tests."""
+"""A folder for each test of training, over the zygote of all tests."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.endpoint.services.training.training_site import Site
+from tests.endpoint.services.helpers.training_in_folder import TrainingFolder
 from torpor_container.processes.zygote_client import ZygoteClient
 
 
 @pytest.fixture
-def site(tmp_path: Path, zygote: ZygoteClient) -> Site:
-    return Site(tmp_path, zygote)
+def training(tmp_path: Path, zygote: ZygoteClient) -> TrainingFolder:
+    return TrainingFolder(tmp_path, zygote)

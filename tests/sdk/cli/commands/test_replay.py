@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import torpor
-from tests.sdk.sdk_models import CITIES, ROWS
+from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.cli import app
 from torpor.cli.commands.replay import advice, doing, lateness
 from torpor.replay.outcome import Replayed

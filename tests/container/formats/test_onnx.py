@@ -1,0 +1,115 @@
+"""ONNX models: several inputs, tensors of any rank and type, cells that would change, answers that are maps."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from tests.container.helpers.served_models import answer, load
+from torpor_container.errors import BadInput, LoadFailed
+from torpor_container.invocation import Invocation
+
+
+def save_sum(path: Path, shape: list[int | None], kind: int = TensorProto.FLOAT) -> None:
+    """A graph that adds its two inputs."""
+    inputs = [helper.make_tensor_value_info(name, kind, shape) for name in ("a", "b")]
+    outputs = [helper.make_tensor_value_info("sum", kind, shape)]
+    graph = helper.make_graph([helper.make_node("Add", ["a", "b"], ["sum"])], "sum", inputs, outputs)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+@pytest.mark.parametrize("envelope", [lambda tensors: {"inputs": tensors}, lambda tensors: tensors])
+def test_onnx_takes_named_tensors_of_any_rank(
+    tmp_path: Path, envelope: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    save_sum(tmp_path / "model.onnx", [None, 2, 1])
+    body = json.dumps(envelope({"a": [[[1], [2]]], "b": [[[10], [20]]]})).encode()
+    assert answer(load(tmp_path), body, "application/json") == [[[11], [22]]]
+
+
+def test_onnx_keeps_whole_numbers_whole(tmp_path: Path) -> None:
+    save_sum(tmp_path / "model.onnx", [None, 1], TensorProto.INT64)
+    body = b'{"a": [[9007199254740993]], "b": [[0]]}'
+    assert answer(load(tmp_path), body, "application/json") == [[9007199254740993]]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [(b"1,2", "text/csv"), (b"[[1]]", "application/json"), (b'{"a": [[1]]}', "application/json")],
+)
+def test_onnx_with_several_inputs_asks_for_each_by_name(tmp_path: Path, body: bytes, content_type: str) -> None:
+    save_sum(tmp_path / "model.onnx", [None, 1])
+    with pytest.raises(BadInput, match="a, b"):
+        answer(load(tmp_path), body, content_type)
+
+
+def test_onnx_refuses_tensors_that_do_not_go_together(tmp_path: Path) -> None:
+    save_sum(tmp_path / "model.onnx", [None, 2, 1])
+    with pytest.raises(BadInput, match="refuses"):
+        answer(load(tmp_path), b'{"a": [[[1]]], "b": [[[1]]]}', "application/json")
+
+
+TENSORS = {
+    "digits as text": (TensorProto.STRING, "text/csv", b"1,2,3", [["1", "2", "3"]]),
+    "text": (TensorProto.STRING, "text/csv", b"a,b,c", [["a", "b", "c"]]),
+    "text in json": (TensorProto.STRING, "application/json", b'{"x": [["a", "b"]]}', [["a", "b"]]),
+    "a large whole number": (TensorProto.INT64, "text/csv", b"9007199254740993", [[9007199254740993]]),
+    "truths": (TensorProto.BOOL, "text/csv", b"true,0", [[True, False]]),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_onnx_gets_cells_as_they_were_written(tmp_path: Path, name: str) -> None:
+    kind, content_type, body, expected = TENSORS[name]
+    save_identity(tmp_path / "model.onnx", kind)
+    assert answer(load(tmp_path), body, content_type) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "said"),
+    [
+        (TensorProto.STRING, b'[["a", null]]', "row 1, column 2: the model takes text only, and not null"),
+        (TensorProto.INT64, b"[[1, null]]", "row 1, column 2: the model takes whole numbers only"),
+        (TensorProto.BOOL, b"[[2]]", "row 1, column 1: the model takes true, false, 1 and 0 only, and not 2"),
+    ],
+)
+def test_onnx_refuses_cells_that_would_become_others(tmp_path: Path, kind: int, body: bytes, said: str) -> None:
+    save_identity(tmp_path / "model.onnx", kind)
+    with pytest.raises(BadInput, match=said):
+        answer(load(tmp_path), body, "application/json")
+
+
+def test_onnx_with_an_input_of_another_type_says_which_are_taken(tmp_path: Path) -> None:
+    save_identity(tmp_path / "model.onnx", TensorProto.BFLOAT16)
+    with pytest.raises(
+        LoadFailed, match=r"input x is a tensor\(bfloat16\), and only these are taken: tensor\(float\), "
+    ):
+        load(tmp_path)
+
+
+def test_onnx_answers_maps_as_cells_of_json(tmp_path: Path) -> None:
+    save_zip_map(tmp_path / "model.onnx")
+    reply = load(tmp_path).invoke(Invocation(b"0.25,0.75", "text/csv", "text/csv"))
+    assert reply.body == b'"{""cat"": 0.25, ""dog"": 0.75}"\n'
+
+
+def save_zip_map(path: Path) -> None:
+    """A graph that gives its two columns the names of classes."""
+    before = helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 2])
+    numbered = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    after = helper.make_value_info("y", helper.make_sequence_type_proto(numbered))
+    node = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_strings=["cat", "dog"])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    graph = helper.make_graph([node], "maps", [before], [after])
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+
+
+def save_identity(path: Path, kind: int) -> None:
+    """A graph that answers its input."""
+    before, after = (helper.make_tensor_value_info(name, kind, [None, None]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [before], [after])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)

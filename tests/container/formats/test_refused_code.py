@@ -1,0 +1,98 @@
+"""Models that run code, where the owner forbids it: they fail with a text that names the setting."""
+
+import asyncio
+import pickle
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+import xgboost
+from sklearn.linear_model import LinearRegression
+
+from tests.container.helpers.script_processes import started, write_script
+from torpor_container.errors import LoadFailed
+from torpor_container.formats import Conventions
+from torpor_container.models.built_in_loader import BuiltInLoader
+from torpor_container.models.loader import Placed
+from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_client import ZygoteClient
+from torpor_container.running.scripts import Scripts
+from torpor_container.settings import Settings
+
+ROWS = np.random.default_rng(7).normal(size=(20, 3))
+
+
+def refusing(**settings: str) -> BuiltInLoader:
+    read = Settings.read(settings)
+    conventions = Conventions(pickles=read.pickles)
+    return BuiltInLoader(read, conventions, Scripts(read, conventions, Parent(""), {}), lambda: 0.0)
+
+
+def load(shop: BuiltInLoader, folder: Path) -> str:
+    """The model's format. Raises what loading it raises."""
+
+    async def story() -> str:
+        try:
+            return (await (await shop.recognise(Placed("house", "house-1", folder))).load()).runner.format
+        finally:
+            await shop.close()
+
+    return asyncio.run(story())
+
+
+def pickled_booster(path: Path) -> None:
+    path.write_bytes(pickle.dumps(xgboost.train({"nthread": 1}, xgboost.DMatrix(ROWS, ROWS[:, 0]), 2)))
+
+
+def joblib_dump(path: Path) -> None:
+    joblib.dump(LinearRegression().fit(ROWS, ROWS[:, 0]), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("model.joblib", joblib_dump),
+        ("m.pkl", joblib_dump),
+        ("xgboost-model", pickled_booster),
+        ("m.pickle", joblib_dump),
+    ],
+)
+def test_a_pickle_is_not_loaded_where_pickles_are_refused(tmp_path: Path, name: str, write: object) -> None:
+    assert callable(write)
+    write(tmp_path / name)
+    with pytest.raises(
+        LoadFailed, match=rf"{name} is a pickle, .* TORPOR_PICKLES=refuse forbids it: save the model as"
+    ):
+        load(refusing(TORPOR_PICKLES="refuse"), tmp_path)
+    assert load(refusing(TORPOR_PICKLES="allow"), tmp_path) in ("scikit-learn", "xgboost")
+
+
+def test_a_model_file_without_code_is_served_where_pickles_are_refused(tmp_path: Path) -> None:
+    xgboost.train({"nthread": 1}, xgboost.DMatrix(ROWS, ROWS[:, 0]), 2).save_model(tmp_path / "model.ubj")
+    assert load(refusing(TORPOR_PICKLES="refuse", TORPOR_SCRIPTS="refuse"), tmp_path) == "xgboost"
+
+
+def test_a_model_with_a_script_is_not_served_by_its_file_alone_where_scripts_are_refused(tmp_path: Path) -> None:
+    joblib_dump(tmp_path / "model.joblib")
+    write_script(tmp_path, "raise SystemExit", "code/inference.py")
+    with pytest.raises(LoadFailed, match=r"house has a user script, inference\.py, and TORPOR_SCRIPTS=refuse"):
+        load(refusing(TORPOR_SCRIPTS="refuse"), tmp_path)
+
+
+def test_a_script_s_default_model_is_no_pickle_either(tmp_path: Path, zygote: ZygoteClient) -> None:
+    joblib_dump(tmp_path / "model.joblib")
+    write_script(tmp_path, "def output_fn(prediction, accept): return str(prediction)")
+
+    async def story() -> None:
+        async with started(zygote, tmp_path, conventions=Conventions(pickles=False)) as process:
+            with pytest.raises(LoadFailed, match="TORPOR_PICKLES=refuse"):
+                await process.loaded(30.0)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("variable", ["TORPOR_PICKLES", "TORPOR_SCRIPTS", "TORPOR_REQUIREMENTS"])
+def test_a_word_that_is_neither_is_refused(variable: str) -> None:
+    with pytest.raises(Exception, match=f"{variable}='no': must be"):
+        Settings.read({variable: "no"})

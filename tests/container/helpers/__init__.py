@@ -1,0 +1,1 @@
+"""Fakes, servers and small models for the tests of `torpor_container`."""

@@ -1,0 +1,106 @@
+"""A server for tests, `python echo_server.py FD OPTIONS`: an application that says what it was asked.
+
+Options are ServerOptions' in JSON, with `head_s` and `body_s` as one by one.
+"""
+
+import asyncio
+import gc
+import json
+import socket
+import sys
+import time
+
+from starlette.types import Receive, Scope, Send
+
+from torpor_container.core.patience import ClientTimeouts
+from torpor_container.http.exchange import Tell
+from torpor_container.http.server import ServerOptions
+from torpor_container.http.worker import serve_alone
+from torpor_container.transport.frames import BODY_MAX_BYTES, HEAD_MAX_BYTES, Header
+
+ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
+    "/empty/invocations": (204, [(b"content-length", b"4")], b"body"),
+    "/split/invocations": (200, [(b"x-one", b"1\r\nx-two: 2"), (b"content-length", b"0")], b""),
+}
+
+
+class Told:
+    """Echoes; takes up `/now/invocations`, `/busy/invocations` and `/soon/invocations` at once, and breaks where the
+    path says so.
+
+    `/kept/invocations` says how many tasks are over and still kept by something. What comes in frames is told by its
+    body what to do.
+    """
+
+    framed = b"/framed/invocations"
+
+    def __init__(self) -> None:
+        self.left = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await lifespan(receive, send)
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        asked = body.decode("latin-1") if scope["path"] == "/framed/invocations" else ""
+        if scope["path"] == "/wait/invocations" or asked == "wait":
+            message = await receive()  # first: others count while this one waits
+            self.left += message["type"] == "http.disconnect"
+            return
+        if scope["path"] == "/raise/invocations" or asked == "raise":
+            raise RuntimeError("as it was told")
+        if asked == "cancelled":
+            raise asyncio.CancelledError
+        status, headers, answer = ODD.get(f"/{asked}/invocations") or ODD.get(scope["path"]) or self.echo(scope, body)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer[:5], "more_body": True})
+        await send({"type": "http.response.body", "body": answer[5:]})
+
+    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        match f"/{body.decode()}/invocations" if scope["path"] == "/framed/invocations" else scope["path"]:
+            case "/kept/invocations":
+                gc.collect()
+                kept = sum(type(one) is asyncio.Task and one.done() for one in gc.get_objects())
+                tell(200, [(b"content-length", b"%d" % len(str(kept)))], str(kept).encode())
+            case "/broken/invocations":
+                raise RuntimeError("as it was told")
+            case "/large/invocations":
+                tell(200, [], bytes(BODY_MAX_BYTES + 1))
+            case "/headed/invocations":
+                tell(200, [(b"x-one", b"1" * HEAD_MAX_BYTES)], b"")
+            case "/now/invocations":
+                tell(*self.echo(scope, body))
+            case "/busy/invocations":
+                time.sleep(0.005)
+                tell(*self.echo(scope, body))
+            case "/soon/invocations":
+                asyncio.get_running_loop().call_later(0.01, tell, *self.echo(scope, body))
+            case "/later/invocations":
+                asyncio.get_running_loop().call_later(0.5, tell, *self.echo(scope, body))
+            case _:
+                return False
+        return True
+
+    def echo(self, scope: Scope, body: bytes) -> tuple[int, list[Header], bytes]:
+        headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in scope["headers"]]
+        told = {name: scope[name] for name in ("method", "path", "http_version")}
+        told |= {"raw": scope["raw_path"].decode(), "query": scope["query_string"].decode(), "left": self.left}
+        answer = json.dumps({**told, "headers": headers, "body": body.decode("latin-1")}).encode()
+        way = b"gunicorn" if scope["server"] else b"short"
+        return 200, [(b"content-length", b"%d" % len(answer)), (b"x-way", way)], answer
+
+
+async def lifespan(receive: Receive, send: Send) -> None:
+    for moment in ("startup", "shutdown"):
+        await receive()
+        await send({"type": f"lifespan.{moment}.complete"})
+
+
+if __name__ == "__main__":
+    listener, options = socket.socket(fileno=int(sys.argv[1])), json.loads(sys.argv[2])
+    sys.argv = sys.argv[:1]
+    patience = ClientTimeouts(options.pop("head_s", 30.0), options.pop("body_s", 30.0))
+    serve_alone(Told, listener, ServerOptions(**{"log_level": "critical", **options}, patience=patience))

@@ -1,0 +1,1 @@
+"""Calls to an AWS API and checks of its answers."""

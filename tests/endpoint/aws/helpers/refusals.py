@@ -1,0 +1,16 @@
+"""The outcome of a call: its answer, or the AWS error that refuses it."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from torpor_endpoint.aws.errors import AwsError
+
+T = TypeVar("T")
+
+
+def outcome(call: Callable[[], T]) -> T | AwsError:
+    """What it answers, or what it is refused with. Whatever else it raises is a fault."""
+    try:
+        return call()
+    except AwsError as refused:
+        return refused

@@ -1,0 +1,1 @@
+"""Live endpoints, fake hosts and model artifacts for the tests of `torpor_endpoint`."""

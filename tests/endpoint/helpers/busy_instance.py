@@ -1,0 +1,57 @@
+"""A fake instance that answers each request with its state and uses half a core, and a collector that reads it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
+from tests.helpers.ledger_with_pages import life
+from torpor_container.transport.multiplexed import Multiplexed
+from torpor_container.transport.upstream import Upstream
+from torpor_endpoint.fleet.collector import Collector
+from torpor_endpoint.fleet.members import InstanceMember
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.metrics.registry import MetricRegistry
+
+DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
+
+
+def fleet_of(fake: PoolOnFakeHost) -> Fleet:
+    fleet = Fleet()
+    fleet.serve(LiveEndpoint("shop", "arn", {"v": fake.pool}))
+    return fleet
+
+
+def collecting(fake: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:
+    """The metrics, and a collector of the world's pool that writes them."""
+    registry = MetricRegistry(fake.epoch)
+    return registry, Collector(fleet_of(fake), registry, fake.epoch)
+
+
+@asynccontextmanager
+async def busy(socket: Path) -> AsyncIterator[InstanceMember]:
+    """It listens as long as the block lasts."""
+    server = await asyncio.get_running_loop().create_unix_server(_Busy, str(socket))
+    member = InstanceMember(SLOT, "i-1", Upstream(str(socket)), Multiplexed(str(socket), "/invocations"), life())
+    try:
+        yield member
+    finally:
+        member.hang_up()
+        server.close()
+
+
+class _Busy(asyncio.Protocol):
+    """Its processor time has steps of 10 ms, as `os.times` has."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        cpu_s = int(50 * asyncio.get_running_loop().time()) / 100
+        sizes = {"budget_bytes": 100, "used_bytes": 50, "disk_bytes": 10, "disk_budget_bytes": 100}
+        seen = {"kept": True, "models": [], "decisions": [], "last_seq": 0, "unready": None, "fault": None}
+        body = json.dumps({**sizes, **seen, "cpu_s": cpu_s}).encode()
+        self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))

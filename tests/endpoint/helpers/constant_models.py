@@ -1,0 +1,87 @@
+"""Models that each answer one number, so that a test sees which model answered."""
+
+import io
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any
+
+import joblib
+import numpy as np
+from botocore.exceptions import ClientError
+from sklearn.dummy import DummyRegressor
+
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from tests.endpoint.helpers.model_artifacts import packed, script
+
+MIB = 1024 * 1024
+
+SLEEPER = """
+import time
+def model_fn(model_dir): return None
+def predict_fn(data, model): time.sleep(float(data[0][0])); return data
+"""
+
+
+def constant(number: float, ballast_bytes: int = 0) -> bytes:
+    """A scikit-learn model that answers `number` to every row, and holds that much memory."""
+    model = DummyRegressor(strategy="constant", constant=number).fit([[0.0]], [number])
+    model.ballast_ = np.random.default_rng(int(number)).bytes(ballast_bytes)
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    return packed({"model.joblib": file.getvalue()}, "w")
+
+
+def sleeper() -> bytes:
+    """A script that takes as long as its input says, in seconds, and answers with it."""
+    return script(SLEEPER)
+
+
+def number_of(answer: Any) -> float:
+    return float(answer["Body"].decode().strip().strip("[]"))
+
+
+@dataclass
+class Traffic:
+    """What callers who never stop have seen: answers and errors, by code."""
+
+    right: int = 0
+    wrong: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    slowest_s: float = 0.0
+
+    def call(self, live: LiveEndpoint, endpoint: str, model: str, expected: float) -> None:
+        began_s = time.monotonic()
+        try:
+            answer = number_of(live.invoke(endpoint, b"1", TargetModel=model))
+        except ClientError as error:
+            self.errors.append(error.response["Error"]["Code"])
+        else:
+            self.right += answer == expected
+            self.wrong += [f"{model} answered {answer}"] * (answer != expected)
+        self.slowest_s = max(self.slowest_s, time.monotonic() - began_s)
+
+
+@contextmanager
+def traffic(live: LiveEndpoint, endpoint: str, models: dict[str, float], callers: int = 4) -> Iterator[Traffic]:
+    """So many callers call one model after the other for as long as the block lasts."""
+    seen, over = Traffic(), Event()
+
+    def caller(first: int) -> None:
+        turn = first
+        while not over.is_set():
+            model = sorted(models)[turn % len(models)]
+            seen.call(live, endpoint, model, models[model])
+            turn += 7  # a prime: each caller comes to all models, each in its own order
+
+    with ThreadPoolExecutor(callers) as threads:
+        calls = [threads.submit(caller, number) for number in range(callers)]
+        try:
+            yield seen
+        finally:
+            over.set()
+            for call in calls:
+                call.result(90.0)

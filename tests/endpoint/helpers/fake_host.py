@@ -1,0 +1,133 @@
+"""A fake host: its instances are small servers of this process that answer pings as told and may end at any time."""
+
+import asyncio
+import tempfile
+from collections import defaultdict
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+from typing import cast
+
+from torpor_container.transport.frames import UPGRADE, UPGRADED
+from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
+
+
+class Mood(StrEnum):
+    """How an instance answers `/ping`."""
+
+    GOOD = "good"
+    BAD = "bad"
+    SILENT = "silent"
+
+
+class Instance:
+    """One incarnation: a Unix socket, and what answers there."""
+
+    def __init__(self, launched: Launched, mood: Mood) -> None:
+        self.launched = launched
+        self.mood = mood
+        self.ended = asyncio.Event()
+        self._connections: set[asyncio.Transport] = set()
+
+    async def start(self) -> None:
+        self._server = await asyncio.get_running_loop().create_unix_server(lambda: _Answers(self), self.launched.socket)
+
+    def opened(self, connection: asyncio.Transport) -> None:
+        self._connections.add(connection)
+
+    def hang_up(self) -> None:
+        for connection in self._connections:
+            connection.abort()
+
+    def die(self) -> None:
+        if not self.ended.is_set():
+            self.ended.set()
+            self._server.close()
+            self.hang_up()
+            Path(self.launched.socket).unlink()
+
+
+class _Answers(asyncio.Protocol):
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._instance.opened(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        if UPGRADE.fullmatch(data) and self._instance.mood is Mood.GOOD:
+            self._transport.write(UPGRADED)
+            return
+        if not data.startswith((b"GET ", b"POST ")):
+            return  # frames, which it takes and does not answer
+        ping = data.startswith(b"GET /ping ")
+        if not ping or self._instance.mood is not Mood.SILENT:
+            status = b"200 OK" if ping and self._instance.mood is Mood.GOOD else b"503 Service Unavailable"
+            self._transport.write(b"HTTP/1.1 %b\r\ncontent-length: 0\r\n\r\n" % status)
+
+
+class FakeHost:
+    """`mood` is that of the next ones; `launches_to_fail` of them fail; `dies_slowly_s` is what an end takes."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="mortal-")
+        self.folder = Path(self._folder.name)
+        self.living: dict[Slot, Instance] = {}
+        self.mood = Mood.GOOD
+        self.launches_to_fail = 0
+        self.failure: Exception = HostError("there is no room")
+        self.dies_slowly_s = 0.0
+        self.ends_to_fail = 0  # so many instances end, and their host fails all the same
+        self.tries_s: dict[Slot, list[float]] = defaultdict(list)  # when a launch was tried
+        self._names = count(1)
+
+    def __enter__(self) -> "FakeHost":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._folder.cleanup()
+
+    # -- the host's promises ---------------------------------------------------------------------------------------
+    async def launch(self, spec: LaunchSpec) -> Launched:
+        self.tries_s[spec.slot].append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0.02)
+        if self.launches_to_fail > 0:
+            self.launches_to_fail -= 1
+            raise self.failure
+        assert spec.slot not in self.living, "what was there has not been terminated"
+        name = f"i-{next(self._names)}"
+        launched = Launched(spec.slot, name, str(self.folder / name), Phase.RUNNING)
+        instance = Instance(launched, self.mood)
+        await instance.start()
+        self.living[spec.slot] = instance
+        return launched
+
+    async def terminate(self, slot: Slot, grace_s: float) -> None:
+        instance = self.living.get(slot)
+        if instance is None:
+            return
+        try:
+            if not instance.ended.is_set():
+                await asyncio.sleep(min(grace_s, self.dies_slowly_s))
+        finally:
+            instance.die()
+            del self.living[slot]
+        if self.ends_to_fail:
+            self.ends_to_fail -= 1
+            raise OSError("its folder is gone")
+
+    def list(self) -> tuple[Launched, ...]:
+        return tuple(instance.launched for instance in self.living.values())
+
+    async def exited(self, slot: Slot) -> Launched:
+        instance = self.living[slot]
+        await instance.ended.wait()
+        return Launched(slot, instance.launched.incarnation, "", Phase.EXITED, reason="its process ended")
+
+    def health(self, slot: Slot) -> Launched | None:
+        return self.living[slot].launched if slot in self.living else None
+
+    async def close(self) -> None:
+        for slot in tuple(self.living):
+            await self.terminate(slot, 0.0)

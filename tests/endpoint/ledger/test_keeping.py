@@ -1,0 +1,366 @@
+"""What the ledger keeps: across restarts, kills, full disks and its own bounds."""
+
+import asyncio
+import logging
+import resource
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, invocation, life
+from tests.helpers.waiting import reached
+from torpor_container import wire
+from torpor_endpoint.core.ledger import COLD_STEPS, Sums
+from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
+from torpor_endpoint.ledger.keeping import COLD_PENDING_MAX, Ledger
+from torpor_endpoint.ledger.tables import ENDED, MIGRATIONS, Retention, Tables, names
+
+COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Iterator[LedgerWithPages]:
+    made = LedgerWithPages(tmp_path)
+    yield made
+    made.ledger.close()
+
+
+def minutes(tables: Tables) -> list[tuple[int, str, str, int, int]]:
+    return tables.database.rows("SELECT minute_s, model, size, requests, cold FROM minutes ORDER BY 1, 2, 3")
+
+
+def lives(tables: Tables) -> list[tuple[str, str, float | None]]:
+    return tables.database.rows("SELECT instance, why_stopped, stopped_s FROM lives ORDER BY 1")
+
+
+def test_a_cold_start_is_kept_whole_and_a_warm_request_in_its_minute(recorded: LedgerWithPages) -> None:
+    cold = invocation(NOON_S, COLD, cold=FIRST_USE)
+    recorded.ledger.lived(life())
+    for one in (cold, invocation(NOON_S + 59.9), invocation(NOON_S + 60), invocation(NOON_S + 60, model="b")):
+        recorded.ledger.invoked(one)
+    recorded.flush()
+    assert recorded.reading.cold_starts() == [cold]
+    noon, size = int(NOON_S), "ml.m5.large"
+    assert minutes(recorded.ledger.tables) == [
+        (noon, "a", size, 2, 1), (noon + 60, "a", size, 1, 0), (noon + 60, "b", size, 1, 0)
+    ]  # fmt: skip
+
+
+def test_a_minute_goes_on_after_it_was_written_and_after_a_restart(recorded: LedgerWithPages) -> None:
+    for _ in range(2):
+        recorded.ledger.lived(life())
+        recorded.ledger.invoked(invocation())
+        recorded.flush()
+    recorded.ledger.close()
+    recorded = recorded.again()
+    recorded.ledger.lived(life())
+    recorded.ledger.invoked(invocation())
+    recorded.ledger.close()
+    assert minutes(Tables(recorded.folder / "ledger.sqlite")) == [(int(NOON_S), "a", "ml.m5.large", 3, 0)]
+
+
+@settings(max_examples=25, deadline=None)  # each on a file of its own
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab"), st.booleans(), st.booleans()), max_size=30))
+def test_the_minutes_are_the_whole_traffic_whenever_they_were_written(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, str, bool, bool]]
+) -> None:
+    recorded = LedgerWithPages(tmp_path_factory.mktemp("ledger"))
+    for minute, model, cold, flush in rows:
+        recorded.ledger.invoked(invocation(NOON_S + 60 * minute, COLD if cold else None, model=model))
+        if flush:
+            recorded.flush()
+    recorded.flush()
+    added = recorded.ledger.tables.database.rows(
+        f"SELECT {', '.join(f'sum({name})' for name in names(Sums))} FROM minutes"
+    )
+    assert list(added[0][:2]) == ([len(rows), sum(row[2] for row in rows)] if rows else [None, None])
+    assert len(recorded.reading.cold_starts()) == sum(row[2] for row in rows)
+    recorded.ledger.close()
+
+
+def test_the_size_of_an_instance_is_known_until_its_last_answers_are_in(recorded: LedgerWithPages) -> None:
+    recorded.ledger.lived(life(NOON_S - 100, NOON_S, size="serverless-2048"))
+    recorded.flush()
+    for instance in ("i-1", "i-never-heard-of", ""):
+        recorded.ledger.invoked(invocation(instance=instance))
+    recorded.flush()
+    assert [row[2] for row in minutes(recorded.ledger.tables)] == ["", "serverless-2048", "unknown"]
+    recorded.now_s += 61
+    recorded.flush()
+    recorded.ledger.invoked(invocation(NOON_S + 61))
+    recorded.flush()
+    assert minutes(recorded.ledger.tables)[-1][2] == "unknown"
+
+
+def test_lives_that_nobody_saw_end_ended_when_the_endpoint_was_last_alive(recorded: LedgerWithPages) -> None:
+    recorded.ledger.lived(life(NOON_S - 100, NOON_S - 50, instance="i-0"))
+    recorded.ledger.lived(life(NOON_S - 100))
+    recorded.flush()
+    recorded.now_s += 30  # it lives on, and nothing else happens
+    recorded.flush()
+    again = recorded.again()  # the first one never said good-bye
+    again.now_s += 1000
+    assert lives(again.ledger.tables) == [("i-0", "idle", NOON_S - 50), ("i-1", ENDED, NOON_S + 30)]
+    again.ledger.close()
+
+
+def test_at_zero_nothing_is_written(recorded: LedgerWithPages) -> None:
+    recorded.ledger.lived(life(NOON_S - 100, NOON_S))
+    recorded.flush()
+    recorded.now_s += 61
+    recorded.flush()
+    before = recorded.ledger.tables.database.rows("SELECT total_changes()")
+    recorded.now_s += 10
+    recorded.flush()
+    assert recorded.ledger.tables.database.rows("SELECT total_changes()") == before
+
+
+def served(recorded: LedgerWithPages) -> list[tuple[str, float, float]]:
+    return recorded.ledger.tables.database.rows("SELECT endpoint, since_s, until_s FROM served")
+
+
+def test_a_variant_is_served_from_its_first_life_until_it_is_there_no_more(recorded: LedgerWithPages) -> None:
+    recorded.ledger.lived(life(NOON_S, NOON_S + 100))
+    recorded.flush()
+    assert served(recorded) == [("houses", NOON_S, NOON_S + 100)]
+    recorded.now_s += 5000
+    recorded.ledger.served("houses", "v")  # it sleeps
+    recorded.flush()
+    assert served(recorded) == [("houses", NOON_S, NOON_S + 5000)]
+    recorded.ledger.tables.prune(Retention(kept_s=3000.0), recorded.now_s)
+    assert served(recorded) == [("houses", NOON_S + 2000, NOON_S + 5000)]
+    recorded.ledger.tables.prune(Retention(kept_s=3000.0), recorded.now_s + 3001)
+    assert served(recorded) == []
+
+
+def as_of_before(recorded: LedgerWithPages, *undone: str) -> None:
+    """The file as it was before these steps of its schema, and the last one."""
+    efforts = [("cold_starts", "effort"), *(("minutes", column) for column in ("measured", "work_s", "delay_s"))]
+    for statement in (*(f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in efforts), *undone):
+        recorded.ledger.tables.database.rows(statement)
+
+
+def test_a_ledger_of_before_that_knows_since_when_its_variants_were_served(recorded: LedgerWithPages) -> None:
+    recorded.ledger.lived(life(NOON_S, NOON_S + 100))
+    recorded.ledger.lived(life(NOON_S + 200, instance="i-2"))
+    recorded.flush()
+    as_of_before(recorded, "DROP TABLE served", "PRAGMA user_version = 2")
+    again = recorded.again()
+    assert served(again) == [("houses", NOON_S, NOON_S + 200)]
+    again.ledger.close()
+
+
+def test_the_latest_are_kept_and_the_oldest_go(tmp_path: Path) -> None:
+    recorded = LedgerWithPages(tmp_path, Retention(cold_starts=3, kept_s=600.0, minute_rows=4, lives=2))
+    for number in range(8):
+        at_s = NOON_S + 60 * number
+        recorded.ledger.invoked(invocation(at_s, COLD, model=f"m{number}", instance=""))
+        recorded.ledger.lived(life(at_s, at_s + 1, instance=f"i-{number}"))
+    recorded.ledger.lived(life(NOON_S - 10**6, instance="i-open"))
+    recorded.flush()
+    recorded.ledger.tables.prune(recorded.retention, NOON_S)
+    assert [one.model for one in recorded.reading.cold_starts()] == ["m5", "m6", "m7"]
+    assert [row[1] for row in minutes(recorded.ledger.tables)] == ["m4", "m5", "m6", "m7"]
+    assert [row[0] for row in lives(recorded.ledger.tables)] == ["i-6", "i-7", "i-open"]
+    recorded.ledger.tables.prune(recorded.retention, NOON_S + 60 * 6 + 600)
+    assert [row[1] for row in minutes(recorded.ledger.tables)] == ["m6", "m7"]
+    assert [row[0] for row in lives(recorded.ledger.tables)] == ["i-6", "i-7", "i-open"]
+    recorded.ledger.tables.prune(recorded.retention, NOON_S + 60 * 7 + 600)
+    assert [row[0] for row in lives(recorded.ledger.tables)] == ["i-7", "i-open"]
+    recorded.ledger.close()
+
+
+@pytest.mark.parametrize("retention", [Retention(lives=5), Retention(minute_rows=5)])
+def test_costs_begin_where_the_ledger_still_knows_both_lives_and_traffic(tmp_path: Path, retention: Retention) -> None:
+    recorded = LedgerWithPages(tmp_path, retention, now_s=NOON_S + 600)
+    for minute in range(10):
+        began_s = NOON_S + 60 * minute
+        recorded.ledger.invoked(invocation(began_s + 1))
+        recorded.ledger.lived(life(began_s, began_s + 60, instance=f"i-{minute}"))
+    recorded.flush()
+    assert paid_s(recorded) == (NOON_S + 600 - recorded.retention.kept_s, 600.0)
+    recorded.ledger.tables.prune(recorded.retention, recorded.now_s)
+    recorded.ledger.tables.prune(recorded.retention, recorded.now_s)  # nothing more goes
+    assert paid_s(recorded) == (NOON_S + 300, 300.0)
+    again = recorded.again()
+    assert paid_s(again) == (NOON_S + 300, 300.0)
+    for one in (recorded, again):
+        one.ledger.close()
+
+
+def paid_s(recorded: LedgerWithPages) -> tuple[float, float]:
+    """Where a statement of everything begins, and the seconds that its instances lived."""
+    statement = recorded.reading.costs(None, 0.0, recorded.now_s)
+    return statement.window.since_s, sum(part.instance_s for bill in statement.bills for part in bill.costs.sizes)
+
+
+def test_an_instance_life_is_kept_for_as_long_as_its_traffic(recorded: LedgerWithPages) -> None:
+    for wake in range(24_000):
+        began_s = NOON_S + 60 * wake
+        recorded.ledger.lived(life(began_s, began_s + 30, instance=f"i-{wake}"))
+    recorded.now_s = NOON_S + 60 * 24_000
+    recorded.flush()
+    recorded.ledger.tables.prune(recorded.retention, recorded.now_s)
+    assert paid_s(recorded) == (recorded.now_s - recorded.retention.kept_s, 30.0 * (14 * 24 * 60))
+
+
+def test_a_ledger_of_before_that_may_have_known_more_lives_says_what_it_knows(tmp_path: Path) -> None:
+    recorded = LedgerWithPages(tmp_path)
+    for wake in range(10_000):
+        recorded.ledger.lived(life(NOON_S - 20_000 + wake, NOON_S - 20_000 + wake + 1, instance=f"i-{wake}"))
+    recorded.flush()
+    as_of_before(
+        recorded, "DROP INDEX lives_by_end", "DROP TABLE pruned", "DROP TABLE served", "PRAGMA user_version = 1"
+    )
+    recorded.ledger.close()
+    again = recorded.again()
+    assert paid_s(again)[0] == NOON_S - 19_999
+    again.ledger.close()
+
+
+def test_a_flood_of_cold_starts_is_bounded_and_counted(recorded: LedgerWithPages) -> None:
+    for _ in range(COLD_PENDING_MAX + 5):
+        recorded.ledger.invoked(invocation(steps=COLD, instance=""))
+    recorded.flush()
+    assert len(recorded.reading.cold_starts(limit=10**6)) == COLD_PENDING_MAX
+    assert minutes(recorded.ledger.tables)[0][3:] == (COLD_PENDING_MAX + 5, COLD_PENDING_MAX + 5)
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file may grow in the block: a write beyond its size fails, as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_loses_rows_is_said_once_and_no_instance_lives_for_ever(
+    recorded: LedgerWithPages, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorded.ledger.lived(life())
+    recorded.flush()
+    with full_disk():
+        for _ in range(3):
+            recorded.ledger.invoked(invocation(steps={**COLD, "hold": 1.0}))
+            recorded.ledger.lived(life(NOON_S, NOON_S + 5))
+            recorded.flush()
+        assert len(caplog.records) == 1
+    recorded.ledger.invoked(invocation(steps=COLD))
+    recorded.flush()
+    assert len(recorded.reading.cold_starts()) == 1
+    assert lives(recorded.ledger.tables) == [("i-1", "idle", NOON_S + 5)]
+    assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.WARNING]
+
+
+def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "ledger.sqlite").write_text("this is no database " * 100)
+    recorded = LedgerWithPages(tmp_path)
+    recorded.ledger.invoked(invocation(steps=COLD))
+    recorded.flush()
+    assert len(recorded.reading.cold_starts()) == 1
+    assert (tmp_path / "ledger.sqlite.broken").read_text().startswith("this is no database")
+    assert "begins anew" in caplog.text
+    recorded.ledger.close()
+
+
+def test_the_chore_writes_by_itself_and_may_be_stopped_at_any_time(tmp_path: Path) -> None:
+    async def story() -> None:
+        recorded = LedgerWithPages(tmp_path)
+        chore = asyncio.create_task(recorded.ledger.run())
+        recorded.ledger.invoked(invocation(steps=COLD))
+        await reached(lambda: asyncio.to_thread(recorded.reading.cold_starts), look_s=0.05)
+        recorded.ledger.invoked(invocation(steps=COLD))
+        chore.cancel()
+        await asyncio.gather(chore, return_exceptions=True)
+        recorded.ledger.close()
+
+    asyncio.run(story())
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as database:
+        assert database.execute("SELECT count(*) FROM cold_starts").fetchone() == (2,)
+    database.close()
+
+
+def test_steps_that_do_not_add_up_are_kept_as_they_are_and_said_once(
+    recorded: LedgerWithPages, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd = invocation(steps=COLD)._replace(total_s=1.0)
+    recorded.ledger.invoked(odd)
+    recorded.ledger.invoked(odd)
+    recorded.flush()
+    assert recorded.reading.cold_starts() == [odd, odd]
+    assert caplog.text.count("add up to 0.253000 s, and it took 1.000000 s") == 1
+
+
+def test_a_warm_invocation_costs_next_to_nothing(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite", lambda: NOON_S)
+    told = [invocation(model=f"m{number % 10}") for number in range(2000)]
+    began_s = time.process_time()
+    for one in told:
+        ledger.invoked(one)
+    assert (time.process_time() - began_s) / len(told) < 0.00005  # some 3 µs on a quiet machine
+    ledger.close()
+
+
+def test_every_cold_step_is_kept(recorded: LedgerWithPages) -> None:
+    told = [invocation(steps={step.value: 0.2, "overhead": 0.001}) for step in sorted(COLD_STEPS)]
+    for one in told:
+        recorded.ledger.invoked(one)
+    recorded.flush()
+    kept: list[InvocationRecord] = recorded.reading.cold_starts()
+    assert kept == told
+
+
+# -- the room for models -----------------------------------------------------------------------------------------------
+def memory(recorded: LedgerWithPages) -> list[tuple[object, ...]]:
+    columns = "minute_s, size, budget_bytes, looks, own_bytes, short, short_own_bytes"
+    return recorded.ledger.tables.database.rows(f"SELECT {columns} FROM memory ORDER BY minute_s")
+
+
+def test_what_an_instance_takes_beside_its_models_is_kept_by_the_minute(recorded: LedgerWithPages) -> None:
+    recorded.ledger.lived(life())
+    for number, victims in enumerate(([], ["b"])):
+        cold = wire.ColdLoad(bytes=1, victims=victims, reason="", took_s=0.1, efforts={}, own_bytes=10 + number)
+        cold["budget_bytes"] = 40
+        recorded.ledger.invoked(invocation(NOON_S + number, COLD, cold=cold))
+    recorded.flush()
+    recorded.ledger.looked(MemoryReading(NOON_S + 30, "houses", "v", "i-1", 40, 6))
+    recorded.ledger.looked(MemoryReading(NOON_S + 70, "houses", "v", "i-1", 40, 7))
+    recorded.flush()
+    assert memory(recorded) == [(NOON_S, "ml.m5.large", 40, 3, 27, 1, 11), (NOON_S + 60, "ml.m5.large", 40, 1, 7, 0, 0)]
+
+
+def test_when_the_first_and_the_last_warm_request_of_a_minute_came_is_kept(recorded: LedgerWithPages) -> None:
+    recorded.ledger.invoked(invocation(NOON_S + 5, COLD))
+    recorded.ledger.invoked(invocation(NOON_S + 9))
+    recorded.flush()
+    recorded.ledger.warmed(
+        WarmRequests(NOON_S, "houses", "v", "a", "i-1", [0.1, 0.1], [0.1, 0.1], 5, 5, (NOON_S + 7, NOON_S + 8))
+    )
+    recorded.flush()
+    kept = recorded.ledger.tables.database.rows("SELECT minute_s, model, first_s, last_s FROM spans")
+    assert kept == [(NOON_S, "a", NOON_S + 7, NOON_S + 9)]
+
+
+def test_a_ledger_of_before_that_knew_the_room_is_opened_and_goes_on(recorded: LedgerWithPages) -> None:
+    recorded.ledger.invoked(invocation())
+    recorded.flush()
+    for statement in ("DROP TABLE memory", "DROP TABLE spans", f"PRAGMA user_version = {len(MIGRATIONS) - 1}"):
+        recorded.ledger.tables.database.rows(statement)
+    again = recorded.again()
+    again.ledger.looked(MemoryReading(NOON_S, "houses", "v", "", 40, 6))
+    again.flush()
+    assert memory(again) == [(NOON_S, "", 40, 1, 6, 0, 0)]
+    assert again.ledger.tables.database.rows("SELECT sum(requests) FROM minutes") == [(1,)]
+    again.ledger.close()

@@ -1,0 +1,83 @@
+"""What an alarm does when it changes its state."""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.endpoint.services.helpers.alarms_on_fake_clock import BUSY
+from torpor_endpoint.aws.in_process import client
+from torpor_endpoint.aws.service import Service
+from torpor_endpoint.core.alarms import State
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
+from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
+from torpor_endpoint.services.cloudwatch.alarms.records import Standing
+from torpor_endpoint.services.cloudwatch.service import CloudWatch, service
+from torpor_endpoint.services.moto.longtail import LongTail
+from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.store import Store
+
+ACCOUNT = "123456789012"
+
+
+class AlarmsBesideTopics:
+    """CloudWatch with alarms beside SNS and SQS."""
+
+    def __init__(self) -> None:
+        self.database = opened(":memory:")
+        self.tail = LongTail(ACCOUNT)
+        store = Store(self.database, time.time)
+        self.alarms = Alarms(self.database, store, time.time, alarm_actions(self.tail.answer))
+        registry = MetricRegistry(time.time)
+        self.cloudwatch = client(service(CloudWatch(registry), self.alarms, account=ACCOUNT))
+        self.sns, self.sqs = (
+            client(Service(name, None, {}, account=ACCOUNT, otherwise=self.tail.answer)) for name in ("sns", "sqs")
+        )
+
+    def history(self) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = self.cloudwatch.describe_alarm_history(AlarmName="busy")["AlarmHistoryItems"]
+        return [json.loads(item["HistoryData"]) for item in items if item["HistoryItemType"] == "Action"]
+
+    def fire(self, action: str) -> None:
+        self.cloudwatch.put_metric_alarm(**BUSY, AlarmActions=[action])
+        asyncio.run(self.alarms.enter("busy", Standing(State.ALARM, time.time(), "five orders at once")))
+
+    def close(self) -> None:
+        self.tail.close()
+        self.database.close()
+
+
+@pytest.fixture
+def services() -> Iterator[AlarmsBesideTopics]:
+    made = AlarmsBesideTopics()
+    yield made
+    made.close()
+
+
+def test_an_alarm_notifies_its_topic(services: AlarmsBesideTopics) -> None:
+    topic = services.sns.create_topic(Name="pager")["TopicArn"]
+    queue = services.sqs.create_queue(QueueName="pager")["QueueUrl"]
+    arn = services.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    services.sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+    services.fire(topic)
+    [message] = services.sqs.receive_message(QueueUrl=queue)["Messages"]
+    told = json.loads(json.loads(message["Body"])["Message"])
+    assert (told["AlarmName"], told["NewStateValue"]) == ("busy", "ALARM")
+    assert told["NewStateReason"] == "five orders at once"
+    assert [entry["actionState"] for entry in services.history()] == ["Succeeded"]
+
+
+def test_a_topic_that_does_not_exist_is_told_in_the_alarms_history(services: AlarmsBesideTopics) -> None:
+    services.fire(f"arn:aws:sns:us-east-1:{ACCOUNT}:nobody")
+    [entry] = services.history()
+    assert (entry["actionState"], "404" in entry["error"]) == ("Failed", True)
+
+
+def test_an_action_that_nobody_carries_out_is_told_too(services: AlarmsBesideTopics) -> None:
+    services.fire(f"arn:aws:automate:us-east-1:{ACCOUNT}:ec2:stop")
+    [entry] = services.history()
+    assert "nothing here carries out arn:aws:automate" in entry["error"]

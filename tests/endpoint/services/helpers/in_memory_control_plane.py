@@ -1,0 +1,80 @@
+"""SageMaker's control plane over a database in memory; the test plays the controller."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.core.lifecycle import EndpointEvent, after
+from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.service import OPERATIONS
+from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.store import Store
+
+ARN = "arn:aws:sagemaker:us-east-1:123456789012"
+MULTI_MODEL = {"Image": "torpor", "Mode": "MultiModel", "ModelDataUrl": "s3://bucket/models"}
+
+
+class InMemoryControlPlane:
+    """A Control whose clock, running instances, scalable targets and changes are plain attributes."""
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.now_s = 1000.0
+        self.ready: dict[str, int] = {}
+        self.scaled: dict[str, set[str]] = {}
+        self.changes: list[str] = []
+        self._database = opened(":memory:")
+        self.store = Store(self._database, lambda: self.now_s)
+        self.control = Control(
+            self.store,
+            lambda: self.now_s,
+            strict,
+            self,
+            self.changes.append,
+            scaled=lambda endpoint: self.scaled.get(endpoint, ()),
+        )
+
+    def instance_counts(self, endpoint_name: str) -> Mapping[str, int]:
+        return self.ready
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __call__(self, operation: str, **params: Any) -> dict[str, Any]:
+        return OPERATIONS[operation](self.control, Call(operation, params, "us-east-1", "123456789012", "id"))
+
+    def refusal(self, operation: str, **params: Any) -> tuple[str, int, str]:
+        """What a caller is told whose call is refused."""
+        try:
+            self(operation, **params)
+        except AwsError as error:
+            return error.code, error.status, error.message
+        raise AssertionError(f"{operation} was not refused")
+
+    def settle(self, name: str, event: EndpointEvent = EndpointEvent.READY, reason: str | None = None) -> None:
+        """What the controller does when it is done."""
+        endpoint = self.store.endpoint(name)
+        assert endpoint is not None
+        assert self.store.replace_endpoint(after(endpoint, event, reason), expected_status=endpoint.status)
+
+    def create(self, name: str = "ep", **variant: Any) -> None:
+        """A model, a config and an endpoint, each of this name."""
+        self("CreateModel", ModelName=name, PrimaryContainer=MULTI_MODEL)
+        self.configure(name, production(ModelName=name, **variant))
+        self("CreateEndpoint", EndpointName=name, EndpointConfigName=name)
+
+    def configure(self, name: str, *variants: dict[str, Any]) -> None:
+        self("CreateEndpointConfig", EndpointConfigName=name, ProductionVariants=list(variants))
+
+    def describe(self, name: str = "ep") -> dict[str, Any]:
+        return self("DescribeEndpoint", EndpointName=name)
+
+
+def production(**members: Any) -> dict[str, Any]:
+    """A ProductionVariant on an instance, unless its members say ServerlessConfig."""
+    sizes = {} if "ServerlessConfig" in members else {"InstanceType": "ml.m5.large", "InitialInstanceCount": 1}
+    return {"VariantName": "AllTraffic", "ModelName": "ep", **sizes, **members}
+
+
+def serverless(memory_mib: int = 2048, concurrency: int = 5, **members: int) -> dict[str, int]:
+    return {"MemorySizeInMB": memory_mib, "MaxConcurrency": concurrency, **members}

@@ -1,0 +1,52 @@
+"""CloudWatch Logs over a folder, in this process; the tests write the files, and say when they were written."""
+
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from torpor_endpoint.aws.calls import Otherwise
+from torpor_endpoint.aws.in_process import client
+from torpor_endpoint.services.logs.files.book import Book
+from torpor_endpoint.services.logs.files.groups import Groups
+from torpor_endpoint.services.logs.files.reading import Logs
+from torpor_endpoint.services.logs.service import service
+from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.store import Store
+
+NOON_MS = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp() * 1000)
+GROUP = "/aws/sagemaker/Endpoints/houses"
+STREAM = "AllTraffic/i-0123456789abcdef"
+
+
+@dataclass
+class LogsOverFolder:
+    folder: Path
+    now_ms: int = NOON_MS + 3_600_000
+    writing: set[Path] = field(default_factory=set)
+    otherwise: Otherwise | None = None
+
+    def __post_init__(self) -> None:
+        self.groups = Groups(self.folder / "endpoints", self.folder / "training")
+        self.database = opened(":memory:")
+        store = Store(self.database, lambda: self.now_ms / 1000)
+        self.logs = Logs(self.groups, Book(), store, lambda: self.now_ms / 1000, lambda: self.writing)
+        self.service = service(self.logs, account="123456789012", otherwise=self.otherwise)
+
+    def client(self) -> Any:
+        return client(self.service)
+
+    def path(self, stream: str = STREAM, group: str = GROUP) -> Path:
+        place = self.groups.place(group).folder / f"{stream}.log"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def say(self, text: str, at_ms: int, stream: str = STREAM, group: str = GROUP) -> Path:
+        """As an instance does it: appended, at `at_ms`, and noted by the chore in that second."""
+        log = self.path(stream, group)
+        with log.open("a") as file:
+            file.write(text)
+        os.utime(log, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
+        self.logs.book.noted(log)
+        return log

@@ -1,0 +1,66 @@
+"""A store behind a real port under gunicorn, and boto3 clients that talk to it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+HERE = Path(__file__).parent
+KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1"}
+
+
+@dataclass(frozen=True)
+class Server:
+    """One gunicorn with one worker."""
+
+    url: str
+    root: Path
+    process: subprocess.Popen[bytes]
+
+    def worker_pid(self) -> int:
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return int(children[0])
+
+    def kill(self) -> None:
+        """kill -9 for the worker and its arbiter, as when the machine takes the whole group."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+@contextmanager
+def serving(root: Path, **environment: str) -> Iterator[Server]:
+    """The server inherits a socket that listens already, so whoever connects early just waits for it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        command = [sys.executable, "-m", "gunicorn", "--worker-class", "asgi", "--bind", f"fd://{listener.fileno()}"]
+        # gunicorn's C parser drops what a quick client sends behind a request beyond 64 KiB, and hangs up.
+        command += ["--http-parser", "python", "--asgi-lifespan", "off"]
+        command += ["--header-map", "dangerous", "--limit-request-line", "0"]
+        command += ["--chdir", str(HERE), "--log-level", "warning", "s3_server_app:app()"]
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, "S3_SERVER_ROOT": str(root), **environment},
+            pass_fds=[listener.fileno()],
+            start_new_session=True,
+        )
+    server = Server(f"http://127.0.0.1:{port}", root, process)
+    try:
+        urllib.request.urlopen(server.url, timeout=30).close()
+        yield server
+    finally:
+        if process.poll() is None:
+            server.kill()
+
+
+def client(url: str | None, **config: Any) -> Any:
+    return boto3.client("s3", endpoint_url=url, config=Config(**config), **KEYS)

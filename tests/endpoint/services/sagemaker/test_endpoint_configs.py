@@ -1,0 +1,151 @@
+"""CreateEndpointConfig and its family: every rule on variants, and what strict mode adds."""
+
+from typing import Any
+
+import pytest
+
+from tests.endpoint.services.helpers.in_memory_control_plane import (
+    ARN,
+    MULTI_MODEL,
+    InMemoryControlPlane,
+    production,
+    serverless,
+)
+
+
+@pytest.fixture(autouse=True)
+def _model(control_plane: InMemoryControlPlane, strict_control_plane: InMemoryControlPlane) -> None:
+    for each in (control_plane, strict_control_plane):
+        each("CreateModel", ModelName="ep", PrimaryContainer=MULTI_MODEL)
+        each("CreateModel", ModelName="one", PrimaryContainer={"Image": "torpor"})
+
+
+def scaled(least: int, most: int, count: int = 1, **members: Any) -> dict[str, Any]:
+    scaling = {"Status": "ENABLED", "MinInstanceCount": least, "MaxInstanceCount": most, **members}
+    return production(InitialInstanceCount=count, ManagedInstanceScaling=scaling)
+
+
+@pytest.mark.parametrize(
+    ("variant", "text"),
+    [
+        ({"VariantName": "v", "InstanceType": "ml.m5.large", "InitialInstanceCount": 1}, "has no ModelName"),
+        (production(InstancePools=[{}]), "InstancePools is not supported"),
+        (
+            production(ServerlessConfig=serverless(), InstanceType="ml.m5.large"),
+            "ServerlessConfig excludes InstanceType",
+        ),
+        (production(ServerlessConfig=serverless(), InitialInstanceCount=1), "ServerlessConfig excludes InstanceType"),
+        ({"VariantName": "v", "ModelName": "ep"}, "needs either ServerlessConfig, or InstanceType"),
+        ({"VariantName": "v", "ModelName": "ep", "InstanceType": "ml.m5.large"}, "needs either ServerlessConfig"),
+        (production(InstanceType="ml.m5.gigantic"), "no instance type ml.m5.gigantic"),
+        (production(ServerlessConfig=serverless(1536)), "MemorySizeInMB must be one of"),
+        (production(ServerlessConfig=serverless(7168)), "MemorySizeInMB must be one of"),
+        (production(ServerlessConfig=serverless(ProvisionedConcurrency=6)), "ProvisionedConcurrency must not be"),
+        (production(ServerlessConfig=serverless(), ManagedInstanceScaling={}), "excludes ManagedInstanceScaling"),
+        (scaled(3, 2), "MinInstanceCount must not be greater"),
+        (scaled(0, 2, count=3), "InitialInstanceCount must lie within"),
+        (scaled(2, 3, count=1), "InitialInstanceCount must lie within"),
+    ],
+)
+def test_a_variant_that_makes_no_sense_is_refused(
+    control_plane: InMemoryControlPlane, variant: dict[str, Any], text: str
+) -> None:
+    config = {"EndpointConfigName": "c", "ProductionVariants": [variant]}
+    code, _, message = control_plane.refusal("CreateEndpointConfig", **config)
+    assert code == "ValidationException"
+    assert text in message
+    assert control_plane("ListEndpointConfigs")["EndpointConfigs"] == []
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"ProductionVariants": []}, "at least one"),
+        ({"ProductionVariants": [production(), production()]}, "must be unique"),
+        ({"AsyncInferenceConfig": {"OutputConfig": {}}}, "AsyncInferenceConfig is not supported"),
+        ({"ShadowProductionVariants": [production()]}, "Shadow variants are not supported"),
+        ({"ExplainerConfig": {}}, "ExplainerConfig is not supported"),
+        ({"DataCaptureConfig": {"EnableCapture": True}}, "Data capture is not supported"),
+        ({"DataCaptureConfig": {}}, "Data capture is not supported"),
+    ],
+)
+def test_what_torpor_cannot_do_is_said_at_once(
+    control_plane: InMemoryControlPlane, params: dict[str, Any], text: str
+) -> None:
+    config = {"EndpointConfigName": "c", "ProductionVariants": [production()], **params}
+    assert text in control_plane.refusal("CreateEndpointConfig", **config)[2]
+
+
+def test_data_capture_that_is_off_is_no_matter(control_plane: InMemoryControlPlane) -> None:
+    config = {"EndpointConfigName": "c", "ProductionVariants": [production()]}
+    created = control_plane("CreateEndpointConfig", **config, DataCaptureConfig={"EnableCapture": False})
+    assert created == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
+
+
+@pytest.mark.parametrize(
+    ("variants", "text"),
+    [
+        ([production(ServerlessConfig=serverless())], "Multi-model endpoints are not supported with ServerlessConfig"),
+        ([scaled(0, 2)], "MinInstanceCount 0 is supported for inference components only"),
+        ([production(), production(VariantName="b", ModelName="one", ServerlessConfig=serverless())], "one production"),
+    ],
+)
+def test_strict_mode_refuses_what_aws_refuses(
+    control_plane: InMemoryControlPlane,
+    strict_control_plane: InMemoryControlPlane,
+    variants: list[dict[str, Any]],
+    text: str,
+) -> None:
+    config = {"EndpointConfigName": "c", "ProductionVariants": variants}
+    code, _, message = strict_control_plane.refusal("CreateEndpointConfig", **config)
+    assert (code, text in message) == ("ValidationException", True)
+    assert control_plane("CreateEndpointConfig", **config) == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"VpcConfig": {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}},
+        {"EnableNetworkIsolation": True},
+    ],
+    ids=lambda members: next(iter(members)),
+)
+def test_strict_mode_refuses_what_serverless_inference_has_not(
+    control_plane: InMemoryControlPlane, strict_control_plane: InMemoryControlPlane, members: dict[str, Any]
+) -> None:
+    config = {
+        "EndpointConfigName": "c",
+        "ProductionVariants": [production(ModelName="m", ServerlessConfig=serverless())],
+    }
+    for each in (control_plane, strict_control_plane):
+        each("CreateModel", ModelName="m", PrimaryContainer={"Image": "torpor"}, **members)
+    assert f"with {next(iter(members))}" in strict_control_plane.refusal("CreateEndpointConfig", **config)[2]
+    assert control_plane("CreateEndpointConfig", **config) == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
+
+
+@pytest.mark.parametrize(
+    "variant",
+    [
+        production(),
+        production(ModelName="one", ServerlessConfig=serverless()),
+        scaled(1, 4),
+        scaled(0, 4, Status="DISABLED"),
+    ],
+)
+def test_strict_mode_accepts_what_aws_accepts(
+    strict_control_plane: InMemoryControlPlane, variant: dict[str, Any]
+) -> None:
+    strict_control_plane.configure("c", variant)
+    described = strict_control_plane("DescribeEndpointConfig", EndpointConfigName="c")["ProductionVariants"]
+    assert described == [{**variant, "InitialVariantWeight": 1.0}]
+
+
+def test_a_config_is_described_as_it_was_sent(control_plane: InMemoryControlPlane) -> None:
+    control_plane.configure("C", production(RoutingConfig={"RoutingStrategy": "RANDOM"}))
+    assert control_plane("DescribeEndpointConfig", EndpointConfigName="C") == {
+        "EndpointConfigName": "C",
+        "EndpointConfigArn": f"{ARN}:endpoint-config/c",
+        "ProductionVariants": [production(RoutingConfig={"RoutingStrategy": "RANDOM"}, InitialVariantWeight=1.0)],
+        "EnableNetworkIsolation": False,
+        "CreationTime": 1000.0,
+    }

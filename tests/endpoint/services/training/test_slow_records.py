@@ -1,0 +1,43 @@
+"""The records of jobs and the disk they are on, which may be slow."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+from tests.endpoint.services.helpers.training_in_folder import TrainingApi, TrainingFolder, job
+from torpor_endpoint.services.training.jobs import Jobs
+from torpor_endpoint.services.training.lifecycle import JobStage, begun
+from torpor_endpoint.storage.schema import opened
+
+
+def test_a_slow_disk_keeps_nobody_but_the_caller_waiting(training: TrainingFolder) -> None:
+    def busy(api: TrainingApi, taken: Event, free: Event) -> bool:
+        with api.database.transaction():
+            taken.set()
+            return free.wait(5.0)
+
+    async def story() -> None:
+        async with training.open() as api:
+            for operation, params in (("CreateTrainingJob", job()), ("StopTrainingJob", {"TrainingJobName": "job"})):
+                taken, free = Event(), Event()
+                holder = asyncio.create_task(asyncio.to_thread(busy, api, taken, free))
+                await asyncio.to_thread(taken.wait)
+                calling = asyncio.create_task(api(operation, **params))
+                assert await asyncio.wait({calling}, timeout=0.1) == (set(), {calling})
+                free.set()
+                assert await holder, "the event loop stood still until the disk was free"
+                await calling
+
+    asyncio.run(story())
+
+
+def test_of_moves_made_at_once_one_is_made() -> None:
+    database = opened(":memory:")
+    jobs = Jobs(database, lambda: 1.0)
+    jobs.add(begun("job", "arn", {}, 0.0))
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(lambda _: jobs.move("job", JobStage.DOWNLOADING), range(64))) == 1
+    found = jobs.get("job")
+    assert found is not None
+    assert [past.stage for past in found.transitions] == [JobStage.STARTING, JobStage.DOWNLOADING]
+    database.close()

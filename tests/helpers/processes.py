@@ -1,0 +1,57 @@
+"""Processes, seen from outside through /proc: children, state, end, and marks in their environment."""
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from tests.helpers.waiting import soon
+from torpor_container.processes.process_tree import TRIAL, is_named
+
+
+def children(pid: int) -> list[int]:
+    """Those that still run: one that has ended and was not buried yet is none."""
+    found = []
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return [child for child in found if state(child) not in ("", "Z")]
+
+
+def serving(zygote: int) -> list[int]:
+    """Its children, but for those in which models are only tried."""
+    return [pid for pid in children(zygote) if not is_named(pid, TRIAL)]
+
+
+def descendants(pid: int) -> list[int]:
+    below = children(pid)
+    return below + [deeper for child in below for deeper in descendants(child)]
+
+
+def state(pid: int) -> str:
+    """One letter, as `ps` has it; empty for a process that is not there."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
+
+
+def marked(mark: str) -> list[int]:
+    """The processes that were started with this text in their environment, whoever their parents are by now."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _carries(entry, mark)]
+
+
+def stop(pid: int) -> None:
+    """Stop this process, and wait until it is: of signals that come together, SIGTERM is taken before SIGSTOP."""
+    os.kill(pid, signal.SIGSTOP)
+    assert soon(lambda: state(pid) == "T")
+
+
+def gone(pid: int, within_s: float = 5.0) -> bool:
+    """Whether the process ends within so many seconds. One that has ended and is not reaped yet is gone too."""
+    return soon(lambda: state(pid) in ("", "Z"), within_s)
+
+
+def _carries(entry: Path, mark: str) -> bool:
+    with suppress(OSError):
+        return entry.name != str(os.getpid()) and mark.encode() in (entry / "environ").read_bytes()
+    return False

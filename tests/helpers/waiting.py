@@ -1,0 +1,40 @@
+"""Waits for a condition that a test cannot await: each looks again and again until a deadline."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from inspect import isawaitable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+LOOK_S = 0.01
+
+
+def soon(true: Callable[[], Any], within_s: float = 5.0, look_s: float = LOOK_S) -> bool:
+    """Whether the condition holds within so many seconds. It looks once more at the deadline."""
+    deadline = time.monotonic() + within_s
+    while not true():
+        if time.monotonic() > deadline:
+            return bool(true())
+        time.sleep(look_s)
+    return True
+
+
+def until(true: Callable[[], T], within_s: float = 10.0, look_s: float = LOOK_S) -> T:
+    """The first value of the condition that is true. Raises AssertionError at the deadline."""
+    deadline = time.monotonic() + within_s
+    while not (value := true()):
+        assert time.monotonic() < deadline, f"it did not come true within {within_s:g} s"
+        time.sleep(look_s)
+    return value
+
+
+async def reached(true: Callable[[], Any], within_s: float = 10.0, look_s: float = 0.0) -> None:
+    """Let the other tasks run until the condition holds; it may be a coroutine function. Raises AssertionError.
+
+    The deadline is real time, also in an event loop of virtual time, whose clock stands still while `look_s` is 0.
+    """
+    deadline = time.monotonic() + within_s
+    while not (await value if isawaitable(value := true()) else value):
+        assert time.monotonic() < deadline, f"it did not come true within {within_s:g} s"
+        await asyncio.sleep(look_s)

@@ -1,0 +1,32 @@
+"""Starts a zygote for a test and ends it with its block."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+LIGHT = (sys.executable, str(Path(__file__).with_name("light_zygote.py")))
+"""The command of one without frameworks."""
+
+
+@contextmanager
+def zygote(path: Path, environment: Mapping[str, str]) -> Iterator[int]:
+    """The number of one that listens at `path` and has these variables too. It must end by itself when it is told."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(64)
+        command = [sys.executable, "-m", "torpor_container.processes.zygote", str(listener.fileno())]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
+    yield process.pid
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(10.0) == 0

@@ -1,0 +1,1 @@
+"""Servers, files and virtual time for the tests of `torpor`."""

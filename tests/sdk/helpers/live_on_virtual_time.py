@@ -1,0 +1,380 @@
+"""A plan as the live endpoint carries it out, on virtual time: the real router, pool, sizer, keeper and disk tier.
+
+Only the edges are fake: a host whose instances are objects, a store whose downloads take as long as the profile says, a
+loader whose models load, predict and unload in the profile's time. What it measures is what the books say. Nobody
+gives up waiting, as nobody does in the simulator.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import httptools
+
+from tests.endpoint.helpers.passages import passage
+from tests.sdk.helpers.virtual_loop import VirtualLoop, run
+from torpor.simulator.engine.variant import Machine, VariantPlan
+from torpor.workloads import Trace, TraceRequest, requests
+from torpor.workloads.profile import ModelProfile
+from torpor_container.artifacts.archives.unpack import UnpackLimits
+from torpor_container.artifacts.disk import UnpackedArtifact, UnpackedArtifacts
+from torpor_container.artifacts.location import Prefix
+from torpor_container.artifacts.stores.store import ArtifactHead, Listed
+from torpor_container.core.keepalive import keep_alive
+from torpor_container.core.policies import LRU, policy
+from torpor_container.core.residency import Decision, Residency
+from torpor_container.core.resting import Resting
+from torpor_container.core.turns import ModelQueue, Sharing, Turns
+from torpor_container.errors import ContainerError
+from torpor_container.invocation import Invocation, Reply
+from torpor_container.measuring.timing import Timing
+from torpor_container.models.disk_tier import UNPACKED_RATIO, DiskTier
+from torpor_container.models.keep_alive import KeepAliveChore
+from torpor_container.models.keeper import Keeper, WaitLimits
+from torpor_container.models.loader import Found, Loaded, Placed, Settled
+from torpor_container.modes.serving import KeptMode
+from torpor_container.processes.threads import T, Threads
+from torpor_container.running.predicting import Outcome, Predictors, QueuedRequest
+from torpor_container.running.runners import Runner
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
+from torpor_endpoint.fleet.paces import Paces
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.sizer import Sizer
+from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
+from torpor_endpoint.services.runtime.passage import CallLimits
+from torpor_endpoint.services.runtime.request import TARGET_MODEL
+from torpor_endpoint.services.runtime.router import HoldLimits, Router
+from torpor_endpoint.storage.records import Container, Variant
+
+ENDPOINT, VARIANT = "endpoint", "variant"
+PATIENT_S = 1e6
+
+Recorded = Callable[[str, Decision], None]
+Profiles = Mapping[str, ModelProfile]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One request's end, in virtual seconds."""
+
+    model: str
+    arrived_s: float
+    done_s: float
+    failed: bool
+
+
+@dataclass(frozen=True)
+class Span:
+    """One instance's life. It ends when the last model has left it."""
+
+    slot: str
+    began_s: float
+    ready_s: float | None
+    ended_s: float | None
+
+
+@dataclass(frozen=True)
+class Lived:
+    """Answers in the order of the requests, spans in that of their readiness."""
+
+    answers: list[Answered]
+    spans: list[Span]
+    downloads: int
+
+
+def lived(plan: VariantPlan, profiles: Profiles, trace: Trace, recorded: Recorded) -> Lived:
+    """The whole trace, and then on until there are as few instances as may be: then the rest of them ends."""
+    with tempfile.TemporaryDirectory(prefix="virtual-") as folder:
+        return run(_lived(plan, list(requests(trace)), Factories(plan.machine, profiles, Path(folder), recorded)))
+
+
+async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Factories") -> Lived:
+    loop, fleet, lives = asyncio.get_running_loop(), Fleet(), dict[str, InstanceLife]()
+
+    def told(life: InstanceLife) -> None:
+        lives[life.instance] = life
+
+    paces = Paces(grace_s=PATIENT_S)
+    factory = InstanceFactory(factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, paces=paces)
+    pool = InstancePool(ENDPOINT, variant_of(plan), factory, SlotNumbers())
+    live = LiveEndpoint(ENDPOINT, "arn", {VARIANT: pool})
+    fleet.serve(live)
+    router = Router(fleet, lambda: 0.0, loop.time, strict=False, held=HoldLimits(requests=len(calls)))
+
+    patient = CallLimits(hold_s=PATIENT_S)
+
+    async def answered(model: str) -> Answered:
+        arrived_s, call = loop.time(), passage(ENDPOINT, (TARGET_MODEL, model.encode()), limits=patient)
+        router.route(call)
+        router.admit(call)
+        served = await router.send(call)
+        return Answered(model, arrived_s, loop.time(), served.answer.status != 200)
+
+    pool.scale(plan.instances, "it is made")
+    sizer = asyncio.create_task(Sizer(fleet, loop.time).run())
+    callers = []
+    for time_s, model in calls:
+        await asyncio.sleep(time_s - loop.time())
+        callers.append(asyncio.create_task(answered(model)))
+    answers = await asyncio.gather(*callers)
+    await pool.until(lambda: plan.sizes is None or pool.size <= plan.sizes.floor)
+    await pool.close("the story ends")
+    sizer.cancel()
+    return Lived(answers, [_span(life) for life in lives.values()], factories.downloads)
+
+
+def _span(life: InstanceLife) -> Span:
+    return Span(str(Slot(life.endpoint, life.variant, life.slot)), life.started_s, life.ready_s, life.stopped_s)
+
+
+def variant_of(plan: VariantPlan) -> Variant:
+    """The variant that is run so. With no range of sizes their number is given."""
+    environment = {
+        "TORPOR_KEEP_ALIVE": plan.keep_alive,
+        "TORPOR_IDLE_SECONDS": str(plan.idle_s),
+        "TORPOR_READY_WAIT_SECONDS": str(PATIENT_S),
+    }
+    container = Container("torpor", multi_model=True, environment=environment)
+    if plan.sizes is None:
+        return Variant(VARIANT, "models", container, instance_count=plan.instances)
+    environment["TORPOR_CONCURRENCY"] = str(plan.sizes.concurrency)
+    return Variant(VARIANT, "models", container, instances_min=plan.sizes.floor, instances_max=plan.sizes.ceiling)
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+@dataclass
+class Factories:
+    """A host. Every slot has a disk that outlives its instances."""
+
+    machine: Machine
+    profiles: Profiles
+    folder: Path
+    recorded: Recorded
+    launches: int = 0
+    downloads: int = 0
+    running: dict[Slot, "Instance"] = field(default_factory=dict)
+
+    async def launch(self, spec: LaunchSpec) -> Launched:
+        await asyncio.sleep(self.machine.wake_s)
+        self.launches += 1
+        launched = Launched(spec.slot, f"i-{self.launches}", f"socket-{self.launches}", Phase.RUNNING)
+        instance = self.running[spec.slot] = Instance(self, launched)
+        await instance.start()
+        return launched
+
+    async def terminate(self, slot: Slot, grace_s: float) -> None:
+        if slot in self.running:
+            await self.running.pop(slot).close()
+
+    def list(self) -> tuple[Launched, ...]:
+        return tuple(instance.launched for instance in self.running.values())
+
+    async def exited(self, slot: Slot) -> Launched:
+        """None ends by itself."""
+        ended: asyncio.Future[Launched] = asyncio.get_running_loop().create_future()
+        return await ended
+
+    def health(self, slot: Slot) -> Launched | None:
+        return self.running[slot].launched if slot in self.running else None
+
+    async def close(self) -> None:
+        """Its instances are their pool's."""
+
+
+class Instance:
+    """One kept instance, composed as `torpor_container.app` does, and a server at its socket."""
+
+    def __init__(self, factories: Factories, launched: Launched) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        machine, profiles = factories.machine, factories.profiles
+        record = partial(factories.recorded, str(launched.slot))
+        books = Residency(machine.memory_bytes, policy(machine.policy), machine.loads_max, record)
+        on_disk = Residency(machine.disk_bytes, LRU(), machine.loads_max)
+        disk = TimedDisk(factories.folder / str(launched.slot.number), machine.disk_bytes, "bucket")
+        self._disk_tier = DiskTier(
+            Prefix("s3", "bucket", ""), Store(factories), disk, on_disk, UnpackLimits(), loop.time
+        )
+        turns = Turns[QueuedRequest](Sharing(machine.threads, machine.threads))
+        loader = FakeLoader(profiles, books, Predictors(VirtualThreads(machine.threads, "predict"), turns, loop.time))
+        rests = machine.models_rest
+        resting = None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s))
+        patience = WaitLimits(PATIENT_S, PATIENT_S)
+        keeper = Keeper(self._disk_tier, loader, books, patience, loop.time, machine.cache, resting)
+        self._kept = KeptMode(
+            keeper, PATIENT_S, None if resting is None else KeepAliveChore(keeper, resting, loop.time)
+        )
+        self._servers = loop.servers
+        self.launched = launched
+
+    async def start(self) -> None:
+        await self._disk_tier.restore()
+        await self._kept.start()
+        self._servers[self.launched.socket] = partial(Door, self._kept)
+
+    async def close(self) -> None:
+        del self._servers[self.launched.socket]
+        await self._kept.close()
+        await self._disk_tier.close()
+
+
+class Door(asyncio.Protocol):
+    """One connection to an instance: every ping is good, and an invocation is for the model that it names."""
+
+    def __init__(self, kept: KeptMode) -> None:
+        self._kept = kept
+        self._parser = httptools.HttpRequestParser(self)
+        self._target = ""
+        self._answering: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() == TARGET_MODEL:
+            self._target = value.decode()
+
+    def on_message_complete(self) -> None:
+        if self._parser.get_method() == b"GET":
+            self._answer(200)
+        else:
+            self._answering = asyncio.create_task(self._invoke())
+
+    async def _invoke(self) -> None:
+        try:
+            reply = await self._kept.invoke(self._target, Invocation(b""), Timing(asyncio.get_running_loop().time))
+        except ContainerError as error:
+            reply = error.reply()
+        self._answer(reply.status)
+
+    def _answer(self, status: int) -> None:
+        self._transport.write(b"HTTP/1.1 %d answered\r\ncontent-length: 0\r\n\r\n" % status)
+
+
+# -- an instance's edges -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Store:
+    """Objects whose way to the disk takes the profile's time, unpacking included.
+
+    Their heads tell a third of what they take there: the disk tier expects three times what a head tells, and is right.
+    What can never fit is as large as in S3: the disk tier knows it at once then, as the simulator does.
+    """
+
+    factories: Factories
+
+    async def head(self, key: str) -> ArtifactHead:
+        disk_bytes = self.factories.profiles[key].disk_bytes
+        fits = disk_bytes <= self.factories.machine.disk_bytes
+        return ArtifactHead(disk_bytes // UNPACKED_RATIO if fits else disk_bytes, "1")
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        self.factories.downloads += 1
+        profile = self.factories.profiles[key]
+        await asyncio.sleep(profile.pull_s)
+        await asyncio.to_thread(into.write_bytes, b"x" * profile.disk_bytes)
+
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        return []
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        return []
+
+
+class TimedDisk(UnpackedArtifacts):
+    """A disk whose files were written at their virtual time: the next instance finds them in that order."""
+
+    def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> UnpackedArtifact:
+        entry = super().publish(key, version, workspace, size_bytes)
+        now_ns = round(asyncio.get_running_loop().time() * 1e9)
+        os.utime(entry.directory.parent / "artifact.json", ns=(now_ns, now_ns))
+        return entry
+
+
+@dataclass(frozen=True)
+class FakeLoader:
+    """It loads and unloads in the profiles' times."""
+
+    profiles: Profiles
+    books: Residency
+    predictors: Predictors
+
+    async def start(self) -> None:
+        """It is always open."""
+
+    async def close(self) -> None:
+        self.predictors.close()
+
+    def unready(self) -> str | None:
+        return None
+
+    async def recognise(self, placed: Placed) -> Found:
+        profile = self.profiles[placed.name]
+        return Found(profile.memory_bytes, partial(self._load, profile))
+
+    async def _load(self, profile: ModelProfile) -> Loaded:
+        await asyncio.sleep(profile.into_memory_s)
+        return Loaded(FakeRunner(profile, self.predictors), profile.memory_bytes, profile.into_memory_s)
+
+    async def unload(self, runner: Runner) -> None:
+        await runner.close()
+
+    async def settle(self) -> Settled:
+        return Settled(self.books.planned_bytes)
+
+    async def used_bytes(self) -> int:
+        return self.books.planned_bytes
+
+    async def cpu_s(self) -> float:
+        return 0.0
+
+
+class FakeRunner:
+    """A model in memory: its folder is not needed any more."""
+
+    format = "fake"
+    needs_folder = False
+    alive = True
+
+    def __init__(self, profile: ModelProfile, predictors: Predictors) -> None:
+        self._profile = profile
+        self._predictors = predictors
+        self._line = ModelQueue()
+
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        predicts = Predicts(self._profile.predict_delay_s + self._profile.predict_s)
+        return await self._predictors.predict(self._line, predicts, invocation)
+
+    async def close(self) -> None:
+        await asyncio.sleep(self._profile.unload_s)
+
+    def processes(self) -> list[int]:
+        return []
+
+
+@dataclass(frozen=True)
+class Predicts:
+    """What is done on a thread, and how long it takes."""
+
+    predict_s: float
+
+    def __call__(self, invocations: Sequence[Invocation]) -> list[Outcome]:
+        return [Reply(b"", "") for _ in invocations]
+
+
+class VirtualThreads(Threads):
+    """Threads whose work takes virtual time."""
+
+    async def run(self, work: Callable[..., T], *arguments: object) -> T:
+        await asyncio.sleep(cast(Predicts, work).predict_s)
+        return work(*arguments)
