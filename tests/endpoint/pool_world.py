@@ -8,7 +8,7 @@ from torpor_endpoint.core.lifecycle import InstancePhase
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.members import InstanceMember
-from torpor_endpoint.fleet.paces import PACES
+from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.storage.records import Container, Variant
 
@@ -124,8 +124,8 @@ class World:
         for member, since_s in self.drains_since_s.items():
             lasts_s = self.now() - since_s
             if member in self.requests and member.phase is InstancePhase.GONE:
-                assert lasts_s >= PACES.grace_s - 0.001
-            if lasts_s > PACES.grace_s + 1.0:
+                assert lasts_s >= TIMING.grace_s - 0.001
+            if lasts_s > TIMING.grace_s + 1.0:
                 assert member.phase is InstancePhase.GONE
 
     async def end(self) -> None:

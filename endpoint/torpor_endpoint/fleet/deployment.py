@@ -1,4 +1,4 @@
-"""One endpoint's pools, brought from what they are to what they should be: new ones first, a swap, old ones go."""
+"""Deploys the variants of one endpoint: starts the new pools, swaps them in, then drains the old ones."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -28,27 +28,27 @@ UNKNOWN_IMAGE = (
 
 
 class DeploymentFailed(Exception):
-    """The message is the endpoint's FailureReason."""
+    """A deployment failed. The message is the endpoint's FailureReason."""
 
 
 @dataclass(frozen=True)
 class VariantChange:
-    """What a deployment does to one pool: from how many instances to how many, under which variant.
+    """What a deployment does to one pool: its number of instances before and after, and its new variant.
 
-    While it is under way the pool may be woken, and its callers may make it grow: then its size is theirs.
+    Requests may wake the pool or make it grow during the deployment. Their size then stays.
     """
 
     pool: InstancePool
     variant: Variant
     before: int
-    after: int  # what it waits for
+    after: int  # the deployment waits until so many are ready
     why: str
-    fresh: bool = False
-    told: bool = False  # `after` is what somebody named, and not what the pool happened to have
+    fresh: bool = False  # the pool is a new one
+    told: bool = False  # the update names `after`; otherwise it is the size that the pool has
 
     @property
     def most(self) -> int:
-        """None goes before the change is sure."""
+        """The size while the deployment may still fail: no instance leaves before it succeeds."""
         return max(self.before, self.after)
 
     def begin(self) -> None:
@@ -57,8 +57,8 @@ class VariantChange:
 
     def undo(self) -> None:
         self.pool.at_least = 0
-        ours = self.pool.size == self.most and not self.pool.traffic.in_flight
-        if ours or size_range(self.pool.variant) is None:
+        unchanged = self.pool.size == self.most and not self.pool.traffic.in_flight
+        if unchanged or size_range(self.pool.variant) is None:
             self.pool.scale(self.before, "the update failed")
 
     def finish(self) -> None:
@@ -67,7 +67,7 @@ class VariantChange:
         self.pool.told = self.pool.told or self.told
         named = self.fresh or self.told
         size = self.after if named else after_update(self.variant, self.pool.size)
-        if size or not self.pool.traffic.in_flight:  # a call may have woken it meanwhile
+        if size or not self.pool.traffic.in_flight:  # a request may have woken the pool meanwhile
             self.pool.scale(size, self.why)
 
 
@@ -77,23 +77,21 @@ class Deployment:
     def __init__(self, live: LiveEndpoint, factory: InstanceFactory) -> None:
         self.live = live
         self._factory = factory
-        self._numbers: WeakValueDictionary[str, SlotNumbers] = (
-            WeakValueDictionary()
-        )  # by variant, as long as it has a pool
+        self._numbers: WeakValueDictionary[str, SlotNumbers] = WeakValueDictionary()  # by variant; its pools own them
         self._closing: set[asyncio.Task[None]] = set()
-        self._ended = False
+        self._closed = False
 
     async def become(self, variants: Sequence[Variant], told: Collection[str] = ()) -> None:
-        """Serve exactly these variants. Raises DeploymentFailed and leaves what served before as it was.
+        """Serve exactly these variants. Raises DeploymentFailed, and then the old variants go on serving.
 
-        `told` names those whose size somebody asked for, be it another one or not.
+        `told` names the variants whose size the update gives, even where it is the size that they have.
         """
         changes = [self._change(variant, variant.name in told) for variant in variants]
         try:
             for change in changes:
                 change.begin()
             await asyncio.gather(*(_all_ready(change.pool, change.after) for change in changes))
-        except BaseException:
+        except BaseException:  # also when cancelled: whatever ends the deployment, it is undone and the fault goes on
             for change in changes:
                 change.undo()
             await asyncio.gather(*(self._dismiss(one.pool, "its deployment failed") for one in changes if one.fresh))
@@ -101,10 +99,10 @@ class Deployment:
         self._swap(changes)
 
     def start(self, variants: Sequence[Variant]) -> None:
-        """Serve these variants without waiting for them: after a restart, requests wait instead.
+        """Serve these variants at once after a restart: requests wait for the instances.
 
-        What may sleep is asleep until somebody calls: a restart is no call.
-        Raises DeploymentFailed, which is its trouble until it is updated or started again; then none of them is served.
+        A variant that may scale to zero starts no instance until a request comes. Raises DeploymentFailed if an image
+        is unknown: no variant is served then, until an update or a restart, and `live.trouble` says why.
         """
         try:
             pools = [self._pool_for(variant) for variant in variants]
@@ -117,8 +115,8 @@ class Deployment:
                 pool.scale(at_start(pool.variant), "the endpoint started")
 
     async def close(self, why: str) -> None:
-        """Drain and stop everything. The disks stay, for another start or for whoever deletes the endpoint."""
-        self._ended = True
+        """Drain and stop every instance. The disks stay, for the next start."""
+        self._closed = True
         pools, self.live.pools = self.live.pools, {}
         await asyncio.gather(*(pool.close(why) for pool in pools.values()), *self._closing)
 
@@ -132,7 +130,7 @@ class Deployment:
         return InstancePool(self.live.name, variant, self._factory, numbers)
 
     def _change(self, variant: Variant, told: bool) -> VariantChange:
-        """A pool that stays keeps the size that its callers gave it, unless the update names one."""
+        """A pool that stays keeps its size, unless the update names another."""
         pool = self._pool_for(variant)
         if pool is not self.live.pools.get(variant.name):
             return VariantChange(pool, variant, pool.size, at_start(variant), "deployed", fresh=True)
@@ -141,8 +139,8 @@ class Deployment:
         return VariantChange(pool, variant, pool.size, after, "updated", told=told)
 
     def _swap(self, changes: Sequence[VariantChange]) -> None:
-        kept = {change.pool for change in changes}
-        old = [pool for pool in self.live.pools.values() if pool not in kept]
+        staying = {change.pool for change in changes}
+        old = [pool for pool in self.live.pools.values() if pool not in staying]
         for change in changes:
             change.finish()
         self.live.pools = {change.variant.name: change.pool for change in changes}
@@ -153,10 +151,10 @@ class Deployment:
             closing.add_done_callback(self._closing.discard)
 
     async def _dismiss(self, pool: InstancePool, why: str) -> None:
-        """Close a pool that an update leaves without traffic, and tell when it was the last of its variant."""
+        """Close a pool without traffic. If it was the last pool of its variant, the variant's disks go."""
         await pool.close(why)
         name = pool.variant.name
-        if name not in self.live.pools and self._numbers[name].all_free and not self._ended:
+        if name not in self.live.pools and self._numbers[name].all_free and not self._closed:
             await self._factory.vacated(self.live.name, name)
 
 
@@ -167,7 +165,7 @@ async def _all_ready(pool: InstancePool, size: int) -> None:
 
 
 def _failure_reason(variant: Variant, reason: str) -> str:
-    """AWS's sentence first, then what really happened; 1024 characters at most."""
+    """AWS's sentence, then the cause in brackets; 1024 characters at most."""
     sentence = NO_ARTIFACT if reason.startswith("Failed to download model data") else NO_PING
     shown = sentence.format(variant=variant.name, url=variant.container.model_data_url)
     return f"{shown} ({reason})"[:1024]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
 from torpor_endpoint.fleet.members import InstanceMember
-from torpor_endpoint.fleet.paces import PACES, Paces
+from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.storage.records import Variant
@@ -44,7 +44,7 @@ class InstanceFactory:
     farewell: Callable[[str, str, InstanceMember], Awaitable[None]] = unsung
     start_delay_s: Callable[[Variant], float] = at_once
     images: Images = field(default_factory=Images)
-    paces: Paces = PACES
+    timing: InstanceTiming = TIMING
     vacated: Callable[[str, str], Awaitable[None]] = kept
 
     def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> InstanceLife:

@@ -176,7 +176,7 @@ class InstancePool:
 
     async def _leave(self, number: int, member: InstanceMember | None, task: "asyncio.Task[None]", why: str) -> None:
         await asyncio.gather(task, return_exceptions=True)
-        grace_s = self._factory.paces.grace_s
+        grace_s = self._factory.timing.grace_s
         try:
             if member is not None and not await self._drained(member):
                 grace_s = 0.0  # it has had its time
@@ -194,7 +194,7 @@ class InstancePool:
     async def _drained(self, member: InstanceMember) -> bool:
         """Let it finish what it has: whether it did in time."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._factory.paces.grace_s):
+            async with asyncio.timeout(self._factory.timing.grace_s):
                 await self.until(lambda: member.in_flight == 0)
         if member.phase is InstancePhase.DRAINING:
             await self._factory.farewell(self.endpoint, self.variant.name, member)

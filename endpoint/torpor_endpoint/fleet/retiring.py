@@ -1,6 +1,6 @@
-"""Makes every instance that has a model, or may have it, load the model anew for the requests from now on.
+"""Makes each instance load a model again from S3 for the requests that come from now on.
 
-The same object may be a model of several variants, and of several endpoints: it is retired wherever it is served from.
+Several variants and endpoints may serve the same object: the model is retired in all of them.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ Place = tuple[str, str, InstanceMember, str]
 
 
 async def retired(fleet: Fleet, live: LiveEndpoint, model: str, path: str) -> dict[str, Any]:
-    """What became of the model on each instance. Raises HTTPException where one does not take it."""
+    """Retire the model on each instance, and return what each did. Raises HTTPException if an instance refuses."""
     objects = {folder + model.removeprefix("/") for _, folder in _folders(live)}
     if not objects:
         raise HTTPException(
             400, f"endpoint {live.name} serves no models by name: UpdateEndpoint replaces its one model"
         )
     places = [place for other in fleet for place in _places(other, objects)]
-    told = await asyncio.gather(*(_told(place, path) for place in places))
-    return {"endpoint": live.name, "model": model.removeprefix("/"), "instances": [one for one in told if one]}
+    answers = await asyncio.gather(*(_retire(place, path) for place in places))
+    return {"endpoint": live.name, "model": model.removeprefix("/"), "instances": [one for one in answers if one]}
 
 
 def _folders(live: LiveEndpoint) -> Iterator[tuple[str, str]]:
-    """The variants that serve many models, and what all their objects begin with."""
+    """Each multi-model variant with the S3 prefix of its models."""
     for name, pool in live.pools.items():
         container = pool.variant.container
         if container.multi_model and container.model_data_url is not None:
@@ -45,13 +45,13 @@ def _folders(live: LiveEndpoint) -> Iterator[tuple[str, str]]:
 def _places(live: LiveEndpoint, objects: set[str]) -> Iterator[Place]:
     for variant, folder in _folders(live):
         for name in (url.removeprefix(folder) for url in objects if url.startswith(folder)):
-            target = f"/{name}" if name.startswith("/") else name  # of a target one leading slash is dropped
+            target = f"/{name}" if name.startswith("/") else name  # TargetModel loses one leading slash
             for member in live.pools[variant].members:
                 yield live.name, variant, member, target
 
 
-async def _told(place: Place, path: str) -> dict[str, Any] | None:
-    """None for an instance that is not there: it has nothing, and asks S3 when it comes again."""
+async def _retire(place: Place, path: str) -> dict[str, Any] | None:
+    """The instance's answer; None for an instance that does not run: its next incarnation reads S3 anyway."""
     endpoint, variant, member, target = place
     body = json.dumps({"model": target}).encode()
     headers = ((b"content-type", b"application/json"),)
