@@ -26,7 +26,7 @@ async def complete_multipart_upload(call: S3Call) -> S3Answer:
 
 
 def _asked_of(document: bytes) -> list[NamedPart]:
-    asked = [_asked(item) for item in parsed(document, "CompleteMultipartUpload").findall("UploadedPart")]
+    asked = [_asked(item) for item in parsed(document, "CompleteMultipartUpload").findall("Part")]
     if not asked:
         raise S3Error(Refusal.MalformedXML)
     return asked

@@ -143,7 +143,7 @@ def named(call: S3Call) -> tuple[str, str]:
 
 def _listed(part: UploadedPart, upload: Upload) -> str:
     return node(
-        "UploadedPart",
+        "Part",
         text("PartNumber", part.number),
         text("LastModified", moment(part.modified_s)),
         text("ETag", f'"{part.etag}"'),
