@@ -7,7 +7,7 @@ from typing import AnyStr
 
 from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.descriptors import once_there_are_some
-from torpor_endpoint.aws.lazy import Late
+from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.models import known_services
 from torpor_endpoint.aws.wire.asgi import App, AtOnce, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM, service_of
@@ -40,7 +40,7 @@ class Gateway:
         otherwise: Otherwise | None = None,
         at_once: Mapping[str, AtOnce] = MappingProxyType({}),
     ) -> None:
-        none_of_aws: dict[str, App] = {UNSIGNED_FORM: Late(self._unsigned_form), MISDIRECTED: Late(_misdirected)}
+        none_of_aws: dict[str, App] = {UNSIGNED_FORM: LazyApp(self._unsigned_form), MISDIRECTED: LazyApp(_misdirected)}
         self._services = {**services, **none_of_aws}
         self._own = own
         self._account = account

@@ -41,11 +41,11 @@ ARBITER = "import torpor_container.http.server, torpor_endpoint.up"
 WORKER = """
 import asyncio
 import torpor_container.http.worker
-from torpor_endpoint.app import Endpoint
+from torpor_endpoint.app import EndpointProcess
 from torpor_endpoint.options import Options
 
 async def rest(folder):
-    app, healthy = Endpoint(Options(data_dir=folder)).app(), asyncio.Event()
+    app, healthy = EndpointProcess(Options(data_dir=folder)).app(), asyncio.Event()
     up, said = asyncio.Event(), []
     events = [lambda: asyncio.sleep(0, {"type": "lifespan.startup"}), healthy.wait]
     async def receive():

@@ -125,4 +125,4 @@ def test_few_judgements_are_remembered_and_no_long_ones() -> None:
     for number in range(2 * JUDGED_MAX):
         call(guard, "GET", "/", headers={"host": f"evil-{number}.test"})
     call(guard, "GET", "/", headers={**LOCAL, "origin": "a" * 9000})
-    assert guard.remembered.cache_info().currsize == JUDGED_MAX
+    assert guard.cached.cache_info().currsize == JUDGED_MAX

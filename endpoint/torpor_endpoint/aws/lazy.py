@@ -1,4 +1,4 @@
-"""A service that is made at its first call, in a thread: at rest it is not even imported."""
+"""Makes an ASGI application in a thread when its first request comes: before that it is not even imported."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,8 +7,8 @@ from torpor_endpoint.aws.descriptors import once_there_are_some
 from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send
 
 
-class Late:
-    """An ASGI app that `make` makes once, when somebody calls. Who calls meanwhile waits for it too."""
+class LazyApp:
+    """An ASGI application that `make` makes once. Requests that come meanwhile wait for it."""
 
     def __init__(self, make: Callable[[], App]) -> None:
         self._make = make
