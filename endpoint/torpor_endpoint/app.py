@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.core.autoscaling.delays import TimeScale
-from torpor_endpoint.core.cross_origin import Ours, ours
+from torpor_endpoint.core.cross_origin import OwnHosts, own_hosts
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.metrics.ageing import age
@@ -50,7 +50,7 @@ class EndpointProcess:
         at_once = {"sagemaker-runtime": runtime.at_once}
         otherwise = self._parts.long_tail.answer
         gateway = Gateway(apps.by_name(runtime), lifespan, options.account, otherwise, at_once)
-        return WebPages(gateway, known_as(options, socket.gethostname()), apps.for_web_pages())
+        return WebPages(gateway, own_hosts_of(options, socket.gethostname()), apps.for_web_pages())
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
@@ -93,9 +93,9 @@ def chores(parts: Parts) -> dict[str, Callable[[], Awaitable[None]]]:
     }
 
 
-def known_as(options: Options, machine: str) -> Ours:
+def own_hosts_of(options: Options, machine: str) -> OwnHosts:
     """The addresses and names of this endpoint on a machine of this name, and the web pages that may call it."""
-    return ours((options.host or "0.0.0.0",), options.allow_hosts, options.allow_origins, machine)
+    return own_hosts((options.host or "0.0.0.0",), options.allow_hosts, options.allow_origins, machine)
 
 
 async def close_within(close: Callable[[], Awaitable[None]], within_s: float) -> None:

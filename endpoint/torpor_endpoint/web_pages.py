@@ -14,7 +14,7 @@ from typing import Protocol
 
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import App, AwsRequest, Receive, Response, Scope, Send, Tell, adding, sent, taken
-from torpor_endpoint.core.cross_origin import HEADERS, Judged, Ours, Sender
+from torpor_endpoint.core.cross_origin import HEADERS, Judgement, OwnHosts, Sender
 from torpor_endpoint.gateway import OWN
 
 JUDGED_MAX = 256
@@ -60,34 +60,34 @@ class WebPages:
     `excepted` are services, by name, with rules of their own for pages of other origins, as S3 has for each bucket.
     """
 
-    def __init__(self, gateway: Guarded, ours: Ours, excepted: Mapping[str, App] = MappingProxyType({})) -> None:
+    def __init__(self, gateway: Guarded, own: OwnHosts, excepted: Mapping[str, App] = MappingProxyType({})) -> None:
         self._gateway = gateway
         self._at_once = gateway.at_once
-        self._ours = ours
+        self._own_hosts = own
         self._excepted = excepted
         self.cached = lru_cache(maxsize=JUDGED_MAX)(self._judge)
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         """See `aws.wire.asgi.AtOnce`. Refuses a request that is not plainly allowed: it comes by ASGI."""
-        return self._judged(scope).sender is Sender.OURS and self._at_once(scope, body, tell)
+        return self._judgement(scope).sender is Sender.OWN and self._at_once(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # ASGI's lifespan; nothing serves a WebSocket
             await self._gateway(scope, receive, send)
             return
-        judged = self._judged(scope)
-        match judged.sender:
-            case Sender.OURS:
+        judgement = self._judgement(scope)
+        match judgement.sender:
+            case Sender.OWN:
                 await self._gateway(scope, receive, send)
             case Sender.ALLOWED:
-                await self._allowed(judged.because, scope, receive, send)
+                await self._allowed(judgement.because, scope, receive, send)
             case Sender.FOREIGN:
                 name = self._gateway.service_named(scope)
-                await (self._excepted.get(name) or refusing(name, judged))(scope, receive, send)
+                await (self._excepted.get(name) or refusing(name, judgement))(scope, receive, send)
             case Sender.ELSEWHERE:
-                await refusing(self._gateway.service_named(scope), judged)(scope, receive, send)
+                await refusing(self._gateway.service_named(scope), judgement)(scope, receive, send)
 
-    def _judged(self, scope: Scope) -> Judged:
+    def _judgement(self, scope: Scope) -> Judgement:
         headers = [header for header in scope["headers"] if header[0] in HEADERS]
         if not scope["path"].startswith(("/", "*")):
             return self._judge(_authority(scope), *headers)
@@ -95,8 +95,8 @@ class WebPages:
             return self._judge(None, *headers)
         return self.cached(None, *headers)
 
-    def _judge(self, authority: bytes | None, *headers: tuple[bytes, bytes]) -> Judged:
-        return self._ours.judged(headers, authority)
+    def _judge(self, authority: bytes | None, *headers: tuple[bytes, bytes]) -> Judgement:
+        return self._own_hosts.judge(headers, authority)
 
     async def _allowed(self, origin: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a page of an origin that `--allow-origin` names: it may do everything, and the answer says so."""
@@ -133,9 +133,9 @@ def _authority(scope: Scope) -> bytes:
 
 
 # -- the refusal, in the protocol of the service that was called -------------------------------------------------------
-def refusing(service: str, judged: Judged) -> App:
+def refusing(service: str, judgement: Judgement) -> App:
     """An application that reads the body and answers 403 with the reason. `service` is the gateway's name for it."""
-    text = TEXTS[judged.sender].format(because=judged.because[:REPEATED_MAX])
+    text = TEXTS[judgement.sender].format(because=judgement.because[:REPEATED_MAX])
     make = _FORMS.get(service, _as_aws)
     return make(text)
 

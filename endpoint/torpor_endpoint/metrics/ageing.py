@@ -1,4 +1,4 @@
-"""The chore that ages every series by the clock, also those that nobody writes any more."""
+"""Removes old samples from every series by the clock: also from series that nobody writes any more."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container
@@ -13,9 +13,9 @@ async def age(
     endpoints: Container[str],
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Now and then, for ever, and one series at a time, since requests come first.
+    """Age all series each PERIOD_S, for ever, one series at a time, since requests come first.
 
-    Those of `endpoints`, which are those that there are, stay when they are empty: they go on counting.
+    `endpoints` are those that exist: their series stay when they are empty, and go on counting.
     """
     while True:
         await pause(PERIOD_S)

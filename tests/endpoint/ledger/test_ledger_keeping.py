@@ -297,7 +297,7 @@ def test_steps_that_do_not_add_up_are_kept_as_they_are_and_said_once(
     site.ledger.invoked(odd)
     site.flush()
     assert site.reading.cold_starts() == [odd, odd]
-    assert caplog.text.count("add up to 0.253000 s, and it took 1.000000 s") == 1
+    assert caplog.text.count("add up to 0.253000 s, but the request took 1.000000 s") == 1
 
 
 def test_a_warm_invocation_costs_next_to_nothing(tmp_path: Path) -> None:

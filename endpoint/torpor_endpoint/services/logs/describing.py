@@ -8,7 +8,7 @@ from typing import Any
 from torpor_endpoint.aws.calls import Call, NotOurs, Operation, Otherwise
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.paging import cut
-from torpor_endpoint.core.marks import Marks
+from torpor_endpoint.core.file_growth import Marks
 from torpor_endpoint.services.logs import errors
 from torpor_endpoint.services.logs.files.groups import ENDPOINTS, TRAINING, LogGroup, Stream
 from torpor_endpoint.services.logs.files.reading import Logs

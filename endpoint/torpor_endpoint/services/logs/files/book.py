@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 
-from torpor_endpoint.core.marks import Marks
+from torpor_endpoint.core.file_growth import Marks
 
 CACHED = 1000
 """Files whose marks are held in memory too."""

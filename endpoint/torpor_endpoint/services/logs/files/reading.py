@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torpor_endpoint.core.marks import Marks
+from torpor_endpoint.core.file_growth import Marks
 from torpor_endpoint.services.logs import errors
 from torpor_endpoint.services.logs.files import lines
 from torpor_endpoint.services.logs.files.book import Book
