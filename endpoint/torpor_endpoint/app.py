@@ -19,7 +19,7 @@ from torpor_endpoint.parts import Parts
 from torpor_endpoint.service_apps import ServiceApps
 from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
-from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_here
+from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_by_cloudwatch
 from torpor_endpoint.services.cloudwatch.alarms.watch import Watch
 from torpor_endpoint.services.logs.files.gauge import LogGrowth
 from torpor_endpoint.storage.private import close_all
@@ -87,7 +87,7 @@ def chores(parts: Parts) -> dict[str, Callable[[], Awaitable[None]]]:
         "ledger": parts.ledger.run,
         "heartbeat": parts.heartbeat.run,
         "zygote": lambda: parts.host.retire(lambda: bool(parts.trainer.writing), options.warm_idle_s),
-        "alarms": Watch(parts.alarms, parts.registry, parts.refresh_metrics, judges=judged_here).run,
+        "alarms": Watch(parts.alarms, parts.registry, parts.refresh_metrics, judges=judged_by_cloudwatch).run,
         "scaler": Scaler(parts.autoscaling, world, TimeScale(options.time_scale)).run,
         "logs": LogGrowth(parts.logs).run,
     }

@@ -160,7 +160,7 @@ class Series:
         return buckets[-1] if buckets else None
 
     def total(self) -> Tally:
-        """All samples since the start, which only grow. For the writing thread: for others a minute may end meanwhile."""
+        """All samples since the start, which only grow. For the writing thread: a minute may end for the others."""
         return merged([self._ended, self._now[1]])
 
 

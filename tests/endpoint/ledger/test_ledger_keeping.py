@@ -266,7 +266,7 @@ def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, caplog: pytest.
     site.flush()
     assert len(site.reading.cold_starts()) == 1
     assert (tmp_path / "ledger.sqlite.broken").read_text().startswith("this is no database")
-    assert "begins anew" in caplog.text
+    assert "is damaged" in caplog.text
     site.ledger.close()
 
 

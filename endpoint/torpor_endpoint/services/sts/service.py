@@ -1,6 +1,6 @@
-"""STS: who the caller is, and temporary credentials for all. Everybody is one assumed role; nothing is checked.
+"""STS: returns the caller's identity, and temporary credentials. Every caller is one assumed role; nothing is checked.
 
-The SageMaker SDK's `get_execution_role` refuses an identity that is not a role.
+The identity is a role because the SageMaker SDK's `get_execution_role` refuses any other.
 """
 
 import base64
@@ -20,7 +20,7 @@ ROLE_ID = "AROATORPORTORPORTORP"
 
 ROLE_SESSION_S = 3600
 USER_SESSION_S = 43200
-"""How long credentials hold if the caller does not say: those of a role, and those of a user."""
+"""How long credentials of a role, and of a user, are valid by default, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def assume_role(sts: Sts, call: Call) -> dict[str, Any]:
 
 
 def assume_role_with_web_identity(sts: Sts, call: Call) -> dict[str, Any]:
-    """Of a token that is a JWT its claims are told; nobody verifies them."""
+    """Credentials for a web identity. The answer repeats the claims of a JWT, which are not verified."""
     claims = _claims(call.params["WebIdentityToken"])
     return {
         "Credentials": _credentials(sts, call, ROLE_SESSION_S),
@@ -67,7 +67,7 @@ def get_federation_token(sts: Sts, call: Call) -> dict[str, Any]:
 
 
 def get_access_key_info(sts: Sts, call: Call) -> dict[str, Any]:
-    """Any key is this account's."""
+    """Every key belongs to this account."""
     return {"Account": call.account}
 
 
@@ -96,13 +96,13 @@ def sts_service(clock: Callable[[], float], *, account: str, otherwise: Otherwis
     return Service("sts", Sts(clock), OPERATIONS, account=account, otherwise=otherwise)
 
 
-def _credentials(sts: Sts, call: Call, holds_s: int) -> dict[str, Any]:
-    """Credentials that this endpoint takes, as it takes any."""
+def _credentials(sts: Sts, call: Call, valid_s: int) -> dict[str, Any]:
+    """New credentials. The endpoint accepts any."""
     return {
         "AccessKeyId": f"ASIA{secrets.token_hex(8).upper()}",
         "SecretAccessKey": secrets.token_urlsafe(30),
         "SessionToken": secrets.token_urlsafe(60),
-        "Expiration": int(sts.clock()) + call.params.get("DurationSeconds", holds_s),
+        "Expiration": int(sts.clock()) + call.params.get("DurationSeconds", valid_s),
     }
 
 
@@ -119,7 +119,7 @@ def _assumed_role_user(call: Call) -> dict[str, str]:
 
 
 def _claims(token: str) -> dict[str, str]:
-    """The texts in the middle part of a JWT, or nothing."""
+    """The string claims of a JWT; empty if the token is none."""
     try:
         middle = token.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(middle + "=" * (-len(middle) % 4)))

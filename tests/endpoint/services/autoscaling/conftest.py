@@ -30,5 +30,5 @@ def scaling_desk() -> Iterator[ScalingDesk]:
 @pytest.fixture
 def scaled(scaling_desk: ScalingDesk) -> ScalingDesk:
     """At noon, one instance, nothing registered; every delay as on AWS."""
-    scaling_desk.site.begin_anew()
+    scaling_desk.site.restart()
     return scaling_desk

@@ -154,7 +154,7 @@ def test_a_variant_is_a_target_only_if_it_is_there_and_can_be_scaled_so() -> Non
     assert "Minimum capacity cannot be less than 1" in str(refused("endpoint/ep/variant/big", INSTANCES, 0))
     assert refused("endpoint/ep/variant/small", CONCURRENCY, 0) is None
     assert refused("endpoint/nope/variant/big", INSTANCES, 1) == "Could not find endpoint nope."
-    assert refused("endpoint/ep/variant/nope", INSTANCES, 1) == "EndpointRecord ep has no production variant nope."
+    assert refused("endpoint/ep/variant/nope", INSTANCES, 1) == "Endpoint ep has no production variant nope."
     assert "not serverless" in str(refused("endpoint/ep/variant/big", CONCURRENCY, 1))
     assert "it has no instances to count" in str(refused("endpoint/ep/variant/small", INSTANCES, 1))
     assert "no inference components" in str(refused("inference-component/c", INSTANCES, 1))

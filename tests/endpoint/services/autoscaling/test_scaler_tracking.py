@@ -31,7 +31,7 @@ def test_load_brings_instances_after_three_minutes_and_a_lag_and_takes_them_afte
 
 
 def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: ScalingDesk) -> None:
-    scaled.site.begin_anew(60.0)
+    scaled.site.restart(60.0)
     scaled.register()
     scaled.track()
     scaled.site.per_minute = 120.0

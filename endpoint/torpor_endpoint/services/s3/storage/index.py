@@ -1,6 +1,6 @@
-"""The SQLite index beside the files: its tables, connections and transactions; what they mean is told elsewhere.
+"""The SQLite index beside the files: its tables, connections and transactions. Other modules read and write the rows.
 
-The files are the truth about bytes; the index knows what a file cannot say (headers, tags) and makes listing fast.
+The files hold the bytes; the index holds what a file cannot (headers, tags) and makes listings fast.
 """
 
 import sqlite3
@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS parts (
 ) WITHOUT ROWID;
 """
 
-# NORMAL: after kill -9 nothing is lost; after a power cut the last commits may be, and their files are indexed anew.
+# NORMAL: kill -9 loses nothing; a power cut may lose the last commits, whose files are then indexed again.
 _SETTINGS: Final = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
@@ -67,7 +67,7 @@ PRAGMA busy_timeout = 10000;
 
 
 class Index:
-    """One writer at a time, readers beside it."""
+    """The index. It has one writer at a time, and readers beside it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -77,7 +77,7 @@ class Index:
         self._idle: list[sqlite3.Connection] = []
 
     def close(self) -> None:
-        """Close every connection. Readers have left by then."""
+        """Close every connection. No reader may be active."""
         with self._alone:
             self._writer.close()
             while self._idle:
@@ -96,7 +96,7 @@ class Index:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """As `reading`, and all that is read within is of one moment."""
+        """Like `reading`, but all reads of the block see one state."""
         with self.reading() as connection:
             connection.execute("BEGIN")
             try:
@@ -106,7 +106,7 @@ class Index:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else changes a file or a row meanwhile."""
+        """Hold the lock: no other thread changes a file or a row during the block."""
         with self._alone:
             yield
 
