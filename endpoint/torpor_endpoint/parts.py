@@ -27,8 +27,8 @@ from torpor_endpoint.services.autoscaling.acting.variants import refusal
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
-from torpor_endpoint.services.logs.files.book import Book
 from torpor_endpoint.services.logs.files.groups import Groups
+from torpor_endpoint.services.logs.files.log_marks import LogMarks
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.moto.longtail import LongTail
 from torpor_endpoint.services.runtime.accounting import Accounting
@@ -36,9 +36,9 @@ from torpor_endpoint.services.runtime.meter import Meters
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.training.jobs import Jobs
+from torpor_endpoint.services.training.running.job_runner import JobSite
 from torpor_endpoint.services.training.running.storage import EmbeddedStorage, Storage
 from torpor_endpoint.services.training.running.trainer import Trainer
-from torpor_endpoint.services.training.running.workbench import JobSite
 from torpor_endpoint.storage.data_dir import DataDir
 from torpor_endpoint.storage.private import closed_to_others
 from torpor_endpoint.storage.records import Variant
@@ -78,14 +78,14 @@ class Parts:
         self.controller = Controller(self.store, self.fleet, self._factory(), time.time, self._endpoint_deleted)
         # the services
         self.jobs = Jobs(self.database, time.time)
-        self.trainer = Trainer(self.jobs, self._job_site(), at_once=os.cpu_count() or 1)
+        self.trainer = Trainer(self.jobs, self._job_site(), parallel=os.cpu_count() or 1)
         self.long_tail = LongTail(options.account)
         refused = refusal(self.store, strict=options.strict)
         self.autoscaling = Autoscaling(self.database, self.store, time.time, refused)
         actions = alarm_actions(self.long_tail.answer, self.autoscaling.fired)
         self.alarms = Alarms(self.database, self.store, time.time, actions)
         groups = Groups(self.folders.endpoint_logs, self.folders.training_logs)
-        self.logs = Logs(groups, Book(), self.store, time.time, self._growing_logs)
+        self.logs = Logs(groups, LogMarks(), self.store, time.time, self._growing_logs)
 
     def control(self) -> Control:
         """What the operations of SageMaker act on."""

@@ -1,10 +1,10 @@
-"""Which training images this stand-in knows, as a table of name patterns; it pulls and runs none of them."""
+"""The table of training images that this stand-in knows, by name patterns. It pulls and runs none of them."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
-# Shell patterns, first match wins: whether the image has an algorithm of its own, for jobs that name no script.
+# Shell patterns; the first match wins. The value: whether the image has an algorithm for jobs without a script.
 IMAGES: Mapping[str, bool] = MappingProxyType(
     {
         "torpor": False,
@@ -17,5 +17,5 @@ IMAGES: Mapping[str, bool] = MappingProxyType(
 
 
 def has_algorithm(image: str) -> bool | None:
-    """None for an image that cannot train here."""
+    """Whether the image has an algorithm of its own; None for an image that cannot train here."""
     return next((algorithm for pattern, algorithm in IMAGES.items() if fnmatchcase(image, pattern)), None)

@@ -1,4 +1,4 @@
-"""CreateTrainingJob, DescribeTrainingJob, ListTrainingJobs, StopTrainingJob, for the service `sagemaker` to take in."""
+"""CreateTrainingJob, DescribeTrainingJob, ListTrainingJobs, StopTrainingJob, which the service `sagemaker` includes."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -19,14 +19,14 @@ from torpor_endpoint.services.training.running.trainer import Trainer
 
 @dataclass(frozen=True)
 class Training:
-    """What the operations work with; `tag` is called with an ARN and the tags of a new job."""
+    """What the operations act on. `tag` is called with an ARN and the tags of a new job."""
 
     jobs: Jobs
     trainer: Trainer
     tag: Callable[[str, Mapping[str, str]], None]
     clock: Callable[[], float]
     scripts: bool = True
-    """Whether scripts may run; the built-in algorithm always may."""
+    """Whether scripts may run. The built-in algorithm always may."""
 
 
 async def create_training_job(training: Training, call: Call) -> dict[str, Any]:
@@ -73,12 +73,12 @@ OPERATIONS: dict[str, Operation[Training]] = {
 
 
 def bound(training: Training) -> dict[str, Operation[Any]]:
-    """The operations with their context in hand, for a service that is built around another one."""
+    """The operations, bound to their context, for a service with another context."""
     return {name: partial(_called, operation, training) for name, operation in OPERATIONS.items()}
 
 
 def _called(operation: Operation[Training], training: Training, _: object, call: Call) -> Any:
-    """An asynchronous operation answers its coroutine, which the service then awaits on the event loop."""
+    """Call the operation. An asynchronous one returns its coroutine, which the service awaits on the event loop."""
     return operation(training, call)
 
 

@@ -1,4 +1,4 @@
-"""What CreateTrainingJob must satisfy beyond its shape: what this stand-in would do wrong is refused here."""
+"""The rules for CreateTrainingJob that AWS's service model lacks: they refuse what this stand-in cannot do right."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -114,7 +114,7 @@ def _program(job: Wire) -> Any:
 
 
 def _channel_of_code(job: Wire) -> str | None:
-    """The channel that the script lies in; None if it does not lie in one."""
+    """The channel that has the script; None if it is in none."""
     place = within_channel(_submit_directory(job))
     return place[0] if place else None
 
