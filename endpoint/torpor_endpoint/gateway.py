@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import AnyStr
 
 from torpor_endpoint.aws.calls import Otherwise
-from torpor_endpoint.aws.descriptors import once_there_are_some
+from torpor_endpoint.aws.descriptors import retry_for_descriptors
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.models import known_services
 from torpor_endpoint.aws.wire.asgi import App, AtOnce, Receive, Scope, Send, Tell
@@ -63,7 +63,7 @@ class Gateway:
             scope = _in_origin_form(scope)
         name = _service_of(scope)
         if name not in self._services:
-            await once_there_are_some(known_services)  # the first time it reads a folder
+            await retry_for_descriptors(known_services)  # the first time it reads a folder
         await self._service(name)(scope, receive, send)
 
     def service_named(self, scope: Scope) -> str:

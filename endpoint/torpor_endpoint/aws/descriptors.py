@@ -13,7 +13,7 @@ NO_DESCRIPTOR_TEXT = "Too many open files"
 """The text of an ImportError of native code, which has no errno."""
 
 
-async def once_there_are_some(work: Callable[[], T], pauses_s: Sequence[float] = PAUSES_S) -> T:
+async def retry_for_descriptors(work: Callable[[], T], pauses_s: Sequence[float] = PAUSES_S) -> T:
     """Call `work` in a thread, and again after each pause while it lacks descriptors. Raises what `work` raises."""
     for pause_s in pauses_s:
         try:

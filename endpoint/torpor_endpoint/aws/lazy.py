@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from torpor_endpoint.aws.descriptors import once_there_are_some
+from torpor_endpoint.aws.descriptors import retry_for_descriptors
 from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send
 
 
@@ -22,5 +22,5 @@ class LazyApp:
     async def _made(self) -> App:
         async with self._making:
             if self._app is None:
-                self._app = await once_there_are_some(self._make)
+                self._app = await retry_for_descriptors(self._make)
             return self._app

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from torpor_endpoint.aws.calls import Answer, Call, Guard, NotOurs, Operation, Otherwise, Unanswered, unimplemented
-from torpor_endpoint.aws.descriptors import once_there_are_some
+from torpor_endpoint.aws.descriptors import retry_for_descriptors
 from torpor_endpoint.aws.errors import AwsError, internal_failure, too_large
 from torpor_endpoint.aws.methods import check_method
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, service_model
@@ -27,7 +27,7 @@ from torpor_endpoint.aws.wire.asgi import (
     body_of,
     opened,
     sent,
-    while_there,
+    until_disconnected,
 )
 from torpor_endpoint.aws.wire.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.wire.pruning import pruned
@@ -85,7 +85,7 @@ class Service(Generic[C]):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, request_id = opened(scope), str(uuid.uuid4())
         if "model" not in vars(self):
-            await once_there_are_some(lambda: self.model)
+            await retry_for_descriptors(lambda: self.model)
         protocol = protocol_of(request)
         try:
             body = await body_of(request, scope, receive, self._body_limit_bytes)
@@ -111,7 +111,7 @@ class Service(Generic[C]):
             await self._guarded(protocol, request, operation, request_id)
         except NotOurs:
             pass
-        return await while_there(receive, self._others_answer(protocol, request, operation.name))
+        return await until_disconnected(receive, self._others_answer(protocol, request, operation.name))
 
     async def _our_answer(
         self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str

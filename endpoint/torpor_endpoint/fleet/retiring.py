@@ -62,7 +62,7 @@ async def _retire(place: Place, path: str) -> dict[str, Any] | None:
     except UpstreamError as error:
         raise HTTPException(503, f"instance {member.incarnation} of {endpoint} did not answer: {error}") from error
     if answer.status != 200:
-        said = json.loads(answer.body).get("message", "")
-        raise HTTPException(400 if answer.status < 500 else 503, f"instance {member.incarnation}: {said}")
+        message = json.loads(answer.body).get("message", "")
+        raise HTTPException(400 if answer.status < 500 else 503, f"instance {member.incarnation}: {message}")
     outgoing: wire.LeavingModel = json.loads(answer.body)
     return {"endpoint": endpoint, "variant": variant, "id": member.incarnation, **outgoing}

@@ -129,8 +129,8 @@ class SlotSupervisor:
                 await self._until_it_answers(member, ended, output)
         except TimeoutError:
             member.happened(InstanceEvent.TIMED_OUT)
-            said = await last_line(output)
-            raise StartFailed(f"no good ping within {self._pool.variant.startup_timeout_s:g} s{said}") from None
+            last_output = await last_line(output)
+            raise StartFailed(f"no good ping within {self._pool.variant.startup_timeout_s:g} s{last_output}") from None
         await asyncio.wait([ended], timeout=max(0.0, not_before_s - clock()))
         await _check_running(member, ended, output)
         await member.multiplexed.connect(self._timing.ping_within_s)

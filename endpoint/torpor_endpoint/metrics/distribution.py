@@ -20,10 +20,10 @@ def percentile(tally: Tally, share: float) -> float | None:
     """The value that a `share` of the samples does not exceed; `share` is from 0 to 1."""
     if not has_distribution(tally):
         return None
-    rank, seen = share * tally.count, 0.0
+    rank, counted = share * tally.count, 0.0
     for value, count in samples(tally):
-        seen += count
-        if seen >= rank:
+        counted += count
+        if counted >= rank:
             return value
     return tally.maximum
 
@@ -55,10 +55,10 @@ def by_rank(low: float, high: float) -> Callable[[Samples], Cut]:
     def cut(every: Samples) -> Cut:
         total = sum(count for _, count in every)
         first, last = low * total, high * total
-        left, seen = [], 0.0
+        left, counted = [], 0.0
         for value, count in every:
-            share = min(seen + count, last) - max(seen, first)
-            seen += count
+            share = min(counted + count, last) - max(counted, first)
+            counted += count
             if share > 0:
                 left.append((value, share))
         return Cut(left, first, total - last)

@@ -116,7 +116,7 @@ async def _rest(message: Message, receive: Receive, keep_bytes: int, limit_bytes
     return bytes(body)
 
 
-async def while_there(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+async def until_disconnected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
     """The result of the work, for a request whose body was read. Cancels the work and raises Disconnected if the
     caller closes the connection."""
     working, watching = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))

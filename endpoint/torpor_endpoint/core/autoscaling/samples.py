@@ -15,7 +15,7 @@ class VariantLoad:
 
     invocations: int  # since the start; it only grows
     in_flight: int  # requests being served or held
-    wanted: int  # instances
+    desired: int  # instances
     ready: int  # instances
     provisioned: int = 0  # ProvisionedConcurrency
 
@@ -50,12 +50,12 @@ def invocations_per_instance(row: Sequence[LoadReading]) -> float | None:
 
 def concurrent_requests_per_instance(row: Sequence[LoadReading]) -> float | None:
     """Requests in flight, with the queued ones, on average."""
-    return fsum(seen.load.in_flight / max(1, seen.load.ready) for seen in row[1:]) / (len(row) - 1)
+    return fsum(reading.load.in_flight / max(1, reading.load.ready) for reading in row[1:]) / (len(row) - 1)
 
 
 def provisioned_utilization(row: Sequence[LoadReading]) -> float | None:
     """The largest share of the provisioned concurrency in use, from 0 to 1."""
-    loads = [seen.load for seen in row[1:] if seen.load.provisioned]
+    loads = [reading.load for reading in row[1:] if reading.load.provisioned]
     return max((min(load.in_flight / load.provisioned, 1.0) for load in loads), default=None)
 
 

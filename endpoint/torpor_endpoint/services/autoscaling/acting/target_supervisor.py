@@ -130,7 +130,7 @@ class SupervisedTarget:
 
 def capacity_of(target: ScalableTarget, load: VariantLoad) -> ScalableCapacity:
     return ScalableCapacity(
-        load.provisioned if target.dimension == CONCURRENCY else load.wanted,
+        load.provisioned if target.dimension == CONCURRENCY else load.desired,
         target.capacity_min,
         target.capacity_max,
         may_in=not target.suspended.scale_in,

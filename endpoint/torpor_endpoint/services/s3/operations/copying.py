@@ -8,7 +8,7 @@ from torpor_endpoint.services.s3.names import copy_source
 from torpor_endpoint.services.s3.storage.entries import ObjectEntry, ObjectName
 from torpor_endpoint.services.s3.storage.objects import Opened
 from torpor_endpoint.services.s3.storage.staging import Staged
-from torpor_endpoint.services.s3.wire.checksums import DEFAULT, WantedChecksum
+from torpor_endpoint.services.s3.wire.checksums import DEFAULT, RequestedChecksum
 from torpor_endpoint.services.s3.wire.conditions import check_copy, conditions
 from torpor_endpoint.services.s3.wire.exchange import BATCH_BYTES
 from torpor_endpoint.services.s3.wire.intake import OBJECT_MAX_BYTES, Intake, Promise, Receipt
@@ -42,7 +42,7 @@ def copied(call: S3Call, staged: Staged, algorithm: str | None = None) -> Copy:
             conditions(call.headers, "x-amz-copy-source-"), entry.etag or "", entry.modified_s, call.store.clock()
         )
         chosen = algorithm or (entry.traits.checksum.algorithm if entry.traits.checksum else DEFAULT)
-        intake = Intake(Promise(checksum=WantedChecksum(chosen)), staged)
+        intake = Intake(Promise(checksum=RequestedChecksum(chosen)), staged)
         _fed(intake, opened, _span(call, entry))
     return Copy(entry, intake.finish())
 

@@ -11,7 +11,7 @@ from torpor_endpoint.services.s3.storage.paging import PAGE_MAX
 from torpor_endpoint.services.s3.storage.parts import NUMBER_MAX, UploadedPart, checksum_kind, part_number
 from torpor_endpoint.services.s3.storage.staging import Staged
 from torpor_endpoint.services.s3.storage.uploads import Upload
-from torpor_endpoint.services.s3.wire.checksums import WantedChecksum, known, wanted
+from torpor_endpoint.services.s3.wire.checksums import RequestedChecksum, known, requested_checksum
 from torpor_endpoint.services.s3.wire.documents import document, flag, node, text
 from torpor_endpoint.services.s3.wire.exchange import S3Answer, taken_in
 from torpor_endpoint.services.s3.wire.headers import encryption_headers, traits
@@ -49,7 +49,7 @@ async def upload_part(call: S3Call) -> S3Answer:
 
         receipt = await taken_in(call.request.body, intake, added)
     # AWS: "This will only be present if the checksum was provided in the request."
-    shown = receipt.checksum if upload.algorithm or wanted(call.headers) else None
+    shown = receipt.checksum if upload.algorithm or requested_checksum(call.headers) else None
     checksum = {shown.header: shown.value} if shown else {}
     return S3Answer(headers={"etag": f'"{receipt.etag}"', **checksum, **encryption_headers(upload.traits.headers)})
 
@@ -107,7 +107,7 @@ def _part_promise(call: S3Call, upload: Upload) -> Promise:
     """AWS: every part has a checksum by the upload's algorithm, beside any other that the caller gives."""
     promise = promised_bytes(call.headers)
     if promise.checksum is None:
-        return replace(promise, checksum=WantedChecksum(upload.part_algorithm))
+        return replace(promise, checksum=RequestedChecksum(upload.part_algorithm))
     if upload.algorithm not in (None, promise.checksum.algorithm):
         raise mismatch(upload.algorithm, promise.checksum.algorithm)
     same = promise.checksum.algorithm == upload.part_algorithm

@@ -17,12 +17,12 @@ CREATE TABLE IF NOT EXISTS buckets (
     name TEXT PRIMARY KEY, created_s REAL NOT NULL, region TEXT, inode INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Configurations of buckets, kept as they were sent.
+-- Configurations of buckets, stored as they were sent.
 CREATE TABLE IF NOT EXISTS configurations (
     bucket TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (bucket, name)
 ) WITHOUT ROWID;
 
--- `folder` is where the object's file lies ('' or 'a/b/'); NULL for one kept aside. `etag` is NULL until asked for.
+-- `folder` is the folder of the object's file ('' or 'a/b/'); NULL for one stored aside. `etag` is NULL until needed.
 CREATE TABLE IF NOT EXISTS objects (
     bucket TEXT NOT NULL, key TEXT NOT NULL, folder TEXT,
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS objects (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS objects_by_folder ON objects (bucket, folder);
 
--- Objects about to be renamed into place: whoever is killed in between finds here what the new file was to be.
+-- Objects about to be renamed into place: after a kill in between, the row says what the new file is.
 CREATE TABLE IF NOT EXISTS landings (
     bucket TEXT NOT NULL, key TEXT NOT NULL, folder TEXT,
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -39,8 +39,8 @@ CREATE TABLE IF NOT EXISTS landings (
     PRIMARY KEY (bucket, key)
 ) WITHOUT ROWID;
 
--- The mark left on a folder when its files were last in step with the index. `written`: that was after a write of our
--- own, which cannot tell what else came into the folder in the same moment.
+-- The mark of a folder whose files are consistent with the index. `written`: Torpor's own write left the mark, so other
+-- files may have come into the folder at the same moment.
 CREATE TABLE IF NOT EXISTS marks (
     bucket TEXT NOT NULL, path TEXT NOT NULL, mark_ns INTEGER NOT NULL, written INTEGER NOT NULL,
     PRIMARY KEY (bucket, path)

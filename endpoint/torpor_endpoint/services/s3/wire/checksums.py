@@ -91,7 +91,7 @@ class Checksum:
 
 
 @dataclass(frozen=True)
-class WantedChecksum:
+class RequestedChecksum:
     """A checksum that the caller requests. `value` is None if it comes in a trailer, or is not given at all."""
 
     algorithm: str
@@ -113,7 +113,7 @@ def given_checksums(headers: Mapping[str, str]) -> dict[str, str]:
     return {known(name): value for name, value in given.items() if name not in _NO_VALUES}
 
 
-def wanted(headers: Mapping[str, str]) -> WantedChecksum | None:
+def requested_checksum(headers: Mapping[str, str]) -> RequestedChecksum | None:
     """The checksum that a request's headers promise for its body."""
     given = given_checksums(headers)
     if len(given) > 1:
@@ -121,12 +121,12 @@ def wanted(headers: Mapping[str, str]) -> WantedChecksum | None:
         raise S3Error(Refusal.InvalidRequest, text)
     if given:
         algorithm, value = given.popitem()
-        return WantedChecksum(algorithm, valid(algorithm, value))
+        return RequestedChecksum(algorithm, valid(algorithm, value))
     announced = headers.get("x-amz-trailer", "").strip().lower()
     if announced.startswith(HEADER):
-        return WantedChecksum(known(announced.removeprefix(HEADER)), trailing=True)
+        return RequestedChecksum(known(announced.removeprefix(HEADER)), trailing=True)
     named = headers.get("x-amz-sdk-checksum-algorithm") or headers.get("x-amz-checksum-algorithm")
-    return WantedChecksum(known(named)) if named else None
+    return RequestedChecksum(known(named)) if named else None
 
 
 def valid(algorithm: str, value: str) -> str:

@@ -55,18 +55,18 @@ _NO_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 def traits(headers: Mapping[str, str]) -> ObjectTraits:
     """What a writing request says about its object. Raises InvalidArgument for a text that no header can hold, which a
     link or a form may have."""
-    kept = _stored(headers) | placed(headers)
-    for name, value in kept.items():
+    stored = _stored(headers) | placed(headers)
+    for name, value in stored.items():
         if not _NAME.fullmatch(name) or _NO_VALUE.search(value):
             raise S3Error(Refusal.InvalidArgument, ArgumentName=name)
-    return ObjectTraits(headers=kept, tags=header_tags(headers))
+    return ObjectTraits(headers=stored, tags=header_tags(headers))
 
 
 def copied_headers(own: Mapping[str, str], source: ObjectEntry) -> dict[str, str]:
     """The headers of a copy. AWS: metadata is copied by default; storage class, encryption and redirect location are
     those of the request."""
-    kept = {name: value for name, value in source.traits.headers.items() if name not in PLACED}
-    return kept | placed(own)
+    stored = {name: value for name, value in source.traits.headers.items() if name not in PLACED}
+    return stored | placed(own)
 
 
 def placed(headers: Mapping[str, str]) -> dict[str, str]:
@@ -159,12 +159,12 @@ def _no_tagging(header: str) -> S3Error:
 
 
 def _stored(headers: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: headers[name] for name in KEPT if name in headers}
-    codings = [coding.strip() for coding in kept.pop("content-encoding", "").split(",")]
+    stored = {name: headers[name] for name in KEPT if name in headers}
+    codings = [coding.strip() for coding in stored.pop("content-encoding", "").split(",")]
     encoding = ",".join(coding for coding in codings if coding not in ("", "aws-chunked"))
     if encoding:
-        kept["content-encoding"] = encoding
-    return kept | _meta(headers)
+        stored["content-encoding"] = encoding
+    return stored | _meta(headers)
 
 
 def _meta(headers: Mapping[str, str]) -> dict[str, str]:

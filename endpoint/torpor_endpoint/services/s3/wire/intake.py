@@ -16,10 +16,10 @@ from torpor_endpoint.services.s3.wire.checksums import (
     DEFAULT,
     HEADER,
     Checksum,
-    WantedChecksum,
+    RequestedChecksum,
     encoded,
+    requested_checksum,
     valid,
-    wanted,
 )
 from torpor_endpoint.services.s3.wire.chunked import ChunkedDecoder
 
@@ -39,7 +39,7 @@ class Promise:
     chunked: bool = False
     md5: bytes | None = None
     sha256: str | None = None
-    checksum: WantedChecksum | None = None
+    checksum: RequestedChecksum | None = None
     beside: str | None = None  # one more algorithm to calculate, without a promised value
 
 
@@ -67,7 +67,7 @@ def promised(headers: Mapping[str, str]) -> Promise:
         chunked=chunked,
         md5=_md5(headers["content-md5"]) if "content-md5" in headers else None,
         sha256=hashed.lower() if len(hashed) == 64 else None,
-        checksum=wanted(headers),
+        checksum=requested_checksum(headers),
     )
 
 
@@ -80,7 +80,7 @@ def promised_bytes(headers: Mapping[str, str]) -> Promise:
 
 def summed(promise: Promise) -> Promise:
     """The promise with the default checksum if the caller names none: every object gets one."""
-    return promise if promise.checksum else replace(promise, checksum=WantedChecksum(DEFAULT))
+    return promise if promise.checksum else replace(promise, checksum=RequestedChecksum(DEFAULT))
 
 
 class Intake:

@@ -24,11 +24,7 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> NoReturn:
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(output)
-    for ignored in (
-        signal.SIGINT,
-        signal.SIGPIPE,
-        signal.SIGXFSZ,
-    ):  # Python ignores them, and the script would inherit that
+    for ignored in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):  # by Python; a program would inherit that
         signal.signal(ignored, signal.SIG_DFL)
     with suppress(OSError):  # not Linux
         Path("/proc/self/oom_score_adj").write_text(str(DISPENSABLE))

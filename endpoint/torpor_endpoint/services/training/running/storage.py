@@ -15,7 +15,7 @@ from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
 from torpor_endpoint.services.s3.storage.paging import KeyQuery
 from torpor_endpoint.services.s3.store import ObjectStore
-from torpor_endpoint.services.s3.wire.checksums import DEFAULT, WantedChecksum
+from torpor_endpoint.services.s3.wire.checksums import DEFAULT, RequestedChecksum
 from torpor_endpoint.services.s3.wire.intake import Intake, Promise
 
 PIECE_BYTES = 1 << 20
@@ -58,7 +58,7 @@ class EmbeddedStorage:
         with storage_errors(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
             staged = self._store.staging.new()
-            intake = Intake(Promise(checksum=WantedChecksum(DEFAULT)), staged, limit_bytes=sys.maxsize)
+            intake = Intake(Promise(checksum=RequestedChecksum(DEFAULT)), staged, limit_bytes=sys.maxsize)
             try:
                 with file.open("rb") as source:
                     while piece := source.read(PIECE_BYTES):
