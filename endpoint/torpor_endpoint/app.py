@@ -12,7 +12,7 @@ from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.core.cross_origin import OwnHosts, own_hosts
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.gateway import Gateway
-from torpor_endpoint.metrics.ageing import age
+from torpor_endpoint.metrics.registry import age
 from torpor_endpoint.options import Options
 from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.parts import Parts

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -87,15 +88,12 @@ class Deployment:
         `told` names the variants whose size the update gives, even where it is the size that they have.
         """
         changes = [self._change(variant, variant.name in told) for variant in variants]
-        try:
+        async with AsyncExitStack() as unfinished:
+            unfinished.push_async_callback(self._undo, changes)
             for change in changes:
                 change.begin()
             await asyncio.gather(*(_all_ready(change.pool, change.after) for change in changes))
-        except BaseException:  # also when cancelled: whatever ends the deployment, it is undone and the fault goes on
-            for change in changes:
-                change.undo()
-            await asyncio.gather(*(self._dismiss(one.pool, "its deployment failed") for one in changes if one.fresh))
-            raise
+            unfinished.pop_all()
         self._swap(changes)
 
     def start(self, variants: Sequence[Variant]) -> None:
@@ -137,6 +135,11 @@ class Deployment:
         told = told or variant.instance_count != pool.variant.instance_count
         after = at_start(variant) if told else after_update(variant, pool.size)
         return VariantChange(pool, variant, pool.size, after, "updated", told=told)
+
+    async def _undo(self, changes: Sequence[VariantChange]) -> None:
+        for change in changes:
+            change.undo()
+        await asyncio.gather(*(self._dismiss(one.pool, "its deployment failed") for one in changes if one.fresh))
 
     def _swap(self, changes: Sequence[VariantChange]) -> None:
         staying = {change.pool for change in changes}

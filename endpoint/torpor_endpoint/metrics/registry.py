@@ -1,12 +1,15 @@
 """Holds all series of this endpoint, Torpor's own and those of PutMetricData: finds, ages, removes and bounds them."""
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
 
 from torpor_endpoint.metrics.metrics import Metric, is_reserved
 from torpor_endpoint.metrics.series import Series, SeriesKey
 
 SERIES_MAX = 10_000
+
+AGEING_PERIOD_S = 300.0
 
 
 class MetricRegistry:
@@ -79,3 +82,19 @@ class MetricRegistry:
 
 def key_of(namespace: str, name: str, dimensions: Iterable[tuple[str, str]], unit: str) -> SeriesKey:
     return SeriesKey(namespace, name, tuple(sorted(dimensions)), unit)
+
+
+async def age(
+    registry: MetricRegistry,
+    endpoints: Container[str],
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """Age all series each AGEING_PERIOD_S, for ever, one series at a time, since requests come first.
+
+    `endpoints` are those that exist: their series stay when they are empty, and go on counting.
+    """
+    while True:
+        await pause(AGEING_PERIOD_S)
+        for series in list(registry.find()):
+            registry.age(series, kept=series.key.endpoint in endpoints)
+            await pause(0.0)
