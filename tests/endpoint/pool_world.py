@@ -5,9 +5,9 @@ import asyncio
 from tests.endpoint.mortal_host import Mood, MortalHost
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstancePhase
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.storage.records import Container, Variant
@@ -30,8 +30,8 @@ class World:
         self.clock_is_off_s = 0.0
         self.wanted = 0
         self.numbers = SlotNumbers()
-        self.requests: list[InstanceMember] = []
-        self.drains_since_s: dict[InstanceMember, float] = {}
+        self.requests: list[Incarnation] = []
+        self.drains_since_s: dict[Incarnation, float] = {}
         self.closing: asyncio.Task[None] | None = None
         variant = Variant("v", "m", Container("torpor"), instances_min=0, startup_timeout_s=20.0)
         factory = InstanceFactory(

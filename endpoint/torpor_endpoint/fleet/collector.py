@@ -9,7 +9,7 @@ from urllib.parse import quote
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import MemoryReading
-from torpor_endpoint.fleet.members import InstanceMember
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.roster import Fleet
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
@@ -79,13 +79,13 @@ class Collector:
             present = {member.incarnation for _, _, member in members}
             self._readings = {name: reading for name, reading in self._readings.items() if name in present}
 
-    async def farewell(self, endpoint: str, variant: str, member: InstanceMember) -> None:
+    async def farewell(self, endpoint: str, variant: str, member: Incarnation) -> None:
         """Read what a leaving instance has done since its last reading."""
         state = await state_of(member, after=member.last_seq)
         if state is not None:
             self._add_times(endpoint, variant, member, state)
 
-    async def _read(self, endpoint: str, variant: str, member: InstanceMember) -> None:
+    async def _read(self, endpoint: str, variant: str, member: Incarnation) -> None:
         state = await state_of(member, after=member.last_seq)
         if state is None:
             return
@@ -108,14 +108,14 @@ class Collector:
         if held or series.has(HELD, now_s):
             series.put(HELD, float(held), now_s)
 
-    def _add_times(self, endpoint: str, variant: str, member: InstanceMember, state: wire.InstanceStatus) -> None:
+    def _add_times(self, endpoint: str, variant: str, member: Incarnation, state: wire.InstanceStatus) -> None:
         for record in state["decisions"]:
             if record["seq"] > member.last_seq and record["action"] in TIMES:  # two readings may overlap
                 series = self._registry.series(TIMES[record["action"]], _dimensions(endpoint, variant))
                 series.add(record["took_s"] * MICROSECONDS, record["at_s"])
         member.last_seq = max(member.last_seq, state["last_seq"])
 
-    def _levels(self, member: InstanceMember, state: wire.InstanceStatus, now_s: float) -> dict[metrics.Metric, float]:
+    def _levels(self, member: Incarnation, state: wire.InstanceStatus, now_s: float) -> dict[metrics.Metric, float]:
         levels = {
             metrics.CONCURRENT_REQUESTS_PER_MODEL: float(member.in_flight),
             metrics.MEMORY_UTILIZATION: 100 * state["used_bytes"] / state["budget_bytes"],
@@ -136,7 +136,7 @@ def _dimensions(endpoint: str, variant: str) -> dict[str, str]:
     return {"EndpointName": endpoint, "VariantName": variant}
 
 
-async def state_of(member: InstanceMember, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
+async def state_of(member: Incarnation, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
     """The instance's own report of its state; None if it does not answer.
 
     The report has the decisions later than number `after`, and only those about `model` if it is given.

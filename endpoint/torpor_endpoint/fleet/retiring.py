@@ -12,12 +12,12 @@ from starlette.exceptions import HTTPException
 
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
-from torpor_endpoint.fleet.members import InstanceMember
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 
 ANSWER_WITHIN_S = 10.0
 
-Place = tuple[str, str, InstanceMember, str]
+Place = tuple[str, str, Incarnation, str]
 """An endpoint, a variant, one of its instances, and the model as a caller of that variant names it."""
 
 

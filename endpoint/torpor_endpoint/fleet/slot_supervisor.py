@@ -15,8 +15,8 @@ from torpor_container import wire
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.lifecycle import InstanceEvent
+from torpor_endpoint.fleet.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.members import InstanceMember, StartTrouble
 from torpor_endpoint.fleet.probe import answers, final_fault, last_line, truncate_if_large
 from torpor_endpoint.host import HostError, Launched, Slot
 from torpor_endpoint.storage.records import Variant
@@ -37,16 +37,16 @@ class SlotOwner(Protocol):
 
     variant: Variant
 
-    def took_in(self, member: InstanceMember) -> None:
+    def took_in(self, member: Incarnation) -> None:
         """An incarnation was launched. It is not ready yet."""
 
-    def offer(self, member: InstanceMember) -> None:
+    def offer(self, member: Incarnation) -> None:
         """The instance takes requests, for the first time or again."""
 
-    def offered(self, member: InstanceMember) -> bool:
+    def offered(self, member: Incarnation) -> bool:
         """Whether the instance takes requests."""
 
-    def forget(self, member: InstanceMember, why: str) -> None:
+    def forget(self, member: Incarnation, why: str) -> None:
         """The incarnation has ended."""
 
     def failed(self, trouble: StartTrouble) -> None:
@@ -109,7 +109,7 @@ class SlotSupervisor:
             ended.cancel()
             self._pool.forget(member, why)
 
-    async def _launched(self) -> tuple[InstanceMember, Launched]:
+    async def _launched(self) -> tuple[Incarnation, Launched]:
         began_s = self._factory.clock()
         try:
             launched = await self._factory.host.launch(self._factory.spec(self._pool.variant, self.slot))
@@ -117,11 +117,9 @@ class SlotSupervisor:
             raise StartFailed(str(error)) from error
         life = self._factory.began(self._pool.variant, launched, self._why, began_s)
         upstream, multiplexed = Upstream(launched.socket), Multiplexed(launched.socket, wire.INVOCATIONS)
-        return InstanceMember(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
+        return Incarnation(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
 
-    async def _until_ready(
-        self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None
-    ) -> None:
+    async def _until_ready(self, member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
         clock = asyncio.get_running_loop().time
         not_before_s = clock() + self._factory.start_delay_s(self._pool.variant)
         try:
@@ -138,7 +136,7 @@ class SlotSupervisor:
         member.life = self._factory.ready(member.life)
 
     async def _until_it_answers(
-        self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None
+        self, member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None
     ) -> None:
         for probes in count():
             await _check_running(member, ended, output)
@@ -149,7 +147,7 @@ class SlotSupervisor:
             await truncate_if_large(output)
             await asyncio.sleep(self._timing.probe_pause_s(probes))
 
-    async def _watch(self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
+    async def _watch(self, member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
         """Watch a ready instance until it ends or its pings keep failing, and return the reason.
 
         AWS replaces an instance whose ping keeps failing too.
@@ -175,11 +173,11 @@ class SlotSupervisor:
         member.happened(InstanceEvent.TIMED_OUT)
         return f"{misses} pings in a row failed"
 
-    async def _answers(self, member: InstanceMember, multi_model: bool) -> bool:
+    async def _answers(self, member: Incarnation, multi_model: bool) -> bool:
         return await answers(member.upstream, multi_model, self._timing.ping_within_s)
 
 
-async def _check_running(member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+async def _check_running(member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
     """Raises StartFailed if the instance has ended."""
     if ended.done():
         member.happened(InstanceEvent.DIED)

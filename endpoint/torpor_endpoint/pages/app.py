@@ -19,8 +19,8 @@ from starlette.routing import Route
 
 from torpor_container import wire
 from torpor_endpoint.fleet.collector import state_of
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.metrics.registry import MetricRegistry
@@ -151,7 +151,7 @@ PAGES = (
 )
 
 
-def _members(live: LiveEndpoint) -> list[tuple[str, InstanceMember]]:
+def _members(live: LiveEndpoint) -> list[tuple[str, Incarnation]]:
     return [(name, member) for name, pool in live.pools.items() for member in pool.ready]
 
 
@@ -174,7 +174,7 @@ async def _variant(name: str, pool: InstancePool) -> dict[str, Any]:
     }
 
 
-async def _instance(member: InstanceMember) -> dict[str, Any]:
+async def _instance(member: Incarnation) -> dict[str, Any]:
     state = await state_of(member, after=NO_DECISIONS)
     shown = {name: state[name] for name in _SHOWN} if state else {}  # type: ignore[literal-required]
     return {"slot": str(member.slot), "id": member.incarnation, "in_flight": member.in_flight, **shown}
@@ -183,7 +183,7 @@ async def _instance(member: InstanceMember) -> dict[str, Any]:
 _SHOWN = ("models", "budget_bytes", "used_bytes", "disk_bytes", "disk_budget_bytes")
 
 
-async def _story(member: InstanceMember, model: str) -> list[dict[str, Any]]:
+async def _story(member: Incarnation, model: str) -> list[dict[str, Any]]:
     state = await state_of(member, model=model)
     return [{**record, "instance": member.incarnation} for record in state["decisions"]] if state else []
 

@@ -11,7 +11,7 @@ from tests.endpoint.mortal_host import Mood, MortalHost
 from tests.endpoint.pool_world import SLOT, World
 from tests.endpoint.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
-from torpor_endpoint.fleet.members import StartTrouble
+from torpor_endpoint.fleet.incarnation import StartTrouble
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import Slot

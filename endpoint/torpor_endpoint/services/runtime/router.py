@@ -19,8 +19,8 @@ from torpor_container.transport.upstream import (
     size_of,
 )
 from torpor_endpoint.core.placement import weighted
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation, no_response, timed_out
 from torpor_endpoint.services.runtime.request import (
@@ -229,13 +229,13 @@ class Router:
         if not pool.ready:
             raise RuntimeFault(Situation.NOT_READY, detail=_not_ready(pool, self._clock() - began_s), steps=waited)
 
-    def _pick(self, pool: InstancePool, target: str | None) -> InstanceMember:
+    def _pick(self, pool: InstancePool, target: str | None) -> Incarnation:
         return pool.ready.pick(target) if target is not None else pool.ready.least_busy()
 
     async def _attempt(
         self,
         pool: InstancePool,
-        member: InstanceMember,
+        member: Incarnation,
         headers: list[tuple[bytes, bytes]],
         body: Body,
         place: ErrorPlace,
@@ -248,9 +248,7 @@ class Router:
         finally:
             pool.released(member)
 
-    def _fault(
-        self, error: UpstreamError, pool: InstancePool, member: InstanceMember, place: ErrorPlace
-    ) -> RuntimeFault:
+    def _fault(self, error: UpstreamError, pool: InstancePool, member: Incarnation, place: ErrorPlace) -> RuntimeFault:
         """What it means that the request was sent and no answer came."""
         if isinstance(error, UpstreamTimedOut):
             return timed_out(place)

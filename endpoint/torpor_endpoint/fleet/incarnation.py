@@ -15,7 +15,7 @@ ATTEMPTS = 3
 
 
 @dataclass(eq=False)
-class InstanceMember(PlacedInstance):
+class Incarnation(PlacedInstance):
     """One incarnation of a slot, with its connections. `life` is its row of the ledger."""
 
     slot: Slot
