@@ -226,7 +226,7 @@ def test_moto_opens_no_connection() -> None:
     """In a process of its own, since an audit hook stays."""
     code = f"""
 import asyncio, sys
-from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.asgi import AwsRequest
 from torpor_endpoint.services.moto.longtail import LongTail
 def hook(event, args):
     if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
@@ -235,7 +235,7 @@ sys.addaudithook(hook)
 form = {{"content-type": "application/x-www-form-urlencoded", "authorization": {SIGNED!r}}}
 tail = LongTail("111122223333")
 def call(service, operation, body):
-    print(asyncio.run(tail.answer(service, operation, Request("POST", "/", form, "", body))).status)
+    print(asyncio.run(tail.answer(service, operation, AwsRequest("POST", "/", form, "", body))).status)
 call("sns", "CreateTopic", b"Action=CreateTopic&Version=2010-03-31&Name=t")
 call("sns", "Publish", b"Action=Publish&Version=2010-03-31&Message=m&TopicArn=arn:aws:sns:eu-west-1:111122223333:t")
 call("iam", "CreateUser", b"Action=CreateUser&Version=2010-05-08&UserName=u")
@@ -315,7 +315,7 @@ def test_a_poll_that_is_none_is_left_as_it_is(body: bytes) -> None:
 def test_what_hangs_in_moto_keeps_no_process_alive() -> None:
     code = """
 import asyncio, threading
-from torpor_endpoint.aws.wire.asgi import Request
+from torpor_endpoint.aws.wire.asgi import AwsRequest
 from torpor_endpoint.services.moto.longtail import LongTail
 begun = threading.Event()
 def ask(request):
@@ -323,7 +323,8 @@ def ask(request):
     threading.Event().wait()
 async def story():
     tail = LongTail("111122223333", ask)
-    first, second = (asyncio.create_task(tail.answer("sns", "ListTopics", Request("POST", "/", {}))) for _ in range(2))
+    calls = [tail.answer("sns", "ListTopics", AwsRequest("POST", "/", {})) for _ in range(2)]
+    first, second = map(asyncio.create_task, calls)
     await asyncio.to_thread(begun.wait)
     tail.close()
     assert await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED) == ({second}, {first})
